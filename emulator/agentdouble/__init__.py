@@ -15,7 +15,8 @@ from agentdouble.core.imports import import_now
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from agentdouble.apps import A2AApp, MCPApp, SimpleApp, agent_card
+    from agentdouble.apps import A2AApp, MCPApp, SimpleApp
+    from agentdouble.apps.a2a.cards import agent_card
     from agentdouble.apps.mcp.context import Context
     from agentdouble.core.clock import Clock
     from agentdouble.core.code_tool import run_code
@@ -32,10 +33,9 @@ _HOMES = {
     "MCPApp": "agentdouble.apps",
     "Settings": "agentdouble.settings",
     "SimpleApp": "agentdouble.apps",
-    "agent_card": "agentdouble.apps",
+    "agent_card": "agentdouble.apps.a2a.cards",
     "run_code": "agentdouble.core.code_tool",
 }
-_NEED_EMULATOR = ("A2AApp", "Context", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
 
 __all__ = [
     "A2AApp",
@@ -59,8 +59,9 @@ def __getattr__(name: str) -> Any:
         import_now(home)
         return getattr(sys.modules[home], name)
     except ModuleNotFoundError as error:
-        if name in _NEED_EMULATOR and not (error.name or "").startswith("agentdouble"):
-            from agentdouble.errors import MissingExtraError
+        light = home.startswith(("agentdouble.core", "agentdouble.errors"))
+        if not light and not (error.name or "").startswith("agentdouble"):
+            from agentdouble.errors import MissingExtraError  # slow: 10 ms, rarely needed
 
             raise MissingExtraError(f"agentdouble.{name}", extra="emulator") from error
         raise

@@ -235,7 +235,7 @@ class Emulator:
     def _open_console(self) -> Console | None:
         if not self.settings.console:
             return None
-        from agentdouble.console import Double, open_console  # costs nothing where it is not opened
+        from agentdouble.console import Double, open_console  # slow: 10 ms
 
         context, key = self._platform.context, self.settings.api_key
         double = Double(

@@ -48,7 +48,7 @@ class EnvFiles:
         if path is None or os.environ.get(_DISABLED, "").strip().lower() in _TRUE:
             return
         import_now("dotenv")
-        from dotenv import dotenv_values
+        from dotenv import dotenv_values  # slow: 20 ms
 
         try:
             with _lock:
@@ -93,7 +93,7 @@ def yaml_agent(path: Path, app: str) -> object:
             "pip install google-adk",
             app=app,
         ) from error
-    from google.adk.agents.config_agent_utils import from_config
+    from google.adk.agents.config_agent_utils import from_config  # optional: google-adk
 
     try:
         return from_config(str(path))

@@ -87,7 +87,7 @@ async def _agents(app: str, root: Any) -> Mapping[str, Any]:
         await import_in_thread(_AGENT_INFO)
     except ModuleNotFoundError:
         raise ApiError(501, "app-info requires a newer google-adk, with agent_info.") from None
-    from google.adk.utils.agent_info import get_agents_dict
+    from google.adk.utils.agent_info import get_agents_dict  # optional: google-adk
 
     try:
         agents = await get_agents_dict(root)

@@ -6,8 +6,8 @@
 is an ASGI application and also runs without a double, so this room imports no surface.
 """
 
-from agentdouble.apps.a2a import A2AApp, agent_card
+from agentdouble.apps.a2a import A2AApp
 from agentdouble.apps.mcp import MCPApp
 from agentdouble.apps.simple import SimpleApp
 
-__all__ = ["A2AApp", "MCPApp", "SimpleApp", "agent_card"]
+__all__ = ["A2AApp", "MCPApp", "SimpleApp"]

@@ -6,12 +6,13 @@ import os
 import sys
 
 from agentdouble.core.imports import without_collecting
+from agentdouble.errors import AgentDoubleError
 
 
 def main() -> None:
     """Run the command line; report an AgentDoubleError on stderr and exit with code 2."""
     with without_collecting():
-        from agentdouble.cli.app import app
+        from agentdouble.cli.app import app  # slow: typer
 
     try:
         app(prog_name="agentdouble")
@@ -21,8 +22,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as error:
-        from agentdouble.errors import AgentDoubleError
-
         if not isinstance(error, AgentDoubleError):
             raise
         print(f"agentdouble: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)

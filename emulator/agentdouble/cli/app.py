@@ -6,14 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from agentdouble.cli.commands import (
-    JOURNAL_EXAMPLES,
-    clock_app,
-    fault_app,
-    journal,
-    session_app,
-)
+from agentdouble import __version__
+from agentdouble.cli import call as calling
+from agentdouble.cli import env as environment
+from agentdouble.cli.clock import clock_app
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
+from agentdouble.cli.faults import faults_app
 from agentdouble.cli.mcp_commands import mcp_app
 from agentdouble.cli.options import (
     MARKUP,
@@ -29,6 +27,7 @@ from agentdouble.cli.options import (
     Url,
     formatted,
 )
+from agentdouble.cli.sessions import session_app
 from agentdouble.core.imports import without_collecting
 
 app = typer.Typer(
@@ -44,8 +43,6 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        from agentdouble import __version__
-
         typer.echo(f"agentdouble {__version__}")
         raise typer.Exit
 
@@ -123,14 +120,14 @@ def serve(
 ) -> None:
     """Run the double in the foreground until Ctrl-C."""
     with without_collecting():
-        from agentdouble.cli import env, serving
+        from agentdouble.cli import serving  # slow: the double, 1 s
 
     overrides: dict[str, Any] = {
         "host": host,
         "port": port,
-        "api_key": None if api_key is None else env.secret("--api-key", api_key),
+        "api_key": None if api_key is None else environment.secret("--api-key", api_key),
         "insecure": insecure or None,
-        "state": env.state(state),
+        "state": environment.state(state),
         "tls": tls or None,
         "console": console,
         "agents": agents,
@@ -148,7 +145,7 @@ def serve(
 )
 def demo() -> None:
     """Start a double, have an agent run code in it, and watch a session's whole life."""
-    from agentdouble.cli import demo as demonstration
+    from agentdouble.cli import demo as demonstration  # slow: the double
 
     raise typer.Exit(demonstration.run())
 
@@ -176,8 +173,6 @@ def env(
     as_json: Json = False,
 ) -> None:
     """Print the variables that point a client at the running double."""
-    from agentdouble.cli import env as environment
-
     environment.show(client, port, as_json=as_json)
 
 
@@ -202,7 +197,7 @@ def doctor(
 
     Starts a double, runs code in it, and tries the optional parts. Changes nothing.
     """
-    from agentdouble.cli import doctor as examination
+    from agentdouble.cli import doctor as examination  # slow: httpx, rich
 
     raise typer.Exit(examination.show(as_json=as_json))
 
@@ -238,17 +233,52 @@ def call(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in one line.")] = False,
 ) -> None:
     """Call any action of a running double's control plane, and print its result."""
-    from agentdouble.cli import call as calling
-
     calling.show(action, fields or (), url, as_json=as_json)
 
 
 @app.command()
 def unknowns(as_json: Json = False) -> None:
     """List the unknowns of the specification, and the double's choices."""
-    from agentdouble.cli import unknowns as ledger
+    from agentdouble.cli import unknowns as ledger  # slow: rich
 
     ledger.show(as_json=as_json)
+
+
+_JOURNAL_EXAMPLES = formatted("""
+[bold]Examples[/bold]
+
+  agentdouble journal                          the latest requests
+
+  agentdouble journal --follow --action InvokeTool
+
+  agentdouble journal --status 500 --json | jq .url
+
+[bold]Exit codes[/bold]  0: done or stopped by Ctrl-C, 2: there is no double, or it refused.
+""")
+
+
+@app.command(epilog=_JOURNAL_EXAMPLES)
+def journal(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Continue with new requests until Ctrl-C.")
+    ] = False,
+    tail: Annotated[int, typer.Option("--tail", "-n", min=0, help="Number of requests.")] = 100,
+    method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
+    path: Annotated[str | None, typer.Option(help="Only for this path, without a query.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only with this status.")] = None,
+    action: Annotated[str | None, typer.Option(help="Only this action.")] = None,
+    session: Annotated[str | None, typer.Option(help="Only of this SessionId.")] = None,
+    url: Url = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, a line for each request.")
+    ] = False,
+) -> None:
+    """List the requests of a running double, or follow them."""
+    from agentdouble.cli import journal as listing  # slow: asyncio, httpx, rich
+
+    names = {"method": method, "path": path, "status": status, "action": action, "session": session}
+    filters = {name: value for name, value in names.items() if value is not None}
+    listing.show(filters, tail, url, follow=follow, as_json=as_json)
 
 
 app.command("exec", epilog=EXEC_EXAMPLES, context_settings={"allow_interspersed_args": False})(
@@ -256,6 +286,5 @@ app.command("exec", epilog=EXEC_EXAMPLES, context_settings={"allow_interspersed_
 )
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
-app.add_typer(fault_app, name="faults")
-app.command(epilog=JOURNAL_EXAMPLES)(journal)
+app.add_typer(faults_app, name="faults")
 app.add_typer(clock_app, name="clock")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ast
 import codeop
+import contextlib
 import json
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agentdouble.cli import control
-from agentdouble.cli.control import ControlPlane
+from agentdouble.cli import env
 from agentdouble.errors import PlatformError
+
+if TYPE_CHECKING:
+    from agentdouble.cli.control import ControlPlane
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _RAN = re.compile(r"Z ran execution (\d+): ")
@@ -27,7 +30,7 @@ def attach(name: str, tool_id: str | None, language: str, timeout_s: int, url: s
     On a terminal the function reads cell by cell, until Ctrl-D. Input from a pipe is one cell, and
     the exit code is 1 if it failed.
     """
-    plane = control.connect(url)
+    plane = env.connect(url)
     kernel = _Kernel(plane, plane.session(name, tool_id), language, timeout_s)
     if not sys.stdin.isatty():
         return 0 if kernel.run(sys.stdin.read()) else 1
@@ -74,10 +77,8 @@ class _Kernel:
 
 
 def _interact(kernel: _Kernel) -> None:
-    import contextlib
-
     with contextlib.suppress(ImportError):  # line editing and history, if available
-        import readline  # noqa: F401
+        import readline  # noqa: F401 (optional: readline)
     while True:
         try:
             code = _read(kernel)

@@ -10,18 +10,19 @@ from typing import Any
 
 import typer
 
-from agentdouble.cli import control
-from agentdouble.control_plane.action_names import OF_THE_PLATFORM
+from agentdouble.cli import env
 from agentdouble.errors import AgentDoubleError
 
 
 def show(action: str, words: Sequence[str], url: str | None, *, as_json: bool) -> None:
     """Call an action and print its Result."""
+    from agentdouble.control_plane.action_names import OF_THE_PLATFORM  # slow: starlette, 0.1 s
+
     if action not in OF_THE_PLATFORM:
         near = difflib.get_close_matches(action, sorted(OF_THE_PLATFORM), n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise AgentDoubleError(f"The platform has no action {action!r}.{hint}")
-    result = control.connect(url).call(action, **fields(words))
+    result = env.connect(url).call(action, **fields(words))
     typer.echo(json.dumps(result, indent=None if as_json else 2))
 
 

@@ -1,4 +1,4 @@
-"""The common part of the commands: the control plane of a running double, and its sessions."""
+"""The control plane of a running double, and its sessions; ``env.connect`` finds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 import httpx_sse
 
-from agentdouble.core import environment, invoke_tool, running
+from agentdouble.cli import env
+from agentdouble.core import environment, invoke_tool
 from agentdouble.core.environment import Connection
 from agentdouble.core.invoke_tool import Address
 from agentdouble.core.signing import Credentials
@@ -92,7 +93,7 @@ class ControlPlane:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not is_here(urlsplit(self.url).hostname),  # no proxy to this machine
+            "trust_env": not env.is_here(urlsplit(self.url).hostname),  # no proxy to this machine
         }
 
     def _verify(self) -> ssl.SSLContext | bool:
@@ -147,50 +148,6 @@ class ControlPlane:
         return matches[0]
 
 
-def connect(url: str | None) -> ControlPlane:
-    """Return the control plane at a URL, at AGENTDOUBLE_URL, or of the running double.
-
-    Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
-    """
-    if url is not None:
-        return ControlPlane(connection_at(url))
-    from agentdouble.cli.env import double_at  # only this needs a terminal
-
-    return ControlPlane(double_at(None, choice="--url"))
-
-
-def connection_at(url: str, option: str = "--url") -> Connection:
-    """Return how to reach the double at a URL, which ``option`` has given.
-
-    Raises AgentDoubleError if it is not a URL, or if there are no keys for it.
-    """
-    refusal = AgentDoubleError(f"{option} must be an address like http://host:8000, not {url!r}.")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise refusal from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise refusal
-    doubles = running.at(port) if is_here(parts.hostname) else []
-    if doubles:
-        return doubles[0]
-    keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
-    if not all(keys):
-        raise AgentDoubleError(
-            f"No key pair for {url}: it is no running double of yours, and the environment has no "
-            f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
-        )
-    return Connection(
-        url=url.rstrip("/"),
-        tool_id=os.environ.get(environment.TOOL_ID, ""),
-        access_key=keys[0] or "",
-        secret_key=keys[1] or "",
-        region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
-        token=os.environ.get(environment.TOKEN, ""),
-    )
-
-
 def _accepted(answer: httpx.Response) -> httpx.Response:
     if answer.is_success:
         return answer
@@ -201,8 +158,3 @@ def _accepted(answer: httpx.Response) -> httpx.Response:
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         message += f" Put the double's token or API key into {environment.TOKEN}."
     raise AgentDoubleError(message)
-
-
-def is_here(host: str | None) -> bool:
-    """Return whether a host is a loopback name of this machine."""
-    return host in ("127.0.0.1", "localhost", "::1")

@@ -22,6 +22,8 @@ from rich.text import Text
 from agentdouble.errors import MissingExtraError
 
 try:
+    import psutil
+
     from agentdouble.emulator import Emulator
     from agentdouble.processes import capacity
 except ModuleNotFoundError as error:
@@ -190,6 +192,4 @@ def _describe(image: re.Match[str]) -> str:
 
 
 def _alive(pid: int) -> bool:
-    import psutil
-
     return psutil.pid_exists(pid)

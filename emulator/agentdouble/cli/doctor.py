@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import typer
@@ -27,8 +27,12 @@ from agentdouble.processes import isolation
 from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.javascript import deno
 
-if TYPE_CHECKING:
+_NO_DOUBLE: ImportError | None = None
+try:
+    from agentdouble.emulator import Emulator
     from agentdouble.settings import Settings
+except ImportError as error:  # the extra emulator is not installed
+    _NO_DOUBLE = error
 
 _PATIENCE_S = 30
 _COLUMN = 15
@@ -110,12 +114,8 @@ def _running() -> Iterator[Finding]:
         return
     text = f"{system} ({platform.machine()})"
     yield Finding("system", "system", text, essential=True)
-    try:
-        # without the extra emulator these modules are not there
-        from agentdouble.emulator import Emulator  # noqa: F401
-        from agentdouble.settings import Settings
-    except ImportError as error:
-        yield _missing("double", "double", error, _extra("emulator"), essential=True)
+    if _NO_DOUBLE is not None:
+        yield _missing("double", "double", _NO_DOUBLE, _extra("emulator"), essential=True)
         return
     try:
         settings = Settings.load()
@@ -129,8 +129,6 @@ def _running() -> Iterator[Finding]:
 
 
 def _trial(settings: Settings) -> Finding:
-    from agentdouble.emulator import Emulator  # part of the extra
-
     remedy = "agentdouble demo shows where it stops"
     started = time.monotonic()
     try:
@@ -173,10 +171,8 @@ def _sandbox() -> Iterator[Finding]:
 
 def _browser_setting() -> str | None:
     try:
-        from agentdouble.settings import Settings  # part of the extra
-
-        return Settings.load().browser
-    except (ImportError, AgentDoubleError):
+        return None if _NO_DOUBLE is not None else Settings.load().browser
+    except AgentDoubleError:
         return None
 
 

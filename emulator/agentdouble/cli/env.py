@@ -1,4 +1,4 @@
-"""``agentdouble env``, and credentials that commands read from the environment or from files."""
+"""``agentdouble env``, the double that a command is for, and credentials that commands read from the environment or from files."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import typer
 
-from agentdouble.core import environment, running
+from agentdouble.core import environment, invoke_tool, running
 from agentdouble.core.environment import Connection
 from agentdouble.errors import AgentDoubleError
+
+if TYPE_CHECKING:
+    from agentdouble.cli.control import ControlPlane
 
 
 def show(client: str, port: int | None, *, as_json: bool) -> None:
@@ -42,9 +45,7 @@ def double_at(port: int | None, *, choice: str = "--port") -> Connection:
     """
     named = os.environ.get(environment.OWN_ADDRESS)
     if port is None and named:
-        from agentdouble.cli import control  # only this needs httpx
-
-        return control.connection_at(named, environment.OWN_ADDRESS)
+        return connection_at(named, environment.OWN_ADDRESS)
     doubles = running.doubles() if port is None else running.at(port)
     if not doubles:
         where = "" if port is None else f" on port {port}"
@@ -57,6 +58,53 @@ def double_at(port: int | None, *, choice: str = "--port") -> Connection:
             err=True,
         )
     return doubles[0]
+
+
+def connect(url: str | None) -> ControlPlane:
+    """Return the control plane at a URL, at AGENTDOUBLE_URL, or of the running double.
+
+    Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
+    """
+    from agentdouble.cli.control import ControlPlane  # slow: httpx, 0.1 s
+
+    return ControlPlane(double_at(None, choice="--url") if url is None else connection_at(url))
+
+
+def connection_at(url: str, option: str = "--url") -> Connection:
+    """Return how to reach the double at a URL, which ``option`` has given.
+
+    Raises AgentDoubleError if it is not a URL, or if there are no keys for it.
+    """
+    refusal = AgentDoubleError(f"{option} must be an address like http://host:8000, not {url!r}.")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise refusal from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise refusal
+    doubles = running.at(port) if is_here(parts.hostname) else []
+    if doubles:
+        return doubles[0]
+    keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
+    if not all(keys):
+        raise AgentDoubleError(
+            f"No key pair for {url}: it is no running double of yours, and the environment has no "
+            f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
+        )
+    return Connection(
+        url=url.rstrip("/"),
+        tool_id=os.environ.get(environment.TOOL_ID, ""),
+        access_key=keys[0] or "",
+        secret_key=keys[1] or "",
+        region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
+        token=os.environ.get(environment.TOKEN, ""),
+    )
+
+
+def is_here(host: str | None) -> bool:
+    """Return whether a host is a loopback name of this machine."""
+    return host in ("127.0.0.1", "localhost", "::1")
 
 
 _HEADER = "X-API-Key"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agentdouble.cli import env
 from agentdouble.cli.options import (
     Agents,
     Config,
@@ -62,7 +63,7 @@ def exec_(
     config: Config = None,
 ) -> None:
     """Run a command with a new double that its clients find, then stop the double."""
-    from agentdouble.cli import env, executing, serving
+    from agentdouble.cli import executing, serving  # slow: the double, 1 s
 
     clients = executing.selected(client or ())
     overrides: dict[str, Any] = {

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
-from agentdouble.cli import call, control, sessions
+from agentdouble.cli import call, env
+from agentdouble.cli.options import Json, Url, formatted, print_table
 from agentdouble.errors import AgentDoubleError
 
 _FAULTS = "/_emulator/faults"
@@ -18,9 +19,32 @@ _SHAPE = (
     "See: agentdouble faults arm --help"
 )
 
+_EXAMPLES = formatted("""
+[bold]Examples[/bold]
 
-def show_all(url: str | None, *, as_json: bool) -> None:
-    """Print the armed faults."""
+  agentdouble faults arm fail InvokeTool status=503 nth=2     the second call from now
+
+  agentdouble faults arm delay InvokeTool                     it waits until you release it
+
+  agentdouble faults arm '{"kind": "cut", "operation": "/run_sse", "after": 3}'
+
+  agentdouble faults release f1                               the waiting calls continue
+
+  agentdouble faults remove f1
+""")
+
+Fault = Annotated[str, typer.Argument(help="Its id, f1.")]
+
+faults_app = typer.Typer(
+    no_args_is_help=True,
+    help="Faults of a running double: arm, list, release and remove them.",
+    epilog=_EXAMPLES,
+)
+
+
+@faults_app.command("list", epilog=_EXAMPLES)
+def list_(url: Url = None, as_json: Json = False) -> None:
+    """List the armed faults, with how often each has happened."""
     state = _request(url, "GET")
     if as_json:
         typer.echo(json.dumps(state, indent=2))
@@ -29,11 +53,22 @@ def show_all(url: str | None, *, as_json: bool) -> None:
         {"Id": f["id"], "Fault": f["described"], "Calls": f["calls"], "Fired": f["fired"]}
         for f in state["faults"]
     ]
-    sessions.show(("Id", "Fault", "Calls", "Fired"), rows)
+    print_table(("Id", "Fault", "Calls", "Fired"), rows)
 
 
-def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:
-    """Arm a fault and print its id."""
+@faults_app.command(epilog=_EXAMPLES)
+def arm(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND OPERATION [NAME=VALUE]... | JSON",
+            help="Its kind, operation and fields; a VALUE is JSON or text.",
+        ),
+    ],
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Arm a fault for coming calls, and print its id."""
     document = _document(words)
     try:
         json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
@@ -43,28 +78,35 @@ def arm(words: Sequence[str], url: str | None, *, as_json: bool) -> None:
     typer.echo(json.dumps(armed) if as_json else f"{armed['id']}: {armed['described']}")
 
 
-def release(id_: str, url: str | None, *, as_json: bool) -> None:
-    """Release the calls that a fault holds."""
-    fault = _request(url, "POST", f"/{quote(id_, safe='')}/release")
-    typer.echo(json.dumps(fault) if as_json else f"The calls that {fault['id']} holds go on.")
+@faults_app.command(epilog=_EXAMPLES)
+def release(fault: Fault, url: Url = None, as_json: Json = False) -> None:
+    """Release the calls that a fault holds; later ones wait again."""
+    released = _request(url, "POST", f"/{quote(fault, safe='')}/release")
+    typer.echo(json.dumps(released) if as_json else f"The calls that {released['id']} holds go on.")
 
 
-def remove(id_: str | None, url: str | None, *, everything: bool, as_json: bool) -> None:
-    """Remove one fault, or all."""
-    if (id_ is None) != everything:
+@faults_app.command(epilog=_EXAMPLES)
+def remove(
+    fault: Annotated[str | None, typer.Argument(help="Its id, f1.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Remove every fault.")] = False,
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a fault; the calls that it holds continue."""
+    if (fault is None) != everything:
         raise AgentDoubleError("Name a fault (such as f1), or use --all.")
-    if id_ is None:
+    if fault is None:
         removed = _request(url, "DELETE")
         message = f"{len(removed['faults'])} faults are removed."
     else:
-        removed = _request(url, "DELETE", f"/{quote(id_, safe='')}")
+        removed = _request(url, "DELETE", f"/{quote(fault, safe='')}")
         message = f"{removed['id']} is removed; it has happened {removed['fired']} times."
     typer.echo(json.dumps(removed) if as_json else message)
 
 
 def _request(url: str | None, method: str, path: str = "", body: Any = None) -> Any:
     """Call a route below ``/_emulator/faults`` and return its JSON."""
-    return control.connect(url).admin(_FAULTS + path, {}, method=method, body=body).json()
+    return env.connect(url).admin(_FAULTS + path, {}, method=method, body=body).json()
 
 
 def _document(words: Sequence[str]) -> Mapping[str, Any]:

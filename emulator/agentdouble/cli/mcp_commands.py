@@ -1,12 +1,25 @@
-"""``agentdouble mcp``: the options of its commands."""
+"""``agentdouble mcp create | list | delete``: the MCP services of a running double."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
-from agentdouble.cli.options import Json, Url, formatted
+from agentdouble.cli.env import connect, outbound, read
+from agentdouble.cli.options import Json, Url, formatted, print_table
+from agentdouble.errors import AgentDoubleError
+
+if TYPE_CHECKING:
+    from agentdouble.cli.control import ControlPlane
+
+_SUFFIXES = (".json", ".yaml", ".yml")
 
 Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-...).")]
 
@@ -74,31 +87,144 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a service and print its access record."""
-    from agentdouble.cli import mcp_services
-
-    mcp_services.create(
-        name,
-        backend,
-        url,
-        base_url=base_url,
-        bearer=bearer,
-        api_key=api_key,
-        environment=env or (),
-        as_json=as_json,
-    )
+    first, *others = backend
+    if not others and _is_url(first):
+        fields = {"ProtocolType": "MCP", **located(first, "BACKEND")}
+        fields |= _outbound(bearer, api_key, definition=False)
+    elif not others and (base_url or first.lower().endswith(_SUFFIXES)):
+        fields = _definition(first, base_url) | _outbound(bearer, api_key, definition=True)
+    elif others or shutil.which(first) is not None:
+        if bearer is not None or api_key is not None:
+            raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
+        fields = _command(backend, variables(env or ()))
+    else:
+        raise AgentDoubleError(
+            f"{first!r} is not a backend. Give the URL of an MCP server, a Swagger or OpenAPI "
+            "definition (.json or .yaml), or after -- a command."
+        )
+    plane = connect(url)
+    id_ = plane.call("CreateMCPService", Name=name, **fields)
+    access = record(plane.call("GetMCPService", **id_)["MCPService"])
+    typer.echo(json.dumps({**id_, **access}) if as_json else json.dumps(access, indent=2))
 
 
 @mcp_app.command("list", epilog=_EXAMPLES)
 def list_(url: Url = None, as_json: Json = False) -> None:
     """List the services."""
-    from agentdouble.cli import mcp_services
-
-    mcp_services.show_all(url, as_json=as_json)
+    plane = connect(url)
+    services = list(plane.all("ListMCPServices", "MCPServices"))
+    if as_json:
+        typer.echo(json.dumps({"MCPServices": services}, indent=2))
+        return
+    rows = [{**service, "Address": _address(service)} for service in services]
+    print_table(("MCPServiceId", "Name", "ProtocolType", "Address"), rows)
 
 
 @mcp_app.command(epilog=_EXAMPLES)
 def delete(name: Name, url: Url = None, as_json: Json = False) -> None:
     """Delete a service with its sessions."""
-    from agentdouble.cli import mcp_services
+    plane = connect(url)
+    id_ = _find(plane, name)
+    deleted = plane.call("DeleteMCPService", **id_)
+    typer.echo(json.dumps(deleted) if as_json else f"{id_['MCPServiceId']} is deleted.")
 
-    mcp_services.delete(name, url, as_json=as_json)
+
+def _outbound(bearer: str | None, api_key: str | None, *, definition: bool) -> dict[str, Any]:
+    authorizer = outbound(bearer, api_key, definition=definition)
+    return {"OutboundAuthorizerConfiguration": authorizer}
+
+
+def _definition(file: str, base_url: str | None) -> dict[str, Any]:
+    """Return the fields of CreateMCPService for a definition of an HTTP API."""
+    where = {"Path": "/", "BackendType": "Custom"}
+    if base_url is not None:
+        where = located(base_url, "--base-url")
+    definition = {"Configuration": read("BACKEND", file), "Type": "Swagger"}
+    return {
+        "ProtocolType": "HTTP",
+        "ProtocolConfiguration": {"HttpApiConfiguration": definition},
+        **where,
+    }
+
+
+def _command(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of CreateMCPService for a command, which runs in this directory."""
+    program, *arguments = words
+    server = {
+        "command": program,
+        "args": arguments,
+        "env": dict(environment),
+        "cwd": str(Path.cwd()),
+    }
+    package = {"McpType": "stdio", "RawConfig": json.dumps(server)}
+    return {
+        "ProtocolType": "MCP",
+        "Path": "/",
+        "BackendType": "CustomMcp",
+        "BackendConfiguration": {"CustomMcpConfiguration": {"PublicPackage": package}},
+    }
+
+
+def located(url: str, argument: str) -> dict[str, Any]:
+    """Return the fields with the address of a backend."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not _is_url(url) or not host or "@" in parts.netloc:
+        raise AgentDoubleError(
+            f"{argument} is an address such as http://HOST:PORT/mcp, without user and password."
+        )
+    custom = {"Domain": host, "Port": port, "ProtocolType": parts.scheme}
+    fields = {name: value for name, value in custom.items() if value is not None}
+    return {
+        "Path": (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
+        "BackendType": "Custom",
+        "BackendConfiguration": {"CustomConfiguration": fields},
+    }
+
+
+def _is_url(text: str) -> bool:
+    return text.lower().startswith(("http://", "https://"))
+
+
+def record(service: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the access record of section 2.5 from the platform's data about a service."""
+    keys = service["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    if not keys:
+        raise AgentDoubleError(f"The MCP service {service['Name']!r} has no keys.")
+    server = {
+        "httpUrl": _address(service),
+        "headers": {"Authorization": f"Bearer {keys[0]['Key']}"},
+    }
+    return {"mcpServers": {service["Name"]: server}}
+
+
+def _address(service: Mapping[str, Any]) -> str:
+    networks = service["NetworkConfigurations"]
+    return f"{networks[0]['Endpoint']}{service['Path']}" if networks else str(service["Path"])
+
+
+def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
+    """Return the id of the service with that name or id, by its field name."""
+    for service in plane.all("ListMCPServices", "MCPServices"):
+        if name in (service["Name"], service["MCPServiceId"]):
+            return {"MCPServiceId": service["MCPServiceId"]}
+    raise AgentDoubleError(f"No MCP service {name!r}. See: agentdouble mcp list")
+
+
+def variables(texts: Sequence[str]) -> dict[str, str]:
+    """Return the variables of ``NAME=VALUE`` texts; raise AgentDoubleError.
+
+    ``NAME`` alone takes its value from this environment, so that no command line shows the value.
+    """
+    env = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator and name not in os.environ:
+            raise AgentDoubleError(
+                f"--env takes NAME=VALUE, or the NAME of an existing variable, not {text!r}."
+            )
+        env[name] = value if separator else os.environ[name]
+    return env

@@ -1,16 +1,18 @@
-"""Options that several commands share."""
+"""Options and tables that several commands share."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 # only on a terminal, because rich is slow to import
 MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
+_UNBOUNDED = 10_000  # columns
 PLAIN_WIDTH = None if MARKUP else 110  # columns, enough for one sentence per command
 
 
@@ -58,3 +60,20 @@ Url = Annotated[
     str | None, typer.Option(help="URL of the double or platform (the running double).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print a table of these columns with complete values, so that they can be copied.
+
+    Outside a terminal each row is one line.
+    """
+    from rich.console import Console  # slow: rich, 0.1 s
+    from rich.table import Table  # slow: rich
+
+    table = Table()
+    for index, column in enumerate(columns):
+        table.add_column(column, no_wrap=index == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(str(row.get(column, "")) for column in columns))
+    width = None if sys.stdout.isatty() else _UNBOUNDED
+    Console(highlight=False, width=width).print(table)

@@ -243,12 +243,12 @@ class Endpoint:
 
     async def _make_manager(self) -> StreamableHTTPSessionManager:
         await import_in_thread("mcp.server.streamable_http_manager")
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from mcp.server import streamable_http_manager  # slow: the MCP SDK, 1 s
 
         server = await run_in_thread(self._make_server)  # a large definition takes a while
         if _contained not in server.middleware:
             server.middleware.insert(0, _contained)
-        return StreamableHTTPSessionManager(
+        return streamable_http_manager.StreamableHTTPSessionManager(
             server,
             event_store=self._event_store,
             retry_interval=self._retry_interval_ms,

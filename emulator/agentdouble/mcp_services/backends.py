@@ -15,7 +15,7 @@ from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import BackendError
 from agentdouble.mcp_hosting import Endpoint, Hosted
-from agentdouble.mcp_services.authentication import is_header_name
+from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer, is_header_name
 from agentdouble.mcp_services.commands import (
     CommandBackend,
     Programs,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.streamable_http import EventStore
 
-    from agentdouble.mcp_services.openapi import Auth, Definition
+    from agentdouble.mcp_services.openapi import Definition
 
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
@@ -62,7 +62,7 @@ class OpenApiBackend:
         This takes some 5 ms per operation: on an event loop, use ``vetted``.
         """
         import_now(_OPENAPI)
-        from agentdouble.mcp_services import openapi
+        from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
 
         read = source if isinstance(source, openapi.Definition) else openapi.load(source)
         backend = cls(json.dumps(read.document), **options)
@@ -73,7 +73,7 @@ class OpenApiBackend:
     async def vetted(cls, text: str, **options: Any) -> OpenApiBackend:
         """Return the backend of a document of somebody else; raise DefinitionError."""
         await import_in_thread(_OPENAPI)
-        from agentdouble.mcp_services import openapi
+        from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
 
         return await run_in_thread(lambda: cls.load(openapi.load_text(text), **options))
 
@@ -84,7 +84,7 @@ class OpenApiBackend:
     def make_server(self, definition: Definition | None = None) -> Server[Any]:
         """Return a server of the tools; read the definition unless it is given."""
         import_now(_OPENAPI)
-        from agentdouble.mcp_services import openapi
+        from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
 
         if definition is None:
             definition = openapi.load_text(self.document)
@@ -108,9 +108,6 @@ class OpenApiBackend:
         """Return the backend of a record."""
         if auth is None:
             return cls(auth=None, **fields)
-        import_now(_OPENAPI)
-        from agentdouble.mcp_services.openapi import ApiKey, Basic, Bearer
-
         kinds: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}
         arguments = {name: value for name, value in auth.items() if name != "type"}
         return cls(auth=kinds[auth["type"]](**arguments), **fields)

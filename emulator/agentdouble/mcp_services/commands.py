@@ -163,7 +163,7 @@ class StdioHosted:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await import_in_thread("agentdouble.mcp_services.stdio")
-        from mcp.server.transport_security import RequestBodyLimitMiddleware
+        from mcp.server.transport_security import RequestBodyLimitMiddleware  # slow: the MCP SDK
 
         await RequestBodyLimitMiddleware(self._answer, BODY_LIMIT)(scope, receive, send)
 
@@ -206,7 +206,7 @@ class StdioHosted:
 
     async def _make_session(self) -> Session | None:
         """Return a new session with a process; None if there are too many that are in use."""
-        from agentdouble.mcp_services.stdio import Session
+        from agentdouble.mcp_services.stdio import Session  # slow: the MCP SDK
 
         async with self._opening:
             if len(self._sessions) >= MOST_SESSIONS:

@@ -25,8 +25,11 @@ import psutil
 
 from agentdouble.core import environment, threads
 from agentdouble.errors import RuntimeStartError
+from agentdouble.processes import isolation
 from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
 from agentdouble.processes.fork_server.command import with_home
+from agentdouble.processes.fork_server.protocol import ForkRequest, encode
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.logs import InstanceLog
@@ -34,7 +37,6 @@ from agentdouble.runtimes.streams import Conversation, LoggedStreams, Process, S
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkServer
     from agentdouble.processes.fork_server.confinement import Confinement
     from agentdouble.processes.isolation import Isolation
 
@@ -44,11 +46,6 @@ _PORT = re.compile(r"\$(?:PORT\b|\{PORT\})")
 _CONFIGURATION = "/etc"
 _FOR_ALL = stat.S_IROTH | stat.S_IXOTH
 _LARGEST = 128 * 1024  # bytes; the limit of Linux for a single argument
-_FOR_FORKS = (
-    "agentdouble.processes.fork_server.client",
-    "agentdouble.processes.fork_server.confinement",
-    "agentdouble.processes.isolation",
-)
 
 
 @dataclass(frozen=True)
@@ -259,10 +256,6 @@ class Forks:
         streams: Sequence[int],
     ) -> Tree:
         """Fork a command into its confinement, with standard ``streams``; raise OSError."""
-        await threads.import_in_thread(*_FOR_FORKS)
-        from agentdouble.processes.fork_server.client import ForkServerGoneError
-        from agentdouble.processes.fork_server.protocol import ForkRequest, encode
-
         for last_try in (False, True):
             server = self._get_going()
             confinement = await self._confinement(definition, workspace, command.needs)
@@ -297,14 +290,10 @@ class Forks:
             self._server = None
 
     async def _prepare(self) -> None:
-        await threads.import_in_thread(*_FOR_FORKS)
         self._get_going()
 
     def _get_going(self) -> ForkServer:
         """Return the fork server, started if need be; also begin to examine the machine."""
-        from agentdouble.processes import isolation
-        from agentdouble.processes.fork_server.client import ForkServer
-
         if self._server is None or self._server.gone.done():
             self._server = ForkServer(kind="commands")
         if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):

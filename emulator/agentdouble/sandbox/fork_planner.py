@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError
-from agentdouble.processes import capacity
+from agentdouble.processes import capacity, isolation
+from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkChannel, ForkedProcess, ForkServer
+    from agentdouble.processes.fork_server.client import ForkChannel, ForkedProcess
     from agentdouble.processes.fork_server.confinement import Confinement
     from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.processes.isolation import Isolation
@@ -30,10 +31,6 @@ _NO_NETWORK_OF_ITS_OWN = (
     "are held apart: provisioner = 'auto' on Linux, isolation = 'auto'"
 )
 
-IMPORTS = (
-    "agentdouble.processes.isolation",
-    "agentdouble.processes.fork_server.client",
-)
 _HEADERS = 16 * 1024  # bytes of a message in addition to its content, and some reserve
 _FAMILY = 16  # a session and its copies may together have this many times its process_limit
 _SHARE = 8  # a family may have this fraction of the processes that the machine has left
@@ -101,9 +98,6 @@ class ForkPlanner:
             raise KernelStartError(program.display_name, _STOPPED)
         if not self._forks:
             return
-        from agentdouble.processes import isolation
-        from agentdouble.processes.fork_server.client import ForkServer
-
         if self._fork_server is None or self._fork_server.gone.done():
             try:
                 self._fork_server = ForkServer(self._settings.preload)

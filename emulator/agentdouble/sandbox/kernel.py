@@ -75,16 +75,12 @@ class Kernel(SessionProcess):
         connection: Connection,
         plan: ForkPlan | None,
     ) -> None:
-        from agentdouble.sandbox.kernel_channels import KernelChannels  # it imports zmq
-
         super().__init__(process)
         self.language = language
         self.plan = plan  # how it was forked, or None if it was not
         self.run = connection.run
         self._connection = connection
-        self._channels = KernelChannels(
-            connection, on_shell=self._on_shell, on_iopub=self._on_iopub
-        )
+        self._channels = connection.channels(on_shell=self._on_shell, on_iopub=self._on_iopub)
         self._ending = False  # whether the code or the question is being interrupted
         self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn

@@ -64,6 +64,10 @@ class Connection:
         with os.fdopen(descriptor, "w") as file:
             json.dump(document, file)
 
+    def channels(self, *, on_shell: Handler, on_iopub: Handler) -> KernelChannels:
+        """Return the channels of the kernel; raise OSError if there is no room."""
+        return KernelChannels(self, on_shell=on_shell, on_iopub=on_iopub)
+
     def open(self, kind: int, channel: str) -> zmq.asyncio.Socket:
         """Return a socket that is connected to a channel; raise OSError if there is no room."""
         try:

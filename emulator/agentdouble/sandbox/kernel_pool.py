@@ -22,12 +22,10 @@ from agentdouble.errors import (
     WorkbenchError,
 )
 from agentdouble.processes import capacity
+from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.sandbox.fork_planner import (
-    IMPORTS,
-    ForkPlanner,
-    process_limit_refusal,
-)
+from agentdouble.sandbox import kernel_snapshot
+from agentdouble.sandbox.fork_planner import ForkPlanner, process_limit_refusal
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
@@ -43,18 +41,11 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.workbench.client import Workbench
 
 
-_IMPORTS_FOR_KERNELS = (
-    "agentdouble.sandbox.kernel_channels",
-    "agentdouble.processes.fork_server.client",
-)
+_CHANNELS = "agentdouble.sandbox.kernel_channels"
+_BROWSER = "agentdouble.sandbox.browser.browser"
 _IMPORTS_FOR_WORKBENCHES = (
     "agentdouble.sandbox.workbench.client",
-    "agentdouble.processes.fork_server.client",
     "anyio._backends._asyncio",  # the first request would import it
-)
-_IMPORTS_FOR_BROWSERS = (
-    "agentdouble.sandbox.browser.browser",
-    "agentdouble.processes.fork_server.processes",
 )
 
 _FIRST_ANSWER_S = 0.05  # a start costs as much as four answers, so the first answer goes first
@@ -122,8 +113,6 @@ class KernelPool:
             raise SnapshotRefusedError(
                 "only Python kernels of the fork server can be copied: provisioner = 'auto' on Linux"
             )
-        from agentdouble.sandbox import kernel_snapshot
-
         with capacity.named():
             files = self.workspace()
         try:
@@ -139,8 +128,6 @@ class KernelPool:
 
         Raises KernelStartError and ResourceExhaustedError.
         """
-        from agentdouble.sandbox import kernel_snapshot
-
         workspace = self.workspace(snapshot.source.variables)
         workspace.shares_user = True
         copying = threads.run_in_thread(
@@ -160,8 +147,6 @@ class KernelPool:
     async def _launch_copy(
         self, snapshot: KernelSnapshot, workspace: Workspace, files: asyncio.Future[None]
     ) -> Kernel:
-        from agentdouble.processes.fork_server.client import ForkServerGoneError
-
         with capacity.named():
             run = workspace.make_run()
         try:
@@ -204,8 +189,8 @@ class KernelPool:
 
         Raises WorkbenchError and ResourceExhaustedError.
         """
-        await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_WORKBENCHES)
-        from agentdouble.sandbox.workbench import client
+        await threads.import_in_thread(*_IMPORTS_FOR_WORKBENCHES)
+        from agentdouble.sandbox.workbench import client  # slow: httpx, 0.1 s
 
         with _failing_with(WorkbenchError), self._reserved():
             self._planner.prepare(client.PROGRAM)
@@ -219,8 +204,8 @@ class KernelPool:
         Raises ResourceExhaustedError, BrowserError, and SandboxError if none is installed or too
         many run.
         """
-        await threads.import_in_thread(*IMPORTS, *_IMPORTS_FOR_BROWSERS)
-        from agentdouble.sandbox.browser import browser, chromium
+        await threads.import_in_thread(_BROWSER)
+        from agentdouble.sandbox.browser import browser, chromium  # slow: 10 ms
 
         settings = self._settings
         path = chromium.find(settings.browser)
@@ -284,11 +269,8 @@ class KernelPool:
     async def _launch(
         self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
-        await threads.import_in_thread(*IMPORTS)
         self._planner.prepare(language)  # first: it runs in the background during the imports
-        await threads.import_in_thread(*_IMPORTS_FOR_KERNELS)
-        from agentdouble.processes.fork_server.client import ForkServerGoneError
-
+        await threads.import_in_thread(_CHANNELS)
         language = language.with_heap(self._settings.javascript_memory_limit)
         for last_try in (False, True):
             self._planner.prepare(language)
@@ -309,7 +291,10 @@ class KernelPool:
 
         Raises ForkServerGoneError, KernelStartError, and ResourceExhaustedError.
         """
-        from agentdouble.sandbox.kernel_channels import Connection, KernelSockets
+        from agentdouble.sandbox.kernel_channels import (  # slow: zmq, 0.2 s
+            Connection,
+            KernelSockets,
+        )
 
         self._sockets = self._sockets or KernelSockets()
         try:
@@ -332,8 +317,6 @@ class KernelPool:
 @contextmanager
 def _failing_with(kind: type[WorkbenchError] | type[BrowserError]) -> Iterator[None]:
     """Turn the failure of a start into an error of this kind, or the one that names a resource."""
-    from agentdouble.processes.fork_server.client import ForkServerGoneError
-
     try:
         yield
     except (OSError, ForkServerGoneError, KernelStartError) as error:

@@ -22,13 +22,15 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import usage
+from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
+from agentdouble.processes.fork_server.confinement import give
 from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Mount
 from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.fork_planner import ForkPlan, family_limit
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer, Template
+    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
     from agentdouble.processes.fork_server.protocol import ForkRequest
     from agentdouble.sandbox.kernel import Kernel
 
@@ -53,8 +55,6 @@ class CopyPlan(ForkPlan):
 
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork a copy, and let it continue when it has its own files."""
-        from agentdouble.processes.fork_server.confinement import give  # Linux only
-
         loop = asyncio.get_running_loop()
         gate, remote = socket.socketpair()
         with gate:
@@ -174,8 +174,6 @@ def _check_confinement(confinement: Mapping[str, Any] | None) -> None:
 async def _fork_template(
     kernel: Kernel, run: Path, plan: ForkPlan
 ) -> tuple[Template, tuple[str, ...]]:
-    from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
-
     with _listening(run, (plan.confinement or {}).get("uid")) as (socket_, address):
         request = {"address": address, "own_view": plan.confinement is not None}
         answer = await kernel.ask(TEMPLATE_REQUEST, request, _PATIENCE_S)

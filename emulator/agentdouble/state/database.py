@@ -351,7 +351,7 @@ class PostgresqlStore(DatabaseStore):
     """Records in a schema of their own; raises StateError for a URL that cannot be read."""
 
     def __init__(self, url: str) -> None:
-        from asyncpg import PostgresError  # the driver is an extra
+        from asyncpg import PostgresError  # optional: asyncpg
 
         # SQLAlchemy wraps the driver's errors, but not all while it connects
         self._failures = (*self._failures, PostgresError)

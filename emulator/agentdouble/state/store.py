@@ -95,7 +95,7 @@ def make_store(url: str) -> Store:
     if name.startswith(_POSTGRESQL) and importlib.util.find_spec("asyncpg") is None:
         raise MissingExtraError("A state in PostgreSQL", extra="postgres")
     import_now("agentdouble.state.database")
-    from agentdouble.state.database import PostgresqlStore, SqliteStore  # SQLAlchemy takes 0.3 s
+    from agentdouble.state.database import PostgresqlStore, SqliteStore  # slow: 0.3 s
 
     return PostgresqlStore(name) if name.startswith(_POSTGRESQL) else SqliteStore(name)
 

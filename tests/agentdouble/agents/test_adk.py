@@ -192,7 +192,7 @@ def test_an_agent_that_blocks_holds_up_nobody(
     """Its own application goes on, too."""
     create(double.url, f"{user}-2", {"sessionId": "s1"}, TELLER)
     blocked = background(lambda: tell(double, user, "block"))
-    assert agents[TELLER].begun.wait(WITHIN_S)
+    assert agents[TELLER].started.wait(WITHIN_S)
 
     assert 1 == tell(double, f"{user}-2", "meanwhile")["count"]
     agents[TELLER].go.set()
@@ -276,7 +276,7 @@ def test_a_client_that_disconnects_aborts_the_run(
 ) -> None:
     """The runner answers the open call, as it does behind the real server."""
     text = json.dumps([["wait", {"name": user}]])
-    post_and_leave(double, route, body(APP, user, text), agents[APP].begun[user])
+    post_and_leave(double, route, body(APP, user, text), agents[APP].started[user])
     events = eventually(
         lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 3
     )

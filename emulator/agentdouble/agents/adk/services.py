@@ -1,24 +1,127 @@
-"""ADK's session and artifact services over the sessions and artifacts of the server."""
+"""ADK's session and artifact services over the sessions and artifacts of the server.
+
+They work within a run, which ``enter`` makes the current one of its task.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from google.adk.artifacts import BaseArtifactService
 from google.adk.artifacts.base_artifact_service import ArtifactVersion
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events import Event
+from google.adk.platform import time
 from google.adk.sessions import BaseSessionService
 from google.adk.sessions import Session as AdkSession
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 from google.genai import types
 
-from agentdouble.agents.adk.application import current
-from agentdouble.agents.framework import HostArtifacts, SessionRecord
-from agentdouble.errors import ApiError
+from agentdouble.agents.framework import (
+    FrameworkEvent,
+    Host,
+    HostArtifacts,
+    RunEvent,
+    SessionRecord,
+)
+from agentdouble.errors import ApiError, RunEndedError
+
+try:  # private functions; a version without them hides nothing from its clients either
+    from google.adk.auth.auth_credential import _redact_credential_secrets as redact
+    from google.adk.events._internal_metadata import public_event
+except ImportError:
+    public_event = None
 
 SHARED = "user:"
+# An event without one of these has nothing that ADK hides from clients. Looking for them costs less
+# than 1 µs, and redacting an event 60.
+_HIDDEN = (b"redential", b"uthType", b"uth_type", b'AuthConfigs":{"', b"__adk_internal_")
+
+
+def to_store(event: Event) -> FrameworkEvent:
+    """Return an event in its stored form."""
+    dumped = _dumped(event)
+    public = _public(event, dumped)
+    delta = event.actions.state_delta
+    return FrameworkEvent(
+        value=event,
+        id=event.id,
+        timestamp=event.timestamp,
+        json=public,
+        state_delta=json.loads(dumped)["actions"]["stateDelta"] if delta else {},
+        private=b"" if public is dumped else dumped,
+    )
+
+
+def to_send(event: Event) -> bytes:
+    """Return an event in the form for clients."""
+    return _public(event, _dumped(event))
+
+
+def _dumped(event: Event) -> bytes:
+    dumped: str = event.model_dump_json(by_alias=True, exclude_none=True)
+    return dumped.encode()
+
+
+def _public(event: Event, dumped: bytes) -> bytes:
+    for mark in _HIDDEN:
+        if mark in dumped:
+            return _redacted(event, dumped)
+    return dumped
+
+
+def _redacted(event: Event, dumped: bytes) -> bytes:
+    if public_event is None:
+        return dumped
+    wire: Any = public_event(event).model_dump(mode="json", by_alias=True, exclude_none=True)
+    public = json.dumps(redact(wire), ensure_ascii=False, separators=(",", ":")).encode()
+    return dumped if public == dumped else public
+
+
+class CurrentRun:
+    """A run: the host whose sessions it uses, and the event that it stored last."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._stored: FrameworkEvent | None = None
+
+    def append(self, session: Any, event: Any) -> None:
+        """Store an event in a session."""
+        self._stored = stored = to_store(event)
+        self.host.append(session.app_name, session.user_id, session.id, stored)
+
+    def to_send(self, event: Any) -> RunEvent:
+        """Return an event for the client; most were just stored, and are not dumped again."""
+        stored, self._stored = self._stored, None
+        is_stored = stored is not None and stored.value is event
+        json = stored.json if stored is not None and is_stored else to_send(event)
+        return RunEvent(json, bool(event.actions.artifact_delta))
+
+
+_run: ContextVar[CurrentRun] = ContextVar("adk_run")
+
+
+def enter(host: Host) -> CurrentRun:
+    """Make the services use this host in this task, and ADK its time."""
+    run = CurrentRun(host)
+    _run.set(run)
+    time.set_time_provider(host.now)
+    return run
+
+
+def current() -> CurrentRun:
+    """Return this run; raise RunEndedError outside of runs."""
+    try:
+        return _run.get()
+    except LookupError:
+        raise RunEndedError(
+            "A service of the runner is used outside of a run. Use it in a callback or a tool, "
+            "through the context.",
+            app="",
+        ) from None
 
 
 class Artifacts(BaseArtifactService):  # type: ignore[misc,unused-ignore]

@@ -1,6 +1,7 @@
 """A2AApp: serves an executor and a task store over the A2A protocol (sections 2.9 and 4.6).
 
-The SDK is imported when a class is registered, a card is made or a request arrives, not earlier."""
+The SDK is imported when a class is registered, a card is made or a request arrives, not earlier.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,6 @@ from starlette.websockets import WebSocketClose
 
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.apps.a2a import paths
-from agentdouble.apps.a2a.cards import MODES, agent_card, checked
 from agentdouble.core.clock import Clock
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from agentdouble.apps.a2a.service import Service
 
+_CARDS = "agentdouble.apps.a2a.cards"
 _CLASSES = "agentdouble.apps.a2a.task_stores"
 
 C = TypeVar("C", bound=type)
@@ -69,7 +70,7 @@ class A2AApp:
         *,
         runner: object = None,
         card: AgentCard | Mapping[str, Any] | None = None,
-        input_modes: Sequence[str] = MODES,
+        input_modes: Sequence[str] = paths.MODES,
         push_hosts: Sequence[str] = (),
         turn_limit_s: float = TURN_LIMIT_S,
         cancel_limit_s: float = CANCEL_LIMIT_S,
@@ -90,7 +91,7 @@ class A2AApp:
         self.memory: TaskStore | None = None
         self.executor: AgentExecutor | None = None
         self.store: TaskStore | None = None
-        self._card = None if card is None else checked(card)
+        self._card = None if card is None else _checked(card)
 
     def agent_executor(
         self, cls: object = None, /, *, runner: object = None, **arguments: Any
@@ -102,7 +103,10 @@ class A2AApp:
         that is not an agent executor, for a missing runner, and for a second class (DEC-05).
         """
         import_now(_CLASSES)
-        from agentdouble.apps.a2a.task_stores import executor_of, without_runner
+        from agentdouble.apps.a2a.task_stores import (  # slow: the A2A SDK
+            executor_of,
+            without_runner,
+        )
 
         if cls is not None or runner is None:
             raise without_runner(cls)
@@ -123,7 +127,7 @@ class A2AApp:
         (DEC-06).
         """
         import_now(_CLASSES)
-        from agentdouble.apps.a2a.task_stores import store_of
+        from agentdouble.apps.a2a.task_stores import store_of  # slow: the A2A SDK
 
         def register(cls: C) -> C:
             store = store_of(cls, arguments)
@@ -138,6 +142,9 @@ class A2AApp:
         """Return the card that is served at a URL (A2A-01)."""
         if self._card is not None:
             return self._card
+        import_now(_CARDS)
+        from agentdouble.apps.a2a.cards import agent_card  # slow: the A2A SDK
+
         return agent_card(self, url, input_modes=self.input_modes)
 
     @property
@@ -188,7 +195,7 @@ class A2AApp:
         promises gRPC, and AddressInUseError if the port is taken.
         """
         if agent_card is not None:
-            self._card = checked(agent_card)
+            self._card = _checked(agent_card)
         listener = open_socket(host, port)
 
         def started() -> None:
@@ -242,7 +249,7 @@ class A2AApp:
 
     async def _start(self) -> Service:
         await import_in_thread("agentdouble.apps.a2a.service")
-        from agentdouble.apps.a2a.service import assemble
+        from agentdouble.apps.a2a.service import assemble  # slow: the A2A SDK, 0.5 s
 
         return await assemble(self)
 
@@ -261,6 +268,13 @@ def _twice(decorator: str, cls: type) -> DecorationError:
         f"@app.{decorator} accepts one class; {cls.__qualname__} is a second one.",
         decorator=decorator,
     )
+
+
+def _checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
+    import_now(_CARDS)
+    from agentdouble.apps.a2a.cards import checked  # slow: the A2A SDK
+
+    return checked(card)
 
 
 def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble.core.imports import import_now
-from agentdouble.errors import CardError, NotBuiltError
+from a2a.compat.v0_3.conversions import to_compat_agent_card
+from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.json_format import ParseDict, ParseError
 
-if TYPE_CHECKING:
-    from a2a.types import AgentCard, AgentInterface
+from agentdouble.apps.a2a.paths import MODES
+from agentdouble.errors import CardError, NotBuiltError
 
 VERSIONS = ("1.0", "0.3")
 LEGACY_VERSION = "0.3.0"  # as cards of that era say it
 BINDINGS = {"1.0": ("JSONRPC", "HTTP+JSON"), "0.3": ("JSONRPC",)}
-MODES = ("text/plain", "application/json")
 
 
 def agent_card(
@@ -35,9 +36,6 @@ def agent_card(
     ``input_modes`` are the media types that the agent accepts ("image/png", "image/*"). Raises
     CardError for a wrong URL.
     """
-    import_now("a2a.types")
-    from a2a.types import AgentCapabilities, AgentCard, AgentSkill
-
     name, description = _names(agent)
     return AgentCard(
         name=name,
@@ -56,9 +54,6 @@ def checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
 
     Raises CardError if it lacks one, and NotBuiltError if it promises gRPC.
     """
-    import_now("a2a.types")
-    from a2a.types import AgentCard
-
     parsed = card if isinstance(card, AgentCard) else _parsed(card)
     missing = _missing(parsed)
     if missing:
@@ -83,9 +78,7 @@ def _names(agent: object) -> tuple[str, str]:
     return str(name), str(description) or f"The agent {name}."
 
 
-def _interfaces(url: str, versions: Sequence[str]) -> list[Any]:
-    from a2a.types import AgentInterface
-
+def _interfaces(url: str, versions: Sequence[str]) -> list[AgentInterface]:
     parsed = urlsplit(url)
     if parsed.scheme not in ("http", "https") or not parsed.hostname:
         raise CardError(f"The URL of an agent card must begin with http:// or https://: {url!r}.")
@@ -100,9 +93,6 @@ def _interfaces(url: str, versions: Sequence[str]) -> list[Any]:
 
 
 def _parsed(card: Any) -> AgentCard:
-    from a2a.types import AgentCard
-    from google.protobuf.json_format import ParseDict, ParseError
-
     if not isinstance(card, Mapping):
         raise CardError(f"An agent card is an AgentCard or its JSON, not {type(card).__name__}.")
     try:
@@ -113,9 +103,6 @@ def _parsed(card: Any) -> AgentCard:
 
 
 def _missing(card: AgentCard) -> list[str]:
-    import_now("a2a.utils.proto_utils")
-    from a2a.utils.proto_utils import validate_proto_required_fields
-
     try:
         validate_proto_required_fields(card)
     except Exception as error:
@@ -151,9 +138,6 @@ def both_versions(card: AgentCard) -> AgentCard:
 
 def legacy(card: AgentCard) -> dict[str, Any]:
     """Return a card in the format of version 0.3, with all interfaces."""
-    import_now("a2a.compat.v0_3.conversions")
-    from a2a.compat.v0_3.conversions import to_compat_agent_card
-
     written: dict[str, Any] = to_compat_agent_card(both_versions(card)).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
@@ -166,8 +150,6 @@ def _is_legacy(interface: AgentInterface) -> bool:
 
 def _with_interfaces(card: AgentCard, interfaces: Iterable[AgentInterface]) -> AgentCard:
     """Return a copy of a card with these interfaces."""
-    from a2a.types import AgentCard
-
     copy = AgentCard()
     copy.CopyFrom(card)
     del copy.supported_interfaces[:]

@@ -1,4 +1,4 @@
-"""The paths at which an A2A application answers; needs no SDK."""
+"""The paths at which an A2A application answers, and its media types; needs no SDK."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from agentdouble.server.guard import Refusal
 CARD = "/.well-known/agent-card.json"
 LEGACY_CARD = "/.well-known/agent.json"
 VERSION_HEADER = "A2A-Version"
+MODES = ("text/plain", "application/json")
 _BELOW = ("/tasks", "/v1/tasks")
 _EXACT = frozenset(
     {

@@ -298,7 +298,7 @@ class MCPApp:
     @functools.cached_property
     def _sdk(self) -> AppServer:
         import_now("agentdouble.apps.mcp.server")
-        from agentdouble.apps.mcp.server import AppServer
+        from agentdouble.apps.mcp.server import AppServer  # slow: the MCP SDK, 1 s
 
         server = AppServer(self.name, self.instructions, self.version, self._alone)
         for offered in self._offered.values():

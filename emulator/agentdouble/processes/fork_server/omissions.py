@@ -7,6 +7,7 @@ fail with a clear error, because their workers are gone and would be waited for.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import re
@@ -85,8 +86,6 @@ def pause_openmp() -> None:
 
     See https://gcc.gnu.org/bugzilla/show_bug.cgi?id=60035.
     """
-    import ctypes
-
     with contextlib.suppress(OSError):
         maps = Path("/proc/self/maps").read_text()
         for path in {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "omp" in line}:

@@ -105,7 +105,7 @@ class SandboxKernel(IPythonKernel):
     def _fork_template(
         self, content: dict[str, Any], answer: asyncio.Future[dict[str, Any]]
     ) -> None:
-        from agentdouble.processes.fork_server import template
+        from agentdouble.processes.fork_server import template  # slow: few kernels become one
 
         try:
             answer.set_result(template.fork_from(self._app, **content))
@@ -230,7 +230,7 @@ def serve(app: KernelApp) -> None:
     except BecomesTemplateError as error:
         request = error
     # Not inside the except clause: it would be the context of every error of a copy.
-    from agentdouble.processes.fork_server import template
+    from agentdouble.processes.fork_server import template  # slow: few kernels become one
 
     template.serve(app, request, serve)
 
@@ -251,11 +251,11 @@ def _set_up_matplotlib() -> None:
     """Set the backend of a preloaded matplotlib, which was imported before the kernel set one."""
     if "matplotlib" not in sys.modules:
         return
-    import matplotlib
+    import matplotlib  # optional
 
     matplotlib.rcParams["backend"] = os.environ["MPLBACKEND"]
     if "matplotlib.pyplot" in sys.modules:
-        from matplotlib_inline.backend_inline import _enable_matplotlib_integration
+        from matplotlib_inline.backend_inline import _enable_matplotlib_integration  # optional
 
         _enable_matplotlib_integration()  # type: ignore[no-untyped-call]
 

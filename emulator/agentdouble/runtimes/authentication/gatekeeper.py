@@ -89,8 +89,8 @@ class GatewayAuthenticator:
             raise authorizer.refusal(runtime, "Unauthorized", message)
         if authorizer.keys:
             return by_key(runtime, authorizer, credentials)
-        await import_in_thread(_TOKENS)  # with cryptography and httpx, this takes 100 ms
-        from agentdouble.runtimes.authentication import tokens
+        await import_in_thread(_TOKENS)
+        from agentdouble.runtimes.authentication import tokens  # slow: cryptography, 0.1 s
 
         self._issuers = self._issuers or tokens.Issuers()
         return await tokens.identify(runtime, authorizer, credentials, self._issuers)

@@ -32,7 +32,7 @@ def _serve(application: Any, port: int) -> None:
         application.run(*_card(application, port), host=HOST, port=port)
         return
     try:
-        import uvicorn
+        import uvicorn  # optional
     except ImportError:
         sys.exit(f"an ASGI application needs a server: {sys.executable} -m pip install uvicorn")
     uvicorn.run(application, host=HOST, port=port)

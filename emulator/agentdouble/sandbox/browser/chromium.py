@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentdouble.processes.fork_server import linux
+
 NAMES = (
     "chromium",
     "chromium-browser",
@@ -109,8 +111,6 @@ def sandbox_is_possible() -> bool:
         return True
     if os.geteuid() == 0:  # Chromium refuses to run as root
         return False
-    from agentdouble.processes.fork_server import linux
-
     child = os.fork()
     if child == 0:
         code = 1

@@ -8,23 +8,21 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+import httpx
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from websockets.asyncio.client import ClientConnection, unix_connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import NotBuiltError, SandboxError
-from agentdouble.openapi import hidden
 from agentdouble.sandbox.data_plane.session_token import close_gone, instance_of, sandbox_error
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.workbench.wire import until_one_ends
 from agentdouble.server.disconnects import cancel_on_disconnect
 
 if TYPE_CHECKING:
-    import httpx
-    from websockets.asyncio.client import ClientConnection
-
     from agentdouble.sandbox.workbench.client import Workbench
 
 _STAYS_HERE = frozenset(  # headers for this server, not for the workbench
@@ -36,7 +34,6 @@ _STAYS_HERE = frozenset(  # headers for this server, not for the workbench
 _NOT_BACK = frozenset(("connection", "date", "keep-alive", "server"))
 
 
-@hidden  # the routes of the workbench are described
 async def forward(request: Request) -> Response:
     """Forward a request to the session's workbench and return its answer."""
     instance = instance_of(request)
@@ -75,8 +72,6 @@ class _Answer(StreamingResponse):
 
 async def _pieces(answer: httpx.Response, instance: Instance) -> AsyncIterator[bytes]:
     """Yield the body of a response; it may break off when the session ends."""
-    import httpx
-
     try:
         async for piece in answer.aiter_raw():
             yield piece
@@ -86,8 +81,6 @@ async def _pieces(answer: httpx.Response, instance: Instance) -> AsyncIterator[b
 
 
 async def _ask(request: Request, workbench: Workbench, instance: Instance) -> httpx.Response:
-    import httpx  # imported here so that the start of the double does not wait for it
-
     read = asyncio.Event()
     forwarded = workbench.http.build_request(
         request.method,
@@ -139,10 +132,6 @@ async def terminal(websocket: WebSocket) -> None:
 
 
 async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instance) -> None:
-    await import_in_thread("websockets.asyncio.client")
-    from websockets.asyncio.client import unix_connect
-    from websockets.exceptions import ConnectionClosed, InvalidHandshake
-
     query = websocket.scope["query_string"].decode("latin-1")
     uri = f"ws://workbench/v1/shell/ws?{query}"
     try:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import NotBuiltError, SandboxError
@@ -19,7 +20,6 @@ from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
-from agentdouble.sandbox.data_plane.forwarding import forward, terminal
 from agentdouble.sandbox.data_plane.session_token import Refused, SessionTokenMiddleware
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.workbench.paths import Paths
@@ -27,6 +27,7 @@ from agentdouble.sandbox.workbench.wire import invalid, unrouted
 from agentdouble.settings import Settings
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_FORWARDING = "agentdouble.sandbox.data_plane.forwarding"
 _FORWARDED = ("bash", "file", "shell")
 NOT_BUILT = {
     "/a2a": "The agent of a session (/a2a)",
@@ -57,7 +58,7 @@ def data_plane(
             *_not_built(),
             Description(settings, version).route(),
             *CodeRoutes(instances, settings).routes(),
-            WebSocketRoute("/v1/shell/ws", terminal),
+            WebSocketRoute("/v1/shell/ws", _terminal),
             *_forwarding(),
             Route("/{rest:path}", _unknown, methods=_METHODS),
         ],
@@ -81,14 +82,24 @@ class _Forwarding:
     """Forwards requests to the session's workbench, and tells its routes."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await import_in_thread(_FORWARDING)
+        from agentdouble.sandbox.data_plane.forwarding import forward  # slow: httpx, 0.1 s
+
         await request_response(forward)(scope, receive, send)
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of every workbench."""
         await import_in_thread("agentdouble.sandbox.workbench.process")
-        from agentdouble.sandbox.workbench.process import build
+        from agentdouble.sandbox.workbench.process import build  # slow: only its routes are needed
 
         return build(Paths(), None).routes
+
+
+async def _terminal(websocket: WebSocket) -> None:
+    await import_in_thread(_FORWARDING)
+    from agentdouble.sandbox.data_plane.forwarding import terminal  # slow: httpx, 0.1 s
+
+    await terminal(websocket)
 
 
 def _not_built() -> list[BaseRoute]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from agentdouble.processes.fork_server import processes
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 _INHERITED = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")
@@ -35,7 +36,7 @@ class DenoMissingError(ModuleNotFoundError):
 def find() -> str:
     """Return the path of deno from PyPI's package; raise DenoMissingError if it is missing."""
     try:
-        from deno import find_deno_bin
+        from deno import find_deno_bin  # optional: deno
     except ImportError:
         raise DenoMissingError from None
     try:
@@ -142,8 +143,6 @@ def _limiting(memory: int) -> Callable[[], None]:
     so we limit the process's data. A limit on address space is impossible, because V8 reserves far
     more of it than it uses.
     """
-    from agentdouble.processes.fork_server import processes
-
     limit = 2 * memory + _AT_REST
 
     def limit_process() -> None:

@@ -14,6 +14,7 @@ from agentdouble.errors import WorkbenchError
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.session_process import SessionProcess, launch
+from agentdouble.server.sockets import open_unix_socket
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.fork_planner import ForkPlan
@@ -86,8 +87,6 @@ async def start(
     ``run`` is a directory for this workbench only. ``memory_limit`` (bytes) applies to each process
     that the workbench starts.
     """
-    from agentdouble.server.sockets import open_unix_socket
-
     path = workspace.home.parent / SOCKET
     confinement = None if plan is None else plan.confinement
     mapped = confinement is None or confinement["namespaces"] is None
