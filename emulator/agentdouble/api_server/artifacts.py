@@ -7,8 +7,8 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
+from agentdouble.api_server.models import dumps
 from agentdouble.api_server.stores import ArtifactKey, ArtifactStore, SessionKey, StoredArtifact
-from agentdouble.api_server.wire import dumps
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError
 

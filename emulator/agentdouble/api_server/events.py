@@ -8,8 +8,8 @@ from typing import Any
 
 from agentdouble.agents.agent import MODEL, Event, Message, Part, WireEvent
 from agentdouble.api_server.agent_run import Finished, Yielded
+from agentdouble.api_server.models import EventBody, dumps, loads, to_wire
 from agentdouble.api_server.stores import TEMP, StoredEvent
-from agentdouble.api_server.wire import EventBody, dumps, loads, to_wire
 
 USER = "user"
 

@@ -28,9 +28,9 @@ from agentdouble.api_server.agent_run import (
     run_framework,
 )
 from agentdouble.api_server.artifacts import ArtifactService
+from agentdouble.api_server.models import CreateSession, RunRequest, dumps, loads, to_wire
 from agentdouble.api_server.run import Opened, Run, RunServices, Send
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
-from agentdouble.api_server.wire import CreateSession, RunRequest, dumps, loads, to_wire
 from agentdouble.server.application_loop import CrossLoopQueue
 
 

@@ -29,6 +29,7 @@ from agentdouble.api_server.agent_run import (
 )
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.events import EventBuilder
+from agentdouble.api_server.models import RunRequest, dumps, loads, to_wire
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import (
     Revision,
@@ -37,7 +38,6 @@ from agentdouble.api_server.stores import (
     StoredEvent,
     StoredSession,
 )
-from agentdouble.api_server.wire import RunRequest, dumps, loads, to_wire
 from agentdouble.core import ledger
 from agentdouble.core.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError

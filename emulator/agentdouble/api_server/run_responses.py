@@ -15,8 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.agents.framework import RunEvent
 from agentdouble.api_server import sessions
+from agentdouble.api_server.models import dumps, loads
 from agentdouble.api_server.run import Run
-from agentdouble.api_server.wire import dumps, loads
 from agentdouble.core import ledger
 from agentdouble.errors import ApiError, StateError
 from agentdouble.journal.failures import beneath, report

@@ -10,8 +10,8 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.api_server import events
+from agentdouble.api_server.models import CreateSession, EventBody, Fragment, Json, dumps, loads
 from agentdouble.api_server.stores import SessionKey, SessionStore, StoredEvent, StoredSession
-from agentdouble.api_server.wire import CreateSession, EventBody, Fragment, Json, dumps, loads
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError, SessionNotFoundError

@@ -14,9 +14,8 @@ from urllib.parse import quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble.console.app import make_app
-from agentdouble.console.checks import Checks
-from agentdouble.console.double import Double
+from agentdouble.console.application import make_app
+from agentdouble.console.checks import Checks, Double
 from agentdouble.core import environment
 from agentdouble.errors import AddressInUseError
 from agentdouble.server.sockets import address_of, open_socket

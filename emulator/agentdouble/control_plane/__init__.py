@@ -6,7 +6,7 @@ pages lists, and ``action_errors`` holds the platform's error codes. The modules
 the runtimes and the MCP services, and never import a surface.
 """
 
-from agentdouble.control_plane.routes import (
+from agentdouble.control_plane.dispatch import (
     ControlPlane,
     is_control_plane,
     names_action,

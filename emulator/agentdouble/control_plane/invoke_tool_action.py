@@ -9,9 +9,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane.action_errors import invalid, missing
-from agentdouble.control_plane.described import describe, fields
-from agentdouble.control_plane.wire import Seconds, Wire, check_user_session_id, read
+from agentdouble.control_plane.dispatch import describe, fields
+from agentdouble.control_plane.wire import (
+    Seconds,
+    Wire,
+    check_user_session_id,
+    invalid,
+    missing,
+    read,
+)
 from agentdouble.core import ledger, strict_json
 from agentdouble.openapi.operation import described
 from agentdouble.sandbox import languages

@@ -12,8 +12,7 @@ from typing import Any
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.wire import Moment, Wire, stamp
+from agentdouble.control_plane.wire import Moment, Wire, invalid, stamp
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100

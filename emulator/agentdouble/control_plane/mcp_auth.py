@@ -8,8 +8,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from agentdouble.control_plane.action_errors import invalid, missing
-from agentdouble.control_plane.wire import Wire
+from agentdouble.control_plane.wire import Wire, invalid, missing
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services import Key
 from agentdouble.mcp_services.authentication import ApiKey, Auth, Bearer

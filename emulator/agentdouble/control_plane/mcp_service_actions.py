@@ -8,8 +8,6 @@ from typing import Any, Final, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.control_plane import mcp_auth, mcp_backends
-from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
 from agentdouble.control_plane.mcp_backends import (
     BackendFields,
@@ -19,7 +17,12 @@ from agentdouble.control_plane.mcp_backends import (
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.tool_requests import Tag
-from agentdouble.control_plane.wire import stamp
+from agentdouble.control_plane.wire import (
+    NetworkConfiguration,
+    invalid,
+    network_configurations,
+    stamp,
+)
 from agentdouble.journal.entries import note_unread
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import (

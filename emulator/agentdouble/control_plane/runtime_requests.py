@@ -9,16 +9,18 @@ from typing import Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import endpoints, runtime_artifacts
-from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.endpoints import (
-    Network,
-    NetworkConfiguration,
-    network_configurations,
-)
+from agentdouble.control_plane import runtime_artifacts, wire
 from agentdouble.control_plane.listing import Paging
 from agentdouble.control_plane.tool_requests import Authorizer, ByKey, Tag, Tls
-from agentdouble.control_plane.wire import EnvList, Wire, stamp
+from agentdouble.control_plane.wire import (
+    EnvList,
+    Network,
+    NetworkConfiguration,
+    Wire,
+    invalid,
+    network_configurations,
+    stamp,
+)
 from agentdouble.errors import NotBuiltError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.definition import Definition, Version
@@ -187,7 +189,7 @@ _NOT_OF_A_LISTED_VERSION = (
 
 def details(managed: Managed) -> dict[str, Any]:
     """Return the fields of GetRuntime: the version in force, and the runtime's own state."""
-    runtime, base = managed.runtime, endpoints.base_url()
+    runtime, base = managed.runtime, wire.base_url()
     status = runtime.status
     logs = f"{base}/_emulator/runtimes/{managed.name}/logs"
     return {
@@ -212,7 +214,7 @@ def shown_version(managed: Managed, version: Version, *, listed: bool = False) -
         "VersionNumber": version.number,
         "CreatedAt": stamp(version.created_at),
         "UpdatedAt": stamp(version.created_at),
-        "Endpoint": f"{endpoints.base_url()}{PREFIX}{managed.name}",
+        "Endpoint": f"{wire.base_url()}{PREFIX}{managed.name}",
         "Status": status,
     }
     for name in (*_NOT_OF_A_VERSION, *(_NOT_OF_A_LISTED_VERSION if listed else ())):

@@ -11,8 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane import listing
-from agentdouble.control_plane.described import Actions, action
-from agentdouble.control_plane.endpoints import endpoint
+from agentdouble.control_plane.dispatch import Actions, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.control_plane.wire import (
     EnvList,
@@ -22,6 +21,7 @@ from agentdouble.control_plane.wire import (
     Validity,
     Wire,
     check_user_session_id,
+    endpoint,
     stamp,
     ttl_in_seconds,
     variables,

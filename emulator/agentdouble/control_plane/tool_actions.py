@@ -8,13 +8,17 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, create_model
 
-from agentdouble.control_plane.action_errors import invalid
-from agentdouble.control_plane.described import Actions, action_of, fields
-from agentdouble.control_plane.endpoints import NetworkConfiguration, network_configurations
+from agentdouble.control_plane.dispatch import Action, Actions, action_of, fields
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
-from agentdouble.control_plane.routes import Action
 from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
-from agentdouble.control_plane.wire import Wire, read, stamp
+from agentdouble.control_plane.wire import (
+    NetworkConfiguration,
+    Wire,
+    invalid,
+    network_configurations,
+    read,
+    stamp,
+)
 from agentdouble.errors import NotBuiltError
 from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.instances import Instances

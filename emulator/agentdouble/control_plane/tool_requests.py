@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from agentdouble.control_plane.endpoints import Network
-from agentdouble.control_plane.wire import EnvList, Wire
+from agentdouble.control_plane.wire import EnvList, Network, Wire
 
 ToolName = Annotated[str, Field(min_length=1, max_length=128)]
 

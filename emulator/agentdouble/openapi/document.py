@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from agentdouble.openapi.operation import JSON, Format, operation_of
-from agentdouble.openapi.served import Served
+from agentdouble.openapi.operation import JSON, Format, Served, operation_of
 
 _REFERENCE = "#/components/schemas/{model}"
 _PARAMETER = re.compile(r"\{(\w+)\}")

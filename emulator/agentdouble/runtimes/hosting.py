@@ -1,23 +1,144 @@
-"""The runtimes of one double and everything that serves them, started and stopped together."""
+"""The runtimes of one double and everything that serves them, started and stopped together.
+
+``RuntimeRoutes`` are ``/_emulator/runtimes`` and ``/_emulator/metrics``: the runtimes, their logs
+and metrics.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import asdict
+from typing import Any
 
-from starlette.routing import Router
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
 
 from agentdouble.core.clock import Clock
+from agentdouble.errors import LogQueryError
 from agentdouble.runtimes import PREFIX, definition
 from agentdouble.runtimes.gateway import Gateway
+from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry
-from agentdouble.runtimes.routes import RuntimeRoutes
-from agentdouble.runtimes.usage import Watch
+from agentdouble.runtimes.runtime import Runtime
+from agentdouble.runtimes.usage import Used, Watch
 from agentdouble.settings import Settings
 from agentdouble.state import Store
+
+_PARAMETERS = ("tail", "instance", "format")
+
+
+class RuntimeRoutes:
+    """The routes, below the double's own prefix; they raise HostingError."""
+
+    def __init__(
+        self, registry: RuntimeRegistry, monitor: Monitor, watch: Watch, clock: Clock
+    ) -> None:
+        self._registry = registry
+        self._monitor = monitor
+        self._watch = watch
+        self._clock = clock
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            Route("/metrics", self.metrics),
+            Route("/runtimes", self.all),
+            Route("/runtimes/{name:path}/logs", self.logs),
+        ]
+
+    async def metrics(self, request: Request) -> Response:
+        """Return the metrics of every runtime in a format of Prometheus."""
+        used = await self._watch.measure()
+        for runtime in self._registry.runtimes():
+            of_runtime = [
+                used[instance.name] for instance in runtime.begun if instance.name in used
+            ]
+            self._monitor.show(
+                runtime.name,
+                memory=sum(use.memory for use in of_runtime),
+                processes=sum(use.processes for use in of_runtime),
+                lines=runtime.logs.printed,
+                states=Counter(instance.state for instance in runtime.begun),
+            )
+        content, kind = self._monitor.render(request.headers.get("accept", ""))
+        return Response(content, headers={"content-type": kind})
+
+    async def all(self, _request: Request) -> Response:
+        """Return every runtime with its instances."""
+        used = await self._watch.measure()
+        return JSONResponse({"runtimes": [self._shown(r, used) for r in self._registry.runtimes()]})
+
+    async def logs(self, request: Request) -> Response:
+        """Return the printed lines of instances."""
+        return printed(request, self._registry.named(request.path_params["name"]).runtime.logs)
+
+    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> dict[str, Any]:
+        return {
+            "name": runtime.name,
+            "id": runtime.id,
+            "status": runtime.status.word,
+            "status_reason": runtime.status.message,
+            "version": runtime.version.number,
+            "instances": [
+                self._instance(instance, used.get(instance.name, Used()))
+                for instance in runtime.begun
+            ],
+            "logs_of": list(runtime.logs.instances),
+        }
+
+    def _instance(self, instance: Instance, used: Used) -> dict[str, Any]:
+        return {
+            "name": instance.name,
+            "state": instance.state,
+            "version": instance.version,
+            "pid": instance.pid,
+            "port": instance.port,
+            "in_flight": instance.in_flight,
+            "served": instance.served,
+            "created_at": instance.created_at.isoformat(),
+            "age_s": (self._clock.now() - instance.created_at).total_seconds(),
+            "idle_since": None if instance.in_flight else instance.idle_since.isoformat(),
+            "memory_bytes": used.memory,
+            "cpu_s": used.cpu_s,
+            "processes": used.processes,
+        }
+
+
+def printed(request: Request, logs: RuntimeLogs) -> Response:
+    """Return the lines that a request asks for; raise LogQueryError."""
+    query = {"tail": "1000", "instance": None, "format": "json", **request.query_params}
+    for name in query.keys() - _PARAMETERS:
+        raise LogQueryError(name, f"is not known; known are {', '.join(_PARAMETERS)}")
+    tail, instance, form = str(query["tail"]), query["instance"], query["format"]
+    if form not in ("json", "text"):
+        raise LogQueryError("format", "must be one of json, text")
+    if not re.fullmatch("[0-9]{1,5}", tail) or int(tail) > LINES:
+        raise LogQueryError("tail", f"must be a number from 0 to {LINES}, not {tail[:40]!r}")
+    if instance is not None and logs.of(instance) is None:
+        names = ", ".join(logs.instances) or "none"
+        reason = f"names no instance whose log is kept; there is {names}"
+        raise LogQueryError("instance", reason)
+    lines = logs.read(instance, int(tail))
+    if form == "text":
+        return Response("".join(map(_plain, lines)), media_type="text/plain; charset=utf-8")
+    return Response("".join(map(_json, lines)), media_type="application/x-ndjson")
+
+
+def _json(line: Line) -> str:
+    return json.dumps({**asdict(line), "at": line.at.isoformat()}) + "\n"
+
+
+def _plain(line: Line) -> str:
+    return f"{shown_time(line.at)} {line.instance} {line.stream} {line.text}\n"
 
 
 class Hosting:

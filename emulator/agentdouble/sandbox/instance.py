@@ -24,20 +24,19 @@ from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.named_kernels import NamedKernels
+from agentdouble.sandbox.named_kernels import NamedKernels, inside
 from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import InstanceKey, SessionLog, busy_error, paused_error
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
-from agentdouble.sandbox.workbench.paths import DIRECTORY
-from agentdouble.sandbox.working_directory import inside
+from agentdouble.sandbox.workbench.wire import DIRECTORY
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
-    from agentdouble.sandbox.session_events import SessionEvents
+    from agentdouble.sandbox.session import SessionEvents
     from agentdouble.sandbox.session_process import SessionProcess
     from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench

@@ -36,8 +36,7 @@ from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session import InstanceKey, SessionLog
-from agentdouble.sandbox.session_events import Happened, SessionEvents
+from agentdouble.sandbox.session import Happened, InstanceKey, SessionEvents, SessionLog
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import Store

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from agentdouble.core import ledger
 from agentdouble.errors import SandboxError
-from agentdouble.processes.fork_server import kernel_settings
+from agentdouble.processes.fork_server import protocol
 
 _ENGINE = "JavaScriptKernel"  # the table of the configuration with the engine's options
 
@@ -47,7 +47,7 @@ class Language:
 
 
 PYTHON = Language(
-    name="python3", display_name="Python", kernel="python", config=kernel_settings.PYTHON
+    name="python3", display_name="Python", kernel="python", config=protocol.PYTHON_SETTINGS
 )
 
 

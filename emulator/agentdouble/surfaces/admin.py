@@ -26,11 +26,11 @@ from agentdouble.errors import (
     UnknownRuntimeError,
     UnknownServiceError,
 )
-from agentdouble.faults.routes import fault_routes
+from agentdouble.faults.admin_routes import fault_routes
 from agentdouble.journal.event_routes import event_routes
 from agentdouble.journal.routes import journal_routes
 from agentdouble.journal.what_if_routes import what_if_routes
-from agentdouble.openapi.served import Served
+from agentdouble.openapi.operation import Served
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
 from agentdouble.surfaces.resetting import reset_routes

@@ -15,11 +15,11 @@ from agentdouble.control_plane import (
     refuse_method,
 )
 from agentdouble.control_plane.authentication import Authenticator, Failure
-from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.dispatch import Action
 from agentdouble.core.invoke_tool import VERSION
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
-from agentdouble.openapi.served import Served
+from agentdouble.openapi.operation import Served
 from agentdouble.surfaces.surface import LateApp, Surface
 
 # the actions, and the module that the actions of runtimes need

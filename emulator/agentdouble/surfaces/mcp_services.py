@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agentdouble import mcp_hosting
-from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.dispatch import Action
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_services import Services
@@ -156,8 +156,8 @@ class MCPServices(Surface):
 
     async def _logs(self, request: Request) -> Response:
         """Return what the processes of a service have printed."""
-        await import_in_thread("agentdouble.runtimes.routes")
-        from agentdouble.runtimes.routes import printed
+        await import_in_thread("agentdouble.runtimes.hosting")
+        from agentdouble.runtimes.hosting import printed
 
         service = self.services.named(request.path_params["name"])
         return printed(request, self.programs.logs(service.name))

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from agentdouble.core.threads import run_in_thread
 from agentdouble.openapi import Format, operation
-from agentdouble.openapi.served import Served
+from agentdouble.openapi.operation import Served
 from agentdouble.surfaces.surface import Context, Surface
 
 PATH = "/openapi.json"

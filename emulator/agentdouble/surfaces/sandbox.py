@@ -10,7 +10,7 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.dispatch import Action
 from agentdouble.openapi import Format
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery

@@ -26,7 +26,7 @@ from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session_events import ended, living
+from agentdouble.sandbox.session import ended, living
 from agentdouble.surfaces.surface import RefusedError
 
 

@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.apps.loading import App
-from agentdouble.control_plane.routes import Action
+from agentdouble.control_plane.dispatch import Action
 from agentdouble.core import strict_json
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
@@ -23,7 +23,7 @@ from agentdouble.faults import Faults
 from agentdouble.journal.entries import Journal
 from agentdouble.journal.what_if_routes import StartDouble
 from agentdouble.openapi import Format
-from agentdouble.openapi.served import Served, served
+from agentdouble.openapi.operation import Served, served
 from agentdouble.server.guard import Refusal
 from agentdouble.settings import Settings
 from agentdouble.state import Store

@@ -14,7 +14,7 @@ import logging
 import sys
 
 from agentdouble.errors import tracebacks
-from agentdouble.errors.code_origin import caller
+from agentdouble.errors.tracebacks import caller
 
 _NEVER = logging.CRITICAL + 1
 _LEAST = {  # from this level on, records of our own code are also shown

@@ -106,6 +106,6 @@ def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
 
 
 def _is_users(item: pytest.Item) -> bool:
-    from agentdouble.errors.code_origin import origin_of
+    from agentdouble.errors.tracebacks import origin_of
 
     return origin_of(str(item.path)) == "user"

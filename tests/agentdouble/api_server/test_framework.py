@@ -15,9 +15,9 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.agents.directory import AgentsDirectory
+from agentdouble.api_server.models import CreateSession, RunRequest
 from agentdouble.api_server.server import ApiServer
 from agentdouble.api_server.stores import SessionKey
-from agentdouble.api_server.wire import CreateSession, RunRequest
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError
 from agentdouble.state import Store

@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from agentdouble.apps import simple
-from agentdouble.control_plane import routes
+from agentdouble.control_plane import dispatch as routes
 from doublecheck import Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps

@@ -24,9 +24,10 @@ from mcp.types import (
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import DefinitionError, ToolCallError
 from agentdouble.mcp_services.authentication import Auth, credential
-from agentdouble.mcp_services.openapi import client, requests
-from agentdouble.mcp_services.openapi.client import Backend
+from agentdouble.mcp_services.openapi import http_client as client
+from agentdouble.mcp_services.openapi import requests
 from agentdouble.mcp_services.openapi.definition import Definition, Operation, address_of
+from agentdouble.mcp_services.openapi.http_client import Backend
 
 LARGEST_PAGE = 512 * 1024  # bytes of JSON, unless one tool alone has more
 

@@ -12,7 +12,8 @@ import resource
 from dataclasses import dataclass
 from typing import Literal
 
-from agentdouble.processes.fork_server import landlock, linux, namespaces, processes, seccomp, view
+from agentdouble.processes.fork_server import linux, namespaces, processes, view
+from agentdouble.processes.fork_server import restrictions as landlock
 
 MIB = 1024 * 1024
 
@@ -76,7 +77,7 @@ def confine(confinement: Confinement) -> None:
     if confinement.processes == "shared":
         _die_with(parent)
     if confinement.own_limits:
-        seccomp.refuse_limits_of_others()
+        landlock.refuse_limits_of_others()
     if confinement.landlock:
         _restrict(confinement, home, tmp)
     if confinement.process_limit is not None:

@@ -1,14 +1,28 @@
-"""A session's namespaces: mounts, network, and users if an ordinary user creates them."""
+"""A session's namespaces: mounts, network, processes, and users if an ordinary user creates them.
+
+Each session has its own process namespace, as a container has, with a sleeping init. The session's
+kernels, terminals and browser see and reach only each other, with any system call. All processes in
+a namespace end with it. The init is a separate process, because by default signals do nothing to
+process 1. It is a ``sleep`` of 0.1 MiB, and keeps the session's shared memory and queues. The
+processes that the fork server forks into a namespace are its own children, so their pidfds and exit
+codes are real. An ordinary user's process cannot return from a namespace, so there a child process
+forks, which takes 2 ms more.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import signal
 import socket
 import struct
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NoReturn
 
-from agentdouble.processes.fork_server import linux
+from agentdouble.processes.fork_server import linux, namespaces, processes, signals
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
@@ -74,3 +88,225 @@ def raise_loopback() -> None:
     """Bring up the loopback device of this network."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+
+
+_FOR_EVER_S = 2**31 - 1
+
+
+class ProcessNamespaces:
+    """The namespaces of one single-threaded process; a session is identified by its home.
+
+    With a spare namespace, a start does not wait for the fork of an init. If ``lacks_spare``, call
+    ``prepare`` when there is time.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, ProcessNamespace] = {}
+        self._spare: ProcessNamespace | None = None
+        self._user = False
+        self.lacks_spare = False
+
+    @property
+    def inits(self) -> set[int]:
+        """The pids of the inits of all namespaces."""
+        return {namespace.init for namespace in self._all()}
+
+    def prepare(self) -> None:
+        """Make a spare namespace, of the same kind as the last."""
+        self.lacks_spare = False
+        with suppress(OSError):  # the start that needs one will report the error
+            self._spare = ProcessNamespace(user=self._user)
+
+    def fork(self, confinement: Mapping[str, Any] | None) -> int:
+        """Fork as ``os.fork`` does, into the session's namespace if the confinement has one."""
+        if confinement is None or confinement["processes"] == "shared":
+            return os.fork()
+        home = confinement["home"]
+        if home not in self._of:
+            self._of[home] = self._take(user=confinement["namespaces"] == "user")
+        try:
+            return self._of[home].fork()
+        except OSError:
+            self._forget(home)
+            raise
+
+    def retain(self, home: str, pid: int) -> None:
+        """Keep a namespace alive as long as a process that a member has forked."""
+        if home in self._of:
+            self._of[home].members.add(pid)
+
+    def init_of(self, home: str) -> int:
+        """Return the pid of the init of a session's namespace; raise OSError without one."""
+        if home not in self._of:
+            raise OSError(errno.ECHILD, "the process namespace of its source has ended")
+        return self._of[home].init
+
+    def end_left_by(self, ended: Collection[int], but: Collection[int] = ()) -> None:
+        """End the processes that members left in their namespaces; ``ended`` are reaped pids.
+
+        Processes ``but`` are not ended; the namespaces keep them.
+        """
+        for namespace in self._all():
+            namespace.alive = namespace.alive and namespace.init not in ended
+        for home, namespace in [*self._of.items()]:
+            if namespace.members & {*ended}:
+                namespace.members -= {*ended}
+                namespace.end_left(but)
+                self._forget(home)
+
+    def kill(self) -> None:
+        """Kill all processes in the namespaces, without waiting for their end."""
+        for namespace in self._all():
+            namespace.kill()
+
+    def _all(self) -> list[ProcessNamespace]:
+        return [*self._of.values(), *([] if self._spare is None else [self._spare])]
+
+    def _take(self, *, user: bool) -> ProcessNamespace:
+        spare, self._spare = self._spare, None
+        self._user, self.lacks_spare = user, True
+        return spare if spare is not None and spare.alive else ProcessNamespace(user=user)
+
+    def _forget(self, home: str) -> None:
+        if not self._of[home].members:
+            self._of.pop(home).end()
+
+
+class ProcessNamespace:
+    """A process namespace; it exists until ``end`` or ``kill`` is called.
+
+    ``user`` is for an ordinary user, who also needs a user namespace. ``members`` are the processes
+    that were forked into it and have not been waited for. ``alive`` says whether the init is alive.
+    """
+
+    def __init__(self, *, user: bool) -> None:
+        self.members: set[int] = set()
+        self.alive = True
+        self._user = user
+        self.init = self._fork_init()
+
+    def fork(self) -> int:
+        """Fork a member, as ``os.fork`` does; raise OSError."""
+        if not self.alive:
+            raise OSError(errno.ECHILD, "the session's processes are being ended")
+        outside = os.getpid()
+        try:
+            pid = self._fork_by_helper() if self._user else self._fork()
+        except BaseException:
+            if os.getpid() != outside:
+                os._exit(1)  # a failed member must not continue as a copy of its parent
+            raise
+        if pid:
+            self.members.add(pid)
+        return pid
+
+    def end_left(self, but: Collection[int]) -> None:
+        """End the processes that ended members have left; the init has adopted them."""
+        while self.alive and self.members and (pids := processes.kill_children(self.init, but=but)):
+            processes.wait_for_one(pids)
+
+    def end(self) -> None:
+        """End all processes in the namespace and wait for the init; no member may be left."""
+        self.kill()
+        if self.alive:
+            os.waitpid(self.init, 0)
+            self.alive = False
+
+    def kill(self) -> None:
+        """Kill all processes in the namespace."""
+        if self.alive:
+            signals.send(self.init, signal.SIGKILL)
+
+    def _fork_init(self) -> int:
+        with _pidfd(os.getpid()) as parent:
+            user = linux.CLONE_NEWUSER if self._user else 0
+            pid = linux.fork_into(user | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+            if pid == 0:
+                _be_init(parent)
+        if self._user:
+            namespaces.map_user(pid, os.geteuid(), os.getegid())
+        return pid
+
+    def _fork(self) -> int:
+        with _pidfd(self.init) as inside, _pidfd(os.getpid()) as outside:
+            linux.join(inside, linux.CLONE_NEWPID)  # affects only children, not this process
+            pid = -1
+            try:
+                pid = os.fork()
+            finally:
+                if pid:
+                    linux.join(outside, linux.CLONE_NEWPID)
+            if pid == 0:
+                linux.join(inside, linux.CLONE_NEWIPC)
+            return pid
+
+    def _fork_by_helper(self) -> int:
+        """Fork in a child that joins the namespace, because an ordinary user could not return.
+
+        When that child ends, the member becomes this process's own child. The end of a large
+        process takes milliseconds, so it is not awaited: whoever waits for any child reaps it.
+        """
+        reading, writing = os.pipe()
+        helper = os.fork()
+        if helper == 0:
+            os.close(reading)
+            self._help(writing)
+            os.close(writing)
+            return 0
+        os.close(writing)
+        with os.fdopen(reading, "rb") as answer:
+            answer_code = int(answer.read() or -errno.ECHILD)
+        if answer_code < 0:
+            raise OSError(-answer_code, os.strerror(-answer_code))
+        return answer_code
+
+    def _help(self, writing: int) -> None:
+        """Fork the member and end this process; return only in the member."""
+        answer_code = -errno.ECHILD
+        try:
+            with _pidfd(self.init) as inside:
+                linux.join(inside, linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+            answer_code = os.fork()
+        except OSError as error:
+            answer_code = -(error.errno or errno.ECHILD)
+        finally:
+            if answer_code:
+                os.write(writing, b"%d" % answer_code)
+                os._exit(0)
+
+
+def _be_init(parent: int) -> NoReturn:
+    """Run as process 1: keep nothing open, reap children, end with ``parent`` (a pidfd)."""
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        processes.die_with_parent()
+        if not processes.has_ended(parent):  # it may have ended just before
+            os.chdir("/")
+            linux.close_from(3)
+            _shrink()
+    finally:
+        os._exit(1)
+
+
+def _shrink() -> None:
+    """Execute a program that sleeps; otherwise all memory of the fork server would stay here."""
+    # Code in the namespace lacks this capability, so Linux does not let it inspect this process.
+    if os.geteuid():
+        linux.keep_capability(linux.CAP_SYS_PTRACE)
+    with suppress(OSError):
+        os.execvp("sleep", ("sleep", str(_FOR_EVER_S)))  # noqa: S606, S607 (any one will do)
+    while True:
+        signal.pause()
+
+
+@contextmanager
+def _pidfd(pid: int) -> Iterator[int]:
+    opened = os.pidfd_open(pid)
+    try:
+        yield opened
+    finally:
+        with suppress(OSError):
+            os.close(opened)

@@ -21,7 +21,7 @@ from typing import Literal
 
 from agentdouble.processes.fork_server import processes
 from agentdouble.processes.fork_server.confinement import Confinement, confine
-from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
+from agentdouble.processes.fork_server.namespaces import ProcessNamespaces
 
 _PROCESS_LIMIT = 8
 _SEGMENT = 1 << 20

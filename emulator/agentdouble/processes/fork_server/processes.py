@@ -9,7 +9,7 @@ import signal
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from agentdouble.processes.fork_server import linux, signals
+from agentdouble.processes.fork_server import linux, processes, signals
 
 
 def die_with_parent() -> None:
@@ -100,3 +100,31 @@ def lower_limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (value, value))
+
+
+ASKED_TO_END = signal.SIGTERM
+
+
+def stand_behind() -> None:
+    """Fork; return only in the child, which becomes the fork server.
+
+    The parent never returns. It keeps its descriptors open until no process is left.
+    """
+    processes.adopt_orphans()
+    guardian = os.getpid()
+    if server := os.fork():
+        _guard(server)
+        os._exit(0)
+    os.setsid()  # so a signal to the guardian's group does not reach both
+    linux.prctl(linux.PR_SET_PDEATHSIG, ASKED_TO_END)
+    if os.getppid() != guardian:
+        os._exit(1)
+
+
+def _guard(server: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with suppress(ChildProcessError):
+        while os.wait()[0] != server:
+            pass
+    processes.end_children()

@@ -150,3 +150,11 @@ def ancillary(descriptors: Sequence[int]) -> list[tuple[int, int, Any]]:
     if not descriptors:
         return []
     return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+
+
+# the settings of traitlets that every Python kernel of a session has
+PYTHON_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    "HistoryManager": {"enabled": False},  # no sqlite file and no thread for it
+    "IPCompleter": {"use_jedi": False},  # it would read all of Python's stubs first: 5 s
+    "IPKernelApp": {"log_level": 40},
+}

@@ -34,14 +34,16 @@ from traitlets.config import Config  # noqa: E402
 
 from agentdouble.processes.fork_server import processes  # noqa: E402
 from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError, KernelApp  # noqa: E402
-from agentdouble.processes.fork_server.kernel_settings import PYTHON  # noqa: E402
 from agentdouble.processes.fork_server.kernel_traces import (  # noqa: E402
     Traces,
     discard,
     warm_formatters,
     warm_up,
 )
-from agentdouble.processes.fork_server.protocol import TEMPLATE_REQUEST  # noqa: E402
+from agentdouble.processes.fork_server.protocol import (  # noqa: E402
+    PYTHON_SETTINGS,
+    TEMPLATE_REQUEST,
+)
 
 
 class SandboxKernel(IPythonKernel):
@@ -188,7 +190,7 @@ def build_ahead() -> None:
     try:
         contextvars.copy_context().run(_run_another)
         before.restore()
-        app = _built(PYTHON)
+        app = _built(PYTHON_SETTINGS)
         warm_formatters(app)
         _ahead = _Prebuilt(app, Traces.take())
     finally:
@@ -198,7 +200,7 @@ def build_ahead() -> None:
 
 
 def _run_another() -> None:
-    app = _built(PYTHON)
+    app = _built(PYTHON_SETTINGS)
     warm_up(app)
     discard(app)
 

@@ -22,16 +22,8 @@ from collections.abc import Container
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import (
-    child,
-    copied_view,
-    guardian,
-    processes,
-    protocol,
-    signals,
-    view,
-)
-from agentdouble.processes.fork_server.process_namespace import ProcessNamespaces
+from agentdouble.processes.fork_server import child, copied_view, processes, protocol, signals, view
+from agentdouble.processes.fork_server.namespaces import ProcessNamespaces
 from agentdouble.processes.fork_server.protocol import (
     Discard,
     Exited,
@@ -69,7 +61,7 @@ _IDLE_S = 0.1  # after that time, a forked kernel has had the processor time for
 
 def main() -> None:
     """Serve until the other end of the socket in argv is closed."""
-    guardian.stand_behind()
+    processes.stand_behind()
     channel = socket.socket(fileno=int(sys.argv[1]))
     if sys.path[0] == str(Path.cwd()):
         del sys.path[0]  # kernels must not import from the double's working directory
@@ -130,7 +122,7 @@ class ForkServer:
 
     def serve(self) -> None:
         """Answer requests and reap children until the double or the guardian has ended."""
-        for number in (signal.SIGCHLD, guardian.ASKED_TO_END):
+        for number in (signal.SIGCHLD, processes.ASKED_TO_END):
             signal.signal(number, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
@@ -147,7 +139,7 @@ class ForkServer:
                 # Requests first: a kernel that has ended may have a template to keep.
                 if self._channel in ready and not self._answer():
                     break
-                if self._woken in ready and guardian.ASKED_TO_END in self._reap():
+                if self._woken in ready and processes.ASKED_TO_END in self._reap():
                     break
         self._namespaces.kill()
         processes.end_children()

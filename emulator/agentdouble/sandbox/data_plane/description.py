@@ -12,8 +12,7 @@ from starlette.routing import Route
 
 from agentdouble.openapi import operation
 from agentdouble.sandbox.data_plane.session_token import PREFIX
-from agentdouble.sandbox.workbench.paths import HOME, TMP
-from agentdouble.sandbox.workbench.wire import Envelope, envelope
+from agentdouble.sandbox.workbench.wire import HOME, TMP, Envelope, envelope
 from agentdouble.settings import MIB, Settings
 
 _BUILT = {

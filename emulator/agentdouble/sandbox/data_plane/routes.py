@@ -22,8 +22,7 @@ from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
 from agentdouble.sandbox.data_plane.session_token import Refused, SessionTokenMiddleware
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.workbench.paths import Paths
-from agentdouble.sandbox.workbench.wire import invalid, unrouted
+from agentdouble.sandbox.workbench.wire import Paths, invalid, unrouted
 from agentdouble.settings import Settings
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

@@ -6,10 +6,9 @@ import json
 import re
 from typing import Any
 
-from agentdouble.sandbox.javascript import errors
+from agentdouble.sandbox.javascript import inspector
 from agentdouble.sandbox.javascript.engine import CELL, Engine, HelperError
-from agentdouble.sandbox.javascript.errors import PREFIX, CellError
-from agentdouble.sandbox.javascript.inspector import InspectorError
+from agentdouble.sandbox.javascript.inspector import PREFIX, CellError, InspectorError
 
 REFUSAL = "Cannot use import statement outside a module"
 
@@ -102,7 +101,7 @@ async def _evaluate(engine: Engine, source: str, number: int) -> dict[str, Any]:
             return answer
         description = await _describe(engine, details)
         if description["started"]:
-            raise errors.thrown(description, details)
+            raise inspector.thrown(description, details)
     while True:
         answer = await _attempt(engine, source, number)
         details = answer.get("exceptionDetails")
@@ -129,7 +128,7 @@ async def _attempt(engine: Engine, source: str, number: int) -> dict[str, Any]:
 def _rewritten(source: str, details: dict[str, Any], description: dict[str, Any]) -> str | None:
     if description["started"] or description["message"] != REFUSAL:
         return None
-    return rewrite(source, errors.offset(source, *errors.position(details)))
+    return rewrite(source, inspector.offset(source, *inspector.position(details)))
 
 
 async def _describe(engine: Engine, details: dict[str, Any]) -> dict[str, Any]:
@@ -145,8 +144,8 @@ def _failure(
     description: dict[str, Any], details: dict[str, Any], source: str, number: int
 ) -> CellError:
     if description["started"]:
-        return errors.thrown(description, details)
-    return errors.unparsable(description, details, source, number)
+        return inspector.thrown(description, details)
+    return inspector.unparsable(description, details, source, number)
 
 
 async def _without_types(engine: Engine, code: str, number: int) -> str:

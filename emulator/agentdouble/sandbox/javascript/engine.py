@@ -17,8 +17,7 @@ from typing import IO, Any
 
 from agentdouble.sandbox.javascript import deno
 from agentdouble.sandbox.javascript.deno import FrameReader, Send, Streams
-from agentdouble.sandbox.javascript.errors import readable
-from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError
+from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError, readable
 
 CELL = "cell"  # the inspector's name for the group of one cell's objects
 _IDLE_S = 0.025

@@ -16,8 +16,7 @@ from traitlets.config import Config
 from agentdouble.processes.fork_server.kernel_app import KernelApp
 from agentdouble.sandbox.javascript import cells, deno
 from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
-from agentdouble.sandbox.javascript.errors import CellError
-from agentdouble.sandbox.javascript.inspector import InspectorError
+from agentdouble.sandbox.javascript.inspector import CellError, InspectorError
 
 T = TypeVar("T")
 

@@ -13,11 +13,11 @@ from starlette.routing import Route
 from agentdouble.sandbox.workbench import bash_driver
 from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
 from agentdouble.sandbox.workbench.bash_sessions import BashSessions
-from agentdouble.sandbox.workbench.output import shorten
-from agentdouble.sandbox.workbench.paths import Paths
+from agentdouble.sandbox.workbench.processes import shorten
 from agentdouble.sandbox.workbench.wire import (
     Answer,
     FailedError,
+    Paths,
     RequestBody,
     post,
     without_body,

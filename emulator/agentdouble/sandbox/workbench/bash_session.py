@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentdouble.sandbox.workbench import bash_driver, processes
-from agentdouble.sandbox.workbench.output import Output
+from agentdouble.sandbox.workbench.processes import Output
 
 Status = Literal["pending", "running", "completed", "timed_out", "killed"]
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentdouble.sandbox.workbench.bash_session import BashSession
-from agentdouble.sandbox.workbench.paths import HOME, Paths
-from agentdouble.sandbox.workbench.wire import FailedError
+from agentdouble.sandbox.workbench.wire import HOME, FailedError, Paths
 
 MAX_SESSIONS = 32
 

@@ -19,8 +19,7 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import content, lookup, processes
 from agentdouble.sandbox.workbench.content import Encoding, as_failure, failure
-from agentdouble.sandbox.workbench.paths import Paths
-from agentdouble.sandbox.workbench.wire import Answer, RequestBody, post
+from agentdouble.sandbox.workbench.wire import Answer, Paths, RequestBody, post
 
 Sorted = Literal["name", "size", "modified", "type"]
 MOST_ENTRIES = 10_000

@@ -27,12 +27,15 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from agentdouble.sandbox.workbench import processes
 from agentdouble.sandbox.workbench.bash import Bash
 from agentdouble.sandbox.workbench.files import Files
-from agentdouble.sandbox.workbench.paths import DIRECTORY, HOME, TMP, Paths
 from agentdouble.sandbox.workbench.shell import Shell
 from agentdouble.sandbox.workbench.terminals import Terminals
 from agentdouble.sandbox.workbench.transfer import Transfer
 from agentdouble.sandbox.workbench.wire import (
+    DIRECTORY,
+    HOME,
+    TMP,
     FailedError,
+    Paths,
     RequestBody,
     failed,
     invalid,

@@ -10,9 +10,8 @@ from starlette.routing import Route
 from agentdouble.sandbox.workbench.bash import Name, Seconds, Text, wait_within
 from agentdouble.sandbox.workbench.bash_session import Command
 from agentdouble.sandbox.workbench.bash_sessions import BashSessions
-from agentdouble.sandbox.workbench.output import shorten
-from agentdouble.sandbox.workbench.paths import Paths
-from agentdouble.sandbox.workbench.wire import Answer, RequestBody, post
+from agentdouble.sandbox.workbench.processes import shorten
+from agentdouble.sandbox.workbench.wire import Answer, Paths, RequestBody, post
 
 SHOWN_CHARS = 30_000
 _STATUS = {

@@ -20,9 +20,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.sandbox.workbench import processes
 from agentdouble.sandbox.workbench.bash_session import open_writer
-from agentdouble.sandbox.workbench.output import Output
-from agentdouble.sandbox.workbench.paths import HOME, Paths
-from agentdouble.sandbox.workbench.wire import until_one_ends
+from agentdouble.sandbox.workbench.processes import Output
+from agentdouble.sandbox.workbench.wire import HOME, Paths, until_one_ends
 
 _PIECE = 65536
 _PROMPT = "gem@agentdouble:\\w $ "

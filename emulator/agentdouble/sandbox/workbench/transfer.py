@@ -21,8 +21,15 @@ from agentdouble.openapi import Answer as Answered
 from agentdouble.openapi import operation
 from agentdouble.sandbox.workbench import content
 from agentdouble.sandbox.workbench.content import as_failure, failure
-from agentdouble.sandbox.workbench.paths import HOME, Paths
-from agentdouble.sandbox.workbench.wire import Answer, Envelope, FailedError, envelope, without_body
+from agentdouble.sandbox.workbench.wire import (
+    HOME,
+    Answer,
+    Envelope,
+    FailedError,
+    Paths,
+    envelope,
+    without_body,
+)
 
 _STATUS = {"not_found": 404, "permission_denied": 403}
 _BYTES = "application/octet-stream"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.sandbox.workbench.paths import OutsideError, Paths
+from agentdouble.sandbox.workbench.wire import OutsideError, Paths
 
 pytestmark = pytest.mark.once
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentdouble.control_plane import action_errors
+from agentdouble.control_plane import wire
 
 
 def test_the_table_is_the_published_one() -> None:
@@ -18,4 +18,4 @@ def test_the_table_is_the_published_one() -> None:
         "LackPolicy": (100012, 403),
         "AccessDenied": (100013, 403),
         "InvalidSecurityToken": (None, 401),
-    } == {name: (code.number, code.status) for name, code in action_errors.PUBLIC.items()}
+    } == {name: (code.number, code.status) for name, code in wire.PUBLIC.items()}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.sandbox.workbench import output
-from agentdouble.sandbox.workbench.output import Output, shorten
+from agentdouble.sandbox.workbench import processes
+from agentdouble.sandbox.workbench.processes import Output, shorten
 
 pytestmark = pytest.mark.once
 
@@ -33,7 +33,7 @@ def test_a_character_that_has_come_in_part_is_left_for_the_next_time() -> None:
 
 def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded; who reads from before is told how much is missing."""
-    monkeypatch.setattr(output, "KEPT", 10)
+    monkeypatch.setattr(processes, "KEPT", 10)
     stream = Output()
     for _ in range(5):
         stream.append(b"12345")

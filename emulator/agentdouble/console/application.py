@@ -18,8 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.console.checks import READING
-from agentdouble.console.double import Double
+from agentdouble.console.checks import READING, Double
 from agentdouble.core import invoke_tool, strict_json
 from agentdouble.journal import resending
 from agentdouble.journal.entries import UNSEEN, current_entry

@@ -1,23 +1,45 @@
-"""``POST /?Action=X&Version=2025-10-30``: parse, authenticate, dispatch, serialise."""
+"""``POST /?Action=X&Version=2025-10-30``: parse, authenticate, dispatch, serialise.
+
+Actions are methods of an ``Actions`` class; ``action`` gives a method its name and the models of
+its body and result.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
-from agentdouble.control_plane import authentication, endpoints
-from agentdouble.control_plane.action_errors import REFUSED, Refused, invalid, missing, public_error
+from agentdouble.control_plane import authentication, wire
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
-from agentdouble.control_plane.authentication import Authenticator, MetadataFields, metadata_of
+from agentdouble.control_plane.authentication import (
+    Authenticator,
+    MetadataFields,
+    Success,
+    metadata_of,
+)
+from agentdouble.control_plane.wire import (
+    REFUSED,
+    Refused,
+    Wire,
+    invalid,
+    missing,
+    public_error,
+    read,
+)
 from agentdouble.core import strict_json
 from agentdouble.core.invoke_tool import RUN_HEADER, VERSION
 from agentdouble.errors import ActionError, NotBuiltError, StateError
 from agentdouble.journal.failures import KIND, report
+from agentdouble.openapi import Answer, Operation
+from agentdouble.openapi.operation import described
 from agentdouble.sandbox import output_feed
 from agentdouble.server.disconnects import cancel_on_disconnect
 from agentdouble.server.guard import Refusal
@@ -42,7 +64,7 @@ class ControlPlane:
             self._authenticator.check(request, body, metadata)
             action = self._find(request, metadata)
             run = request.headers.get(RUN_HEADER)
-            with endpoints.seen_at(str(request.base_url)), output_feed.named_run(run):
+            with wire.seen_at(str(request.base_url)), output_feed.named_run(run):
                 parameters = await _json_object(body)
                 result = await cancel_on_disconnect(request.receive, action(parameters))
             return authentication.success(metadata, result)
@@ -132,3 +154,69 @@ async def _json_object(body: bytes) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise ActionError("InvalidParameter", "The request body is not a JSON object.")
     return document
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=Wire)
+_NAME = "__action__"
+
+Answered = Coroutine[Any, Any, dict[str, Any]]
+
+
+class Actions:
+    """A class whose methods are actions."""
+
+    def by_name(self) -> Mapping[str, Action]:
+        """Return the actions by their names on the platform."""
+        methods = (getattr(self, name) for name in dir(type(self)) if not name.startswith("_"))
+        return {getattr(method, _NAME): method for method in methods if hasattr(method, _NAME)}
+
+
+def action(
+    name: str, model: type[M], result: Any = None, **types: Any
+) -> Callable[[Callable[[Any, M], Answered]], Callable[[Any, Mapping[str, Any]], Answered]]:
+    """Turn a method that takes its body as a model into an action.
+
+    Its Result has the type ``result``, or fields of these ``types``.
+    """
+
+    def make(method: Callable[[Any, M], Answered]) -> Callable[[Any, Mapping[str, Any]], Answered]:
+        @functools.wraps(method)
+        async def run(self: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+            return await method(self, read(model, body))
+
+        setattr(run, _NAME, name)
+        operation = describe(model, result or fields(f"{name}Result", **types))
+        return described(operation)(run)
+
+    return make
+
+
+def action_of(types: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
+    """Describe an action on a kind of resource, by a function of its ResourceActions.
+
+    The function returns the model of the body and the type of the Result.
+    """
+
+    def described_action(endpoint: F) -> F:
+        text = inspect.getdoc(endpoint) or ""
+
+        def say(actions: Any) -> Operation:
+            summary = text.replace("resource", actions.noun).replace("a MCP", "an MCP")
+            return describe(*types(actions), summary)
+
+        return described(say)(endpoint)
+
+    return described_action
+
+
+def fields(name: str, **types: Any) -> Any:
+    """Return the type of a dict with these fields, all of them required."""
+    # not a model, because building dozens of pydantic models would delay the first action
+    make: Any = TypedDict
+    return make(name, types)
+
+
+def describe(body: Any, result: Any, summary: str | None = None) -> Operation:
+    """Return the description of an action."""
+    return Operation((Answer(Success[result]),), body=body, summary=summary)

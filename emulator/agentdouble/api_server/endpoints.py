@@ -18,12 +18,13 @@ from starlette.websockets import WebSocket
 
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import is_instance_of
-from agentdouble.api_server import RUN_LIVE, sessions, wire
+from agentdouble.api_server import RUN_LIVE, sessions
+from agentdouble.api_server import models as wire
+from agentdouble.api_server.models import Json, dumps
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
-from agentdouble.api_server.wire import Json, dumps
 from agentdouble.core import ledger
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import ApiError, NotBuiltError, StateError
