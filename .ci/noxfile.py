@@ -91,13 +91,14 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Lint, format, types, floors, and the caps of the rooms."""
+    """Lint, format, types, floors, and the caps of house.toml."""
     install(session, "emulator,postgres,test,dev")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
     session.run("lint-imports")
     session.run("python", ".ci/house.py")
+    session.run("python", ".ci/measure.py")
 
 
 def install(session: nox.Session, extras: str, *options: str) -> None:
