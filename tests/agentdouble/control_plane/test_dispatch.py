@@ -220,7 +220,7 @@ def test_an_action_that_breaks_is_answered_in_the_envelope(
 
 
 def test_every_action_that_is_built_has_its_name_among_those_of_the_platform() -> None:
-    """Without it no fault can name the action: add it to ``action_names.py``."""
+    """Faults and refusals find actions by the names in ``action_names.py``."""
 
     async def actions_of(double: Emulator) -> set[str]:  # on its loop, where they are made
         surfaces = double._platform.context.surfaces
@@ -229,7 +229,7 @@ def test_every_action_that_is_built_has_its_name_among_those_of_the_platform() -
     with Emulator() as double:
         built = double._call(actions_of(double))
 
-    assert set() == built - OF_THE_PLATFORM
+    assert set() == built - OF_THE_PLATFORM, "add these to control_plane/action_names.py"
 
 
 def test_every_action_of_the_platform_is_known() -> None:
@@ -243,7 +243,7 @@ def test_every_action_of_the_platform_is_known() -> None:
         }
 
     codes = {action: answer.get("Error", {}).get("Code") for action, answer in metadata.items()}
-    assert 91 == len(codes), "an action was added or removed: is that meant?"
+    assert 91 == len(codes), "action_names.py has changed: put its new count here"
     assert {None, "MissingParameter", "NotImplemented"} == set(codes.values())
     assert ["ListMCPServices", "ListRuntimes", "ListTools"] == [
         action for action, code in codes.items() if code is None
