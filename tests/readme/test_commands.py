@@ -16,13 +16,8 @@ from tests.readme.pages import PAGES, blocks, read
 pytestmark = pytest.mark.once
 
 OURS = ("agentdouble", "doublecheck", "pytest")
-MAKING_READY = (
-    "python3 -m venv",
-    "pip install",
-    "clients/bin/pip install",
-    ". .venv",
-    "jupyter lab",
-)
+PIP = ("pip install", "clients/bin/pip install")
+MAKING_READY = (*PIP, "python3 -m venv", ". .venv", "jupyter lab")
 
 
 def commands() -> Iterator[tuple[str, Shown]]:

@@ -20,7 +20,8 @@ def test_each_block_is_run() -> None:
     for module in pkgutil.iter_modules(readme.__path__, f"{readme.__name__}."):
         importlib.import_module(module.name)
 
-    assert [] == [str(block) for block in untaken() if not _looked_up(block)]
+    missing = [str(block) for block in untaken() if not _looked_up(block)]
+    assert [] == missing, "take each with block(...) in a test of tests/readme, and run it"
 
 
 def _looked_up(block: Block) -> bool:

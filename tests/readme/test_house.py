@@ -12,20 +12,20 @@ from tests.readme.pages import ROOT, read
 pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
 PACKAGES = {
-    "emulator/agentdouble": "The double has floors",
-    "harness/doublecheck": "The harness has rooms",
+    "emulator/agentdouble": "The double, `emulator/agentdouble`",
+    "harness/doublecheck": "The harness, `harness/doublecheck`",
 }
 NO_ROOMS = {"__init__.py", "__main__.py"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_each_room_is_on_a_floor(package: str) -> None:
-    """A newcomer finds every module in the table, and none that is gone."""
+    """The tables of CONTRIBUTING.md name every module, and no other."""
     actual = set(filter(None, map(_spelled, (ROOT / package).iterdir()))) - NO_ROOMS
     table = read("CONTRIBUTING.md").split(PACKAGES[package])[1].split("\n\n")[1]
     rooms = {name for row in table.splitlines() for name in re.findall(r"`(\S+)`", _rooms(row))}
 
-    assert actual == rooms
+    assert actual == rooms, f"name each room of {package} in CONTRIBUTING.md, section Rooms"
 
 
 def _spelled(path: Path) -> str | None:
@@ -36,4 +36,4 @@ def _spelled(path: Path) -> str | None:
 
 
 def _rooms(row: str) -> str:
-    return row.split("|")[2]
+    return row.split("|")[1]
