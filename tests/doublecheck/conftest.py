@@ -12,7 +12,7 @@ import hypothesis.strategies  # noqa: F401
 import pytest
 import trustme  # noqa: F401
 
-from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_KERNELS, _IMPORTS_FOR_WORKBENCHES
+from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_WORKBENCHES
 from doublecheck.client import log_filter
 from tests.agentdouble.calling import TOKEN
 
@@ -22,7 +22,7 @@ with warnings.catch_warnings():  # the oldest typer uses what the newest click d
 
 # Nor is what a double imports when it needs it: each run of pytester's would import it again.
 _ACTIONS = "agentdouble.control_plane.actions"
-for _name in (*_IMPORTS_FOR_KERNELS, *_IMPORTS_FOR_WORKBENCHES, _ACTIONS):
+for _name in (*_IMPORTS_FOR_WORKBENCHES, _ACTIONS):
     importlib.import_module(_name)
 
 
