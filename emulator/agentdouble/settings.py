@@ -79,90 +79,90 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = Field(
         None,
         min_length=1,  # an empty key would let every caller in
-        description="key that every surface asks for; needed beyond loopback",
+        description="key for every surface; required beyond loopback",
     )
     token: SecretStr | None = Field(
         None,
         min_length=1,
-        description="secret of the double's own routes; made on the spot if absent",
+        description="token for the routes below /_emulator; by default generated",
     )
     insecure: bool = Field(False, description="listen beyond loopback without an api_key")
-    allow_hosts: tuple[str, ...] = Field((), description="more names that a Host header may carry")
-    tls: bool = Field(False, description="serve https, with a certificate made on the spot")
+    allow_hosts: tuple[str, ...] = Field((), description="further host names that requests may use")
+    tls: bool = Field(False, description="serve https, with a generated certificate")
     tls_directory: Path | None = Field(
-        None, description="where its authority is kept; one that goes with the double if absent"
+        None, description="where to keep the certificate authority; by default temporary"
     )
     allow_origins: tuple[str, ...] = Field(
-        (), description="web pages that may call, such as http://localhost:3000; * allows all"
+        (), description="origins of web pages that may call, as http://localhost:3000; * for all"
     )
     body_limit: int = Field(32 * MIB, ge=1, description="largest request body, in bytes")
 
     console: bool | None = Field(
-        None, description="open the web console; absent, agentdouble serve does and Emulator not"
+        None, description="start the web console; by default agentdouble serve does"
     )
     console_port: int | None = Field(
         None,
         ge=0,
         le=65535,
-        description="its port on loopback; 0 takes a free one; absent, port + 1 or the next free",
+        description="port of the console; 0 takes a free one; by default the next free port",
     )
 
     upload_limit: int = Field(
         4096 * MIB, ge=1, description="largest upload to a session's files, in bytes"
     )
     agents: Path | None = Field(
-        None, description="agents directory of API-server mode; absent, the shipped agents"
+        None, description="agents directory of API-server mode; by default the built-in agents"
     )
-    reload: bool = Field(False, description="import an agent anew when a file of its has changed")
+    reload: bool = Field(False, description="import an agent again when one of its files changes")
 
     access_key: str | None = Field(
-        None, pattern=ACCESS_KEY, description="access key; made at start if absent"
+        None, pattern=ACCESS_KEY, description="access key; by default generated"
     )
     secret_key: SecretStr | None = Field(
-        None, min_length=1, description="its secret; made at start if absent"
+        None, min_length=1, description="secret key; by default generated"
     )
     keys: tuple[KeyPair, ...] = Field(
         (),
-        description="more key pairs, each with access_key, secret_key, full_access, session_token",
+        description="further key pairs: access_key, secret_key, full_access, session_token",
     )
     check_signatures: bool = Field(
-        True, description="refuse control-plane requests without a signature by one of these keys"
+        True, description="require a signature by one of these keys on control-plane requests"
     )
-    tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="the sandbox tool")
+    tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="sandbox tool id")
 
     state: str = Field(
         "memory",
-        description="where records are kept: memory, sqlite:///FILE or postgresql://...",
+        description="where to keep records: memory, sqlite:///FILE or postgresql://...",
     )
 
     provisioner: Literal["auto", "agentdouble-fork", "local-provisioner"] = Field(
         "auto",
-        description="what starts kernels: the fork server or, as local-provisioner, programs; auto "
-        "takes the fork server on Linux",
+        description="how to start kernels: with the fork server or, with local-provisioner, as programs; "
+        "auto uses the fork server on Linux",
     )
-    pool_size: int = Field(2, ge=0, description="kernels kept ready once the sandbox is in use")
+    pool_size: int = Field(2, ge=0, description="kernels to keep ready once the sandbox is in use")
     preload: tuple[str, ...] = Field(
-        (), description="modules that the fork server imports, so that kernels have them warm"
+        (), description="modules to import in advance, so that new kernels have them"
     )
-    kernel_start_timeout_s: float = Field(30.0, gt=0, description="patience with a new kernel")
+    kernel_start_timeout_s: float = Field(30.0, gt=0, description="longest start of a kernel")
     isolation: Literal["auto", "none"] = Field(
-        "auto", description="hold kernels and runtimes apart with what this machine offers, or not"
+        "auto", description="auto isolates kernels and runtimes as far as this machine can"
     )
     network: Literal["shared", "none"] = Field(
         "shared",
-        description="what sessions reach: what this machine reaches, or nothing but themselves; "
-        "where that cannot be had, no kernel starts",
+        description="shared: sessions use this machine's network; none: they have none, and no kernel "
+        "starts where that is impossible",
     )
     memory_limit: int = Field(
         4096 * MIB,
         ge=64 * MIB,
-        description="memory of a session, in bytes; a Python kernel refuses its code more than that",
+        description="memory of a session, in bytes; its Python kernel cannot allocate more",
     )
     workspace_limit: int = Field(
         1024 * MIB,
         ge=MIB,
-        description="size of a session's files, and of those of its snapshots together, in bytes; a "
-        "single file is refused at 7/8 of it",
+        description="size of a session's files together with its snapshots', in bytes; a single file "
+        "may have 7/8 of it",
     )
     javascript_memory_limit: int = Field(
         512 * MIB, ge=64 * MIB, description="heap of a session's JavaScript engine, in bytes"
@@ -172,33 +172,33 @@ class Settings(BaseSettings):
     )
     visible_paths: tuple[Annotated[str, Field(pattern="^/")], ...] = Field(
         (),
-        description="absolute paths that sessions and runtimes may read besides the system and Python",
+        description="absolute paths that sessions and runtimes may read besides system and Python",
     )
     open_files_limit: int = Field(1024, ge=64, description="open files of a session's processes")
     max_instances: int | None = Field(
         None,
         ge=1,
-        description="largest number of living session instances; absent, what this machine holds "
-        "when the double starts: agentdouble doctor tells how many",
+        description="largest number of living session instances; by default what this machine can "
+        "hold when the double starts",
     )
     browser: str | None = Field(
-        None, description="the browser of sessions, a name or a path; found if absent"
+        None, description="name or path of the browser for sessions; by default found on the path"
     )
-    max_browsers: int = Field(8, ge=0, description="largest number of browsers that run at once")
-    browser_start_timeout_s: float = Field(30.0, gt=0, description="patience with a new browser")
+    max_browsers: int = Field(8, ge=0, description="largest number of running browsers")
+    browser_start_timeout_s: float = Field(30.0, gt=0, description="longest start of a browser")
     browser_size: tuple[int, int] = Field(
         (1280, 1024), description="width and height of a browser's window, in pixels"
     )
     max_session_snapshots: int = Field(
-        16, ge=0, description="largest number of session snapshots that are kept in memory"
+        16, ge=0, description="largest number of session snapshots in memory"
     )
     session_snapshot_ttl_s: int = Field(
-        86_400, ge=1, description="age at which the state of a session snapshot is dropped"
+        86_400, ge=1, description="age at which a session snapshot ends, in seconds"
     )
-    session_ttl_s: int = Field(1800, ge=1, description="validity of a session instance (SBX-03)")
-    exec_timeout_s: int = Field(30, ge=1, description="timeout of code that asks for none")
-    exec_timeout_max_s: int = Field(300, ge=1, description="largest timeout that code may ask for")
-    plain_tracebacks: bool = Field(False, description="take the ANSI colours out of tracebacks")
+    session_ttl_s: int = Field(1800, ge=1, description="lifetime of a session instance, in seconds")
+    exec_timeout_s: int = Field(30, ge=1, description="default timeout of code, in seconds")
+    exec_timeout_max_s: int = Field(300, ge=1, description="largest timeout of code, in seconds")
+    plain_tracebacks: bool = Field(False, description="remove ANSI colours from tracebacks")
     output_limit: int = Field(
         MIB,
         ge=1,
@@ -210,32 +210,32 @@ class Settings(BaseSettings):
     runtimes: tuple[dict[str, Any], ...] = Field(
         (),
         repr=False,
-        description="runtimes that are there from the start, each with name and application",
+        description="runtimes to start with, each with name and application",
     )
     runtime_sources: tuple[Path, ...] = Field(
         (),
-        description="directories whose applications the control plane may make runtimes of; "
-        "absent, the working directory",
+        description="directories from which the control plane may create runtimes; by default the "
+        "working directory",
     )
 
     runtime_idle_s: float = Field(
         300.0,
         gt=0,
-        description="how long a runtime is idle before it is scaled to zero, where the ledger's "
-        "U-SCALE-IDLE has settings decide",
+        description="seconds without requests until a runtime scales to zero, if U-SCALE-IDLE "
+        "leaves it to the settings",
     )
 
-    journal_size: int = Field(1000, ge=1, description="how many requests the journal keeps")
+    journal_size: int = Field(1000, ge=1, description="number of requests that the journal keeps")
     faults: tuple[dict[str, Any], ...] = Field(
-        (), description="faults that are armed from the start, each with kind and operation"
+        (), description="faults to arm at start, each with kind and operation"
     )
     unknowns: dict[str, str] = Field(
-        default_factory=dict, description="alternatives chosen in the ledger of unknowns, by id"
+        default_factory=dict, description="chosen alternatives of the unknowns, by id"
     )
     profile: Path | None = Field(
         None,
-        description="profile.toml with the alternatives that a deployment was found to live; "
-        "what stands in unknowns goes first",
+        description="profile.toml with the alternatives that a deployment uses; the setting unknowns "
+        "takes precedence",
     )
 
     @classmethod

@@ -36,8 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=MARKUP,
     context_settings={"terminal_width": PLAIN_WIDTH},
-    help="The double of a hosted agent platform, on your own machine.",
-    epilog=formatted("See it work first: [bold]agentdouble demo[/bold]"),
+    help="A local double of a hosted agent platform.",
+    epilog=formatted("Start with [bold]agentdouble demo[/bold]."),
 )
 
 
@@ -59,11 +59,11 @@ def _agentdouble(
 _SERVE_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
-  agentdouble serve                       the shipped coder
+  agentdouble serve                       the built-in coder
 
-  agentdouble serve my_agent:app          your own: /invoke, or an MCPApp /mcp
+  agentdouble serve my_agent:app          your application, at /invoke or /mcp
 
-  agentdouble serve a.py:app b=other:app  a second one at /runtimes/b
+  agentdouble serve a.py:app b=other:app  a second application, at /runtimes/b
 
   agentdouble serve --agents DIR          API-server mode with your own agents
 
@@ -71,7 +71,7 @@ _SERVE_EXAMPLES = formatted("""
 
   agentdouble serve --state sqlite:///double.db --unknown U-TTL-EXTENDS=sliding
 
-[bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: it could not start.
+[bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: did not start.
 """)
 
 
@@ -110,11 +110,11 @@ def serve(
     console: Annotated[
         bool | None,
         typer.Option(
-            "--console/--no-console", help="Open the web console (yes).", show_default=False
+            "--console/--no-console", help="Start the web console (yes).", show_default=False
         ),
     ] = None,
     open_: Annotated[
-        bool, typer.Option("--open", help="Show the web console in the browser.")
+        bool, typer.Option("--open", help="Open the web console in a browser.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not log requests.")] = False,
 ) -> None:
@@ -141,10 +141,10 @@ def serve(
 
 
 @app.command(
-    epilog=formatted("[bold]Exit codes[/bold]  0: every step passed, 1: one did not."),
+    epilog=formatted("[bold]Exit codes[/bold]  0: every step passed, 1: a step failed."),
 )
 def demo() -> None:
-    """Start a double, have an agent run code in it, and watch a session's whole life."""
+    """Start a double, let an agent run code in it, and show a session from start to end."""
     from agentdouble.cli import demo as demonstration  # slow: the double
 
     raise typer.Exit(demonstration.run())
@@ -153,9 +153,9 @@ def demo() -> None:
 _ENV_EXAMPLES = formatted("""
 [bold]Examples[/bold]
 
-  eval "$(agentdouble env)"                the specification's neutral names
+  eval "$(agentdouble env)"                the specification's names
 
-  eval "$(agentdouble env --for veadk)"    the names a real client reads
+  eval "$(agentdouble env --for veadk)"    the names that a real client reads
 
   agentdouble env --port 9000 --json
 """)
@@ -164,7 +164,7 @@ _ENV_EXAMPLES = formatted("""
 @app.command(epilog=_ENV_EXAMPLES)
 def env(
     client: Annotated[
-        str, typer.Option("--for", help="Whose names: platform, veadk or agentkit.")
+        str, typer.Option("--for", help="The client: platform, veadk or agentkit.")
     ] = "platform",
     port: Annotated[
         int | None,
@@ -216,8 +216,8 @@ _CALL_EXAMPLES = formatted("""
 
   agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
 
-[bold]Values[/bold]  are JSON, or else text; @FILE stands for the content of a file. A name with
-dots sets a field of an object. Put text that looks like JSON in double quotes: Name='"42"'.
+[bold]Values[/bold]  are JSON or text; @FILE reads a file. A name with dots sets a field of an object.
+Put text that looks like JSON in double quotes: Name='"42"'.
 
 [bold]Exit codes[/bold]  0: done, 2: there is no double, or it refused.
 """)
@@ -225,7 +225,7 @@ dots sets a field of an object. Put text that looks like JSON in double quotes: 
 
 @app.command(epilog=_CALL_EXAMPLES)
 def call(
-    action: Annotated[str, typer.Argument(help="An action of the control plane: ListTools.")],
+    action: Annotated[str, typer.Argument(help="An action of the control plane, as ListTools.")],
     fields: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of its request.")
     ] = None,

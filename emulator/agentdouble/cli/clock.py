@@ -22,14 +22,14 @@ _EXAMPLES = formatted("""
 
   agentdouble clock show
 
-  agentdouble clock advance 29m58s             sessions that are due then end
+  agentdouble clock advance 29m58s             ends the sessions that are due
 
   agentdouble clock freeze
 """)
 
 clock_app = typer.Typer(
     no_args_is_help=True,
-    help="The time of a running double: show it, move it forward, stop it.",
+    help="Show, move and stop the time of a running double.",
     epilog=_EXAMPLES,
 )
 

@@ -37,7 +37,7 @@ Fault = Annotated[str, typer.Argument(help="Its id, f1.")]
 
 faults_app = typer.Typer(
     no_args_is_help=True,
-    help="Faults of a running double: arm, list, release and remove them.",
+    help="Arm, list, release and remove faults of a running double.",
     epilog=_EXAMPLES,
 )
 

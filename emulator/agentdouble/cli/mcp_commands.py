@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".json", ".yaml", ".yml")
 
-Name = Annotated[str, typer.Argument(help="Its name, or its id (mcp-...).")]
+Name = Annotated[str, typer.Argument(help="Name or id (mcp-...) of the service.")]
 
 _EXAMPLES = formatted("""
 [bold]Examples[/bold]
@@ -50,14 +50,14 @@ lines.
 
 mcp_app = typer.Typer(
     no_args_is_help=True,
-    help="MCP services of a running double: create, list and delete them.",
+    help="Create, list and delete MCP services of a running double.",
     epilog=_EXAMPLES,
 )
 
 
 @mcp_app.command(epilog=_EXAMPLES + _SECRETS)
 def create(
-    name: Annotated[str, typer.Argument(help="It answers at /mcp/NAME.")],
+    name: Annotated[str, typer.Argument(help="Name of the service, which is at /mcp/NAME.")],
     backend: Annotated[
         list[str],
         typer.Argument(

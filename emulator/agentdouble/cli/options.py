@@ -27,7 +27,7 @@ def formatted(text: str) -> str:
 Tls = Annotated[bool, typer.Option("--tls", help="Serve https, with a generated certificate.")]
 Agents = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Agents directory of API-server mode (the shipped agents)."),
+    typer.Option(metavar="DIR", help="Agents directory of API-server mode (the built-in agents)."),
 ]
 UnknownChoices = Annotated[
     list[str] | None,
@@ -53,7 +53,7 @@ Faults = Annotated[
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Settings file (agentdouble.toml, if there is one)."),
+    typer.Option(metavar="FILE", help="Settings file (agentdouble.toml, if it exists)."),
 ]
 
 Url = Annotated[

@@ -11,8 +11,8 @@ from agentdouble.cli import attach as console
 from agentdouble.cli import env
 from agentdouble.cli.options import Json, Url, formatted, print_table
 
-Session = Annotated[str, typer.Argument(help="Its SessionId (s-...) or its UserSessionId.")]
-Tool = Annotated[str | None, typer.Option(help="The tool's id; every tool if absent.")]
+Session = Annotated[str, typer.Argument(help="SessionId (s-...) or UserSessionId.")]
+Tool = Annotated[str | None, typer.Option(help="Id of the tool (all tools).")]
 
 _EXAMPLES = formatted("""
 [bold]Examples[/bold]
@@ -23,12 +23,12 @@ _EXAMPLES = formatted("""
 
   echo 'print(x)' | agentdouble session attach s-0123456789abcdef0123
 
-[bold]Keys[/bold]  Ctrl-C interrupts the code, Ctrl-D leaves; the session lives on.
+[bold]Keys[/bold]  Ctrl-C interrupts the code, Ctrl-D leaves; the session goes on.
 """)
 
 session_app = typer.Typer(
     no_args_is_help=True,
-    help="Living sessions of a running double.",
+    help="List, end and use the sessions of a running double.",
     epilog=_EXAMPLES,
 )
 
@@ -59,7 +59,7 @@ def attach(
     session: Session,
     tool: Tool = None,
     language: Annotated[str, typer.Option(help="The language of the code.")] = "python3",
-    timeout: Annotated[int, typer.Option(help="Seconds that a cell may take.")] = 300,
+    timeout: Annotated[int, typer.Option(help="Longest run of a cell, in seconds.")] = 300,
     url: Url = None,
 ) -> None:
     """Run code in a living session's kernel, typed or from a pipe."""
