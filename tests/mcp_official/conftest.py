@@ -14,7 +14,7 @@ from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
 from tests.mcp_official import everything, ordinary
-from tests.mcp_official.everything.events import Events
+from tests.mcp_official.everything.state import Events
 from tests.mcp_official.keyed import keyed
 from tests.mcp_official.suite import NotInstalledError, Suite, find_node
 

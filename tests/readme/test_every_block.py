@@ -10,7 +10,7 @@ import pytest
 from tests import readme
 from tests.readme.consoles import commands_of
 from tests.readme.pages import Block, untaken
-from tests.readme.test_commands import OURS, made_ready
+from tests.readme.test_emulator_page import OURS, made_ready
 
 pytestmark = pytest.mark.once
 

@@ -11,7 +11,7 @@ from agentdouble import Emulator
 from agentdouble.mcp_services import McpBackend, ServerBackend
 from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
 from tests.mcp_official import everything
-from tests.mcp_official.everything.events import Events
+from tests.mcp_official.everything.state import Events
 from tests.real_clients.hosted import tools
 
 KEY = "the-key"

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 
 import httpx
+import pytest
 
 from doublecheck.contracts.clauses import clauses
-from tests.real_targets import platforms
+from tests.real_targets import agentkit_commands, platforms
+from tests.real_targets.agentkit_commands import NOT_BUILT, VARIABLE, WORKS
 from tests.real_targets.deviations import gaps
 from tests.real_targets.installed import case
 from tests.real_targets.platforms import Implementation
@@ -47,3 +49,22 @@ def test_without_a_ping_function_ping_is_not_found(
         statuses = [httpx.get(f"{url}/{probe}", timeout=30).status_code for probe in probes]
 
     assert [404, 200, 200, 200] == statuses
+
+
+pytestmark = pytest.mark.skipif(
+    VARIABLE not in os.environ,
+    reason=f"{VARIABLE} names no Python with it: pip install agentkit-sdk-python",
+)
+
+
+def test_every_command_works_or_is_refused_by_name() -> None:
+    """None fails in another way, and none waits for what never comes."""
+    found_outcomes = list(agentkit_commands.outcomes(os.environ[VARIABLE]))
+
+    expected = dict.fromkeys(WORKS, "works") | dict.fromkeys(NOT_BUILT, "refused")
+    assert expected == {outcome.command: outcome.kind for outcome in found_outcomes}, found_outcomes
+
+
+def test_every_command_is_known() -> None:
+    """A new version of the command line with a new command is noticed."""
+    assert [] == agentkit_commands.unlisted(agentkit_commands.names(os.environ[VARIABLE]))

@@ -1,0 +1,133 @@
+"""The double's page: the sandbox, settings and runtimes; and that every command on a page exists."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from agentdouble import Emulator, Settings
+from agentdouble.sandbox.browser import chromium
+from tests.readme.consoles import Shown, commands_of, known_options, run, unknown
+from tests.readme.pages import DOUBLE, FRONT, PAGES, block, blocks, read
+from tests.readme.projects import forget, pytest_in
+
+pytestmark = pytest.mark.once
+
+JAVASCRIPT = block(DOUBLE, "python", "# test_my_javascript.py")
+BROWSER = block(DOUBLE, "python", "# test_my_browser.py")
+SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
+
+
+@pytest.mark.slow
+def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
+    """A cell imports, another one awaits; a page is written on, where there is a Chromium."""
+    (tmp_path / "test_my_javascript.py").write_text(JAVASCRIPT)
+    with_a_browser = "CI" in os.environ or chromium.find(None) is not None
+    if with_a_browser:
+        (tmp_path / "test_my_browser.py").write_text(BROWSER)
+
+    assert f"{1 + with_a_browser} passed" in pytest_in(tmp_path)
+
+
+def test_the_settings_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The choice among the unknowns is one that can be made, and so is the key."""
+    (tmp_path / "agentdouble.toml").write_text(SETTINGS)
+    monkeypatch.chdir(tmp_path)
+
+    settings = Settings.load()
+
+    assert {"U-TTL-EXTENDS": "sliding"} == settings.unknowns
+    assert ["AKLTreader"] == [key.access_key for key in settings.keys]
+
+
+MY_AGENT = block(FRONT, "python", "# my_agent.py")
+RUNTIMES = block(DOUBLE, "toml", "# runtimes.toml")
+DECLARED = block(DOUBLE, "console", "$ agentdouble serve --config runtimes")
+CHANGED = block(DOUBLE, "console", "$ agentdouble call ListRuntimes")
+
+
+@pytest.mark.slow
+def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The settings file hosts the page's application, and actions change it."""
+    forget(monkeypatch)
+    (tmp_path / "runtimes.toml").write_text(RUNTIMES)
+    (tmp_path / "my_agent.py").write_text(MY_AGENT)
+    monkeypatch.chdir(tmp_path)
+
+    with Emulator(settings=Settings.load(Path("runtimes.toml"), port=0)) as double:
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        outputs = [run(command.command, double.url) for command in list(commands_of(DECLARED))[1:]]
+        listing, *changes = (command.command for command in commands_of(CHANGED))
+        runtimes = json.loads(run(listing, double.url))["AgentKitRuntimes"]
+        (id_,) = [runtime["RuntimeId"] for runtime in runtimes if runtime["Name"] == "files"]
+        answers = [json.loads(run(change.replace("r-...", id_), double.url)) for change in changes]
+
+    assert ['"42\\n"', MY_AGENT] == outputs
+    assert [id_] * 3 == [answer["RuntimeId"] for answer in answers]
+
+
+OURS = ("agentdouble", "doublecheck", "pytest")
+PIP = ("pip install", "clients/bin/pip install")
+MAKING_READY = (*PIP, "python3 -m venv", ". .venv", "jupyter lab")
+
+
+def commands() -> Iterator[tuple[str, Shown]]:
+    for page in PAGES:
+        for shown in blocks(page, "console"):
+            yield from ((str(shown), command) for command in commands_of(shown.text))
+
+
+def test_each_command_and_option_exists(pytestconfig: pytest.Config) -> None:
+    """Of agentdouble, doublecheck and pytest with its plugin, also inside ``$(...)``."""
+    options = known_options(pytestconfig)
+    own_commands = [
+        (place, words) for place, cmd in commands() for words in _all_words(cmd) if words[0] in OURS
+    ]
+
+    wrong = [(place, words, unknown(words, options)) for place, words in own_commands]
+
+    assert ([], True) == ([row for row in wrong if row[2]], len(own_commands) > 40)
+
+
+def _all_words(command: Shown) -> Iterator[list[str]]:
+    yield command.words
+    for inner in re.findall(r"\$\(([^$]*?)\)", command.command):
+        yield inner.split()
+    if "--" in command.words:
+        yield command.words[command.words.index("--") + 1 :]
+
+
+def test_each_extra_exists() -> None:
+    """Whoever installs ``agentdouble[...]`` gets what the page says."""
+    extras = set(metadata("agentdouble").get_all("Provides-Extra") or ())
+    named = re.findall(r"agentdouble\[([\w,]+)\]", "".join(map(read, PAGES)))
+
+    assert len(named) > 5
+    assert set() == {extra for value in named for extra in value.split(",")} - extras
+
+
+def test_what_is_installed_can_be_asked_for() -> None:
+    """Each is a requirement, or this project's clone with extras."""
+    lines = [
+        word.replace("/path/to/", "")
+        for _, command in commands()
+        for part in command.command.split("&&")
+        if "pip install" in part
+        for word in shlex.split(part)[2:]
+    ]
+
+    assert {"agentdouble", "agentkit-sdk-python"} <= {Requirement(line).name for line in lines}
+
+
+def made_ready(command: Shown) -> bool:
+    """Whether all that a command does is to make an environment or to open JupyterLab."""
+    return all(part.strip().startswith(MAKING_READY) for part in command.command.split("&&"))
