@@ -82,8 +82,8 @@ MAKING_READY = (*PIP, "python3 -m venv", ". .venv", "jupyter lab")
 
 def commands() -> Iterator[tuple[str, Shown]]:
     for page in PAGES:
-        for shown in blocks(page, "console"):
-            yield from ((str(shown), command) for command in commands_of(shown.text))
+        for example in blocks(page, "console"):
+            yield from ((str(example), command) for command in commands_of(example.text))
 
 
 def test_each_command_and_option_exists(pytestconfig: pytest.Config) -> None:
