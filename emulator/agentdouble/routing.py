@@ -121,11 +121,8 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
         return session_token.render_refusal(refusal)
     if mcp_hosting.is_mcp(connection):
         return mcp_hosting.render_refusal(refusal)
-    if a2a_paths.is_a2a(connection) or _is_json_rpc(connection):
+    if a2a_paths.is_a2a(connection) or (
+        connection.scope["path"] == "/" and connection.scope.get("method") == "POST"
+    ):
         return a2a_paths.render_refusal(connection, refusal)
     return guard.render_json(connection, refusal)
-
-
-def _is_json_rpc(connection: HTTPConnection) -> bool:
-    """Return whether a request is JSON-RPC for the A2A application at the root."""
-    return connection.scope["path"] == "/" and connection.scope.get("method") == "POST"

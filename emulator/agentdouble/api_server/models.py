@@ -283,7 +283,9 @@ async def required(request: Request, adapter: TypeAdapter[T]) -> T:
     """Return a request's body; raise ApiError if it is absent or wrong."""
     document = await _document(request)
     if document is None:
-        raise ApiError(422, [_missing_body()])
+        raise ApiError(
+            422, [{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}]
+        )
     return _validated(document, adapter)
 
 
@@ -305,30 +307,24 @@ async def _document(request: Request) -> Any:
     body = await request.body()
     if not body:
         return None
-    if not _is_json(request.headers.get("content-type", "")):
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    main, _, sub = content_type.partition("/")
+    if main != "application" or not (sub == "json" or sub.endswith("+json")):
         return body.decode("utf-8", "replace")  # not an object: validation refuses it
     try:
         return await strict_json.read(body)
     except json.JSONDecodeError as error:
-        raise ApiError(422, [_no_json(error)]) from None
+        raise ApiError(
+            422,
+            [
+                {
+                    "type": "json_invalid",
+                    "loc": ("body", error.pos),
+                    "msg": "JSON decode error",
+                    "input": {},
+                    "ctx": {"error": error.msg},
+                }
+            ],
+        ) from None
     except (ValueError, RecursionError):
         raise ApiError(400, "There was an error parsing the body") from None
-
-
-def _is_json(content_type: str) -> bool:
-    main, _, sub = content_type.partition(";")[0].strip().lower().partition("/")
-    return main == "application" and (sub == "json" or sub.endswith("+json"))
-
-
-def _no_json(error: json.JSONDecodeError) -> Json:
-    return {
-        "type": "json_invalid",
-        "loc": ("body", error.pos),
-        "msg": "JSON decode error",
-        "input": {},
-        "ctx": {"error": error.msg},
-    }
-
-
-def _missing_body() -> Json:
-    return {"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}

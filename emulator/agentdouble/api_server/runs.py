@@ -44,7 +44,9 @@ class Runs:
         agent = await self.agent(body.app_name)
         key = SessionKey(body.app_name, body.user_id, body.session_id.strip())
         if await self.sessions.store.head(key) is None:
-            await self._create_unknown(key)
+            if ledger.choose("U-RUN-UNKNOWN-SESSION") != "create":
+                raise SessionNotFoundError(f"Session not found: {key.id}")
+            await self.sessions.create(key.app, key.user, CreateSession(session_id=key.id))
         framework = self._framework(body.app_name, agent)
         if framework is None:
             return Run(self._services, agent, key, body, streaming=streaming)
@@ -108,8 +110,3 @@ class Runs:
         except AgentLoadError as error:
             _log.error("%s", error, exc_info=error.__cause__)
             raise ApiError(500, str(error)) from None
-
-    async def _create_unknown(self, key: SessionKey) -> None:
-        if ledger.choose("U-RUN-UNKNOWN-SESSION") != "create":
-            raise SessionNotFoundError(f"Session not found: {key.id}")
-        await self.sessions.create(key.app, key.user, CreateSession(session_id=key.id))

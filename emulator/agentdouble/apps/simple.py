@@ -277,7 +277,8 @@ class SimpleApp:
                 if inspect.iscoroutine(value):
                     value = await self._loop.run(value)
         except HTTPException as error:
-            return _http_failure(error)
+            detail = error.detail if error.status_code < 500 else ENTRYPOINT_FAILED
+            return failure(error.status_code, detail, "HTTPException")
         except PlatformError as error:
             if not is_refused_for_its_id(error, invocation):
                 return self._failed(error)
@@ -376,8 +377,3 @@ def _missing_headers(request: Request) -> Response | None:
     if not missing or ledger.choose("U-INVOKE-HEADERS") != "enforced":
         return None
     return failure(400, f"The request lacks {', '.join(missing)}.", "BadRequest")
-
-
-def _http_failure(error: HTTPException) -> Response:
-    detail = error.detail if error.status_code < 500 else ENTRYPOINT_FAILED
-    return failure(error.status_code, detail, "HTTPException")

@@ -135,10 +135,16 @@ class _Stage:
         for step in steps:
             if step.title:
                 self._title(step.title)
-            self._show_prompt(step)
+            self._console.print(f"  [cyan]{USER}, session {step.session}[/cyan]")
+            code = Syntax(step.code, "python", background_color="default", padding=(0, 4))
+            self._console.print(code)
             with self._console.status("the sandbox runs it"):
                 answer = self._ask(step)
-            self._show_answer(answer)
+            self._console.print("  [magenta]coder[/magenta]")
+            style = "red" if answer.startswith("Error") else ""
+            for line in _IMAGE.sub(_describe, answer).splitlines():
+                if not line.startswith("```"):
+                    self._console.print(Text(f"    {line}", style=style))
             self._verdict(step.check(answer), step.claim)
 
     def let_time_pass(self) -> None:
@@ -167,18 +173,6 @@ class _Stage:
 
     def _title(self, title: str) -> None:
         self._console.print(f"\n[bold]{title}[/bold]")
-
-    def _show_prompt(self, step: Step) -> None:
-        self._console.print(f"  [cyan]{USER}, session {step.session}[/cyan]")
-        code = Syntax(step.code, "python", background_color="default", padding=(0, 4))
-        self._console.print(code)
-
-    def _show_answer(self, answer: str) -> None:
-        self._console.print("  [magenta]coder[/magenta]")
-        style = "red" if answer.startswith("Error") else ""
-        for line in _IMAGE.sub(_describe, answer).splitlines():
-            if not line.startswith("```"):
-                self._console.print(Text(f"    {line}", style=style))
 
     def _verdict(self, good: bool, claim: str) -> None:
         self.passed += good

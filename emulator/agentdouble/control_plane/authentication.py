@@ -115,8 +115,16 @@ class Authenticator:
         ledger.choose("U-SIGNING")
         ledger.choose("U-SIGNING-SKEW")
         try:
+            names = Counter(request.headers.keys())
             authorization = signing.verify(
-                _signed_parts(request, body),
+                signing.Request(
+                    method=request.method,
+                    path=request.scope["path"],
+                    query=read_query(request.scope["query_string"]),
+                    headers=dict(request.headers),
+                    body=body,
+                    repeated=frozenset(names - Counter(set(names))),
+                ),
                 credentials_of=self._credentials.get,
                 wall=self._clock.wall(),
             )
@@ -133,18 +141,6 @@ class Authenticator:
                 f"User is not authorized to perform: {metadata['Service']}:{metadata['Action']} on "
                 f"resource: *. The key {access_key} lacks the full-access permission.",
             )
-
-
-def _signed_parts(request: Request, body: bytes) -> signing.Request:
-    names = Counter(request.headers.keys())
-    return signing.Request(
-        method=request.method,
-        path=request.scope["path"],
-        query=read_query(request.scope["query_string"]),
-        headers=dict(request.headers),
-        body=body,
-        repeated=frozenset(names - Counter(set(names))),
-    )
 
 
 def _of(pair: KeyPair) -> Credentials:

@@ -232,7 +232,9 @@ class Endpoint:
             raise RuntimeError(
                 "An Endpoint answers requests inside 'async with endpoint.running()'."
             )
-        if not _sends_json(scope):  # the SDK refuses this, too, without a body in its format
+        content_type: str = Headers(scope=scope).get("content-type", "")
+        # the SDK refuses this, too, without a body in its format
+        if scope["method"] == "POST" and not content_type.lower().startswith("application/json"):
             refusal = failure(400, "A POST needs the header Content-Type: application/json.")
             await refusal(scope, receive, send)
             return
@@ -256,11 +258,6 @@ class Endpoint:
             max_request_body_size=self._body_limit,
             max_sessions=self._max_sessions,
         )
-
-
-def _sends_json(scope: Scope) -> bool:
-    content_type: str = Headers(scope=scope).get("content-type", "")
-    return scope["method"] != "POST" or content_type.lower().startswith("application/json")
 
 
 class _Run:

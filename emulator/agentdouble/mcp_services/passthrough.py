@@ -154,7 +154,11 @@ class PassThrough:
     def _moved(self, answer: Answer) -> str | None:
         """Return the new target of the request if the answer redirects it to the same server."""
         location = answer.header(b"location")
-        if answer.status not in (307, 308) or not location or not _is_sendable(location):
+        if (
+            answer.status not in (307, 308)
+            or not location
+            or not (location.isascii() and location.isprintable() and " " not in location)
+        ):
             return None
         try:
             url = urlsplit(urljoin(self._url, location))
@@ -229,10 +233,6 @@ def _target(url: str, query: str = "") -> str:
     parts = urlsplit(url)
     queries = "&".join(query_part for query_part in (parts.query, query) if query_part)
     return (parts.path or "/") + (f"?{queries}" if queries else "")
-
-
-def _is_sendable(location: str) -> bool:
-    return location.isascii() and location.isprintable() and " " not in location
 
 
 def _kind(answer: Answer) -> str | None:

@@ -157,7 +157,11 @@ class Proxy:
         """
         request = _Request(scope, address)
         try:
-            connection = await self._to(instance).open()
+            connections = self._connections.get(instance)
+            if connections is None:
+                connections = Connections(f"http://{HOST}:{instance.port}", KEPT_S)
+                self._connections[instance] = connections
+            connection = await connections.open()
         except AnswerLostError as error:
             raise _lost(instance, error) from error
         exchange = _Exchange(request, connection, receive, send)
@@ -165,13 +169,6 @@ class Proxy:
             await exchange.run()
         except AnswerLostError as error:
             raise _lost(instance, error, amid=exchange.answered) from error
-
-    def _to(self, instance: Instance) -> Connections:
-        connections = self._connections.get(instance)
-        if connections is None:
-            connections = Connections(f"http://{HOST}:{instance.port}", KEPT_S)
-            self._connections[instance] = connections
-        return connections
 
 
 def _lost(instance: Instance, error: AnswerLostError, *, amid: bool = False) -> InstanceLostError:

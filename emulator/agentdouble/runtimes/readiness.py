@@ -59,7 +59,10 @@ class Readiness:
                 await polling
         if self._process.exited.done():
             await self._process.finished()
-            words = _last_words(self._log)
+            lines = (line for line in reversed(self._log.tail(100)) if line.stream != "stdout")
+            texts = (line.text.strip() for line in lines)
+            # the end of a traceback, or the double's last message
+            words = next(filter(None, texts), "")[:_LONGEST].rstrip(".")
             ending = f"its process {self._process.manner}"
             raise RuntimeStartError(name, f"{ending}: {words}" if words else ending)
         if not done:
@@ -104,10 +107,3 @@ class Readiness:
                     break
                 head += piece
         return head
-
-
-def _last_words(log: InstanceLog) -> str:
-    """Return the last line of its errors, which ends a traceback, or the double's last message."""
-    lines = (line for line in reversed(log.tail(100)) if line.stream != "stdout")
-    words = (line.text.strip() for line in lines)
-    return next(filter(None, words), "")[:_LONGEST].rstrip(".")

@@ -138,13 +138,10 @@ class EndedInstances:
         self._ended[ended.id] = ended
         self._latest[ended.key] = ended.id
         if len(self._ended) > REMEMBERED:
-            self._forget_oldest()
-
-    def _forget_oldest(self) -> None:
-        id_, oldest = self._ended.popitem(last=False)
-        if self._latest[oldest.key] == id_:
-            del self._latest[oldest.key]
-        self._store.put(Change(KIND, id_))
+            id_, oldest = self._ended.popitem(last=False)
+            if self._latest[oldest.key] == id_:
+                del self._latest[oldest.key]
+            self._store.put(Change(KIND, id_))
 
 
 def _creation(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:

@@ -44,20 +44,14 @@ class ExecBash:
             if ledger.choose("U-EXECBASH-STATE") == "fresh":
                 answer = await self._run_alone(workbench, command)
             else:
-                answer = await self._run_in_turn(workbench, command)
+                session_id = self._kept
+                answer = await workbench.post(_EXEC, {**command, "session_id": session_id})
+                if _data(answer).get("status") == "running" and session_id == self._kept:
+                    self._kept = next(self._names)  # the next command must not wait for this one
             ended = _publish(answer, publisher)
             return answer
         finally:
             publisher.finished(ended, context_lost=not workbench.alive)
-
-    async def _run_in_turn(
-        self, workbench: Workbench, command: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        session_id = self._kept
-        answer = await workbench.post(_EXEC, {**command, "session_id": session_id})
-        if _data(answer).get("status") == "running" and session_id == self._kept:
-            self._kept = next(self._names)  # the next command must not wait for this one
-        return answer
 
     async def _run_alone(self, workbench: Workbench, command: Mapping[str, Any]) -> dict[str, Any]:
         name = uuid.uuid4().hex

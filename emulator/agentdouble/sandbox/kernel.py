@@ -176,7 +176,18 @@ class Kernel(SessionProcess):
     async def _run(
         self, execution: Execution, timeout_s: float, fault: MidRunFault | None
     ) -> ExecutionResult:
-        await self._send(execution, "execute_request", _execute_request(execution.code))
+        await self._send(
+            execution,
+            "execute_request",
+            {
+                "code": execution.code,
+                "silent": False,
+                "store_history": True,
+                "user_expressions": {},
+                "allow_stdin": False,
+                "stop_on_error": False,
+            },
+        )
         if fault is not None:
             await self._has_begun(execution)
             await self._wait_for(execution.after_outputs(fault.after), timeout_s)
@@ -379,14 +390,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return "unknown"
-
-
-def _execute_request(code: str) -> dict[str, Any]:
-    return {
-        "code": code,
-        "silent": False,
-        "store_history": True,
-        "user_expressions": {},
-        "allow_stdin": False,
-        "stop_on_error": False,
-    }

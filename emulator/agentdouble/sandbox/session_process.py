@@ -97,16 +97,13 @@ class OnDemandProcess(Generic[Kind]):
         async with self.turn:
             self._check()
             if self.process is None or not self.process.alive:
-                await self._renew()
+                if self.process is not None:
+                    await self.process.kill("it has ended")
+                self.process = await self._start()
+                self._note(self.process)
             self._check()
             assert self.process is not None
             return self.process
-
-    async def _renew(self) -> None:
-        if self.process is not None:
-            await self.process.kill("it has ended")
-        self.process = await self._start()
-        self._note(self.process)
 
 
 async def run_to_completion(work: Awaitable[T]) -> T:

@@ -163,7 +163,13 @@ class A2AApp:
         if scope["type"] == "lifespan":
             await self._lifespans(scope, receive, send)
         elif scope["type"] == "http":
-            await self._guarded(_without_slash(scope), receive, send)
+            root = scope.get("root_path", "")
+            path = scope["path"].rstrip("/")  # a slash at the end counts only at the root
+            if path == root:
+                path = f"{root}/"
+            await self._guarded(
+                scope if path == scope["path"] else {**scope, "path": path}, receive, send
+            )
         else:
             await WebSocketClose()(scope, receive, send)
 
@@ -279,12 +285,3 @@ def _checked(card: AgentCard | Mapping[str, Any]) -> AgentCard:
 
 def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
     return paths.render_refusal(connection, refusal)
-
-
-def _without_slash(scope: Scope) -> Scope:
-    """Return a request without a slash at the end of its path, except at the root."""
-    root = scope.get("root_path", "")
-    path = scope["path"].rstrip("/")
-    if path == root:
-        path = f"{root}/"
-    return scope if path == scope["path"] else {**scope, "path": path}

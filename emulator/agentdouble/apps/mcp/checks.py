@@ -59,7 +59,10 @@ def tool(
         raise error("tool", function, reason)
     signature = signature_of(function, names, "tool")
     for parameter in signature.parameters.values():
-        _check_parameter(function, parameter)
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise error("tool", function, f"its parameter {str(parameter)!r} cannot be in a schema")
+        if parameter.annotation is parameter.empty:
+            raise error("tool", function, f"its parameter {parameter.name!r} has no annotation")
     return Offered("tool", called, function, signature, _options(function, called, description))
 
 
@@ -131,13 +134,6 @@ def error(decorator: str, function: object, reason: str) -> DecorationError:
         f"@app.{decorator} takes {expected}; {location(function)} is not that: {reason}.",
         decorator=decorator,
     )
-
-
-def _check_parameter(function: Callable[..., Any], parameter: inspect.Parameter) -> None:
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        raise error("tool", function, f"its parameter {str(parameter)!r} cannot be in a schema")
-    if parameter.annotation is parameter.empty:
-        raise error("tool", function, f"its parameter {parameter.name!r} has no annotation")
 
 
 def _check_kind(function: Callable[..., Any], decorator: str) -> None:

@@ -208,13 +208,16 @@ class Swagger2:
     def parameter(self, node: Json, location: str, uses: set[str]) -> Input:
         """Return a parameter; in Swagger 2.0, form fields and bodies are parameters, too."""
         where = {"formData": "form"}.get(text(node.get("in")), text(node.get("in")))
+        collection = text(node.get("collectionFormat"))
+        explode = collection == "multi" and where in ("query", "form")
+        style: Any = "form" if where in ("query", "form") else "simple"
         return Input(
             name="body" if where == "body" else text(node.get("name")),
             where=where,
             schema=self._schema(node, where, location, uses),
             required=boolean(node.get("required")) or where == "path",
             description=text(node.get("description")),
-            style=_collection_style(node, where),
+            style=Style(style, explode, _COLLECTION_DELIMITERS.get(collection, ",")),
         )
 
     def _schema(self, node: Json, where: str, location: str, uses: set[str]) -> Any:
@@ -265,13 +268,6 @@ def _form(given: list[Input], consumes: list[str]) -> Body:
     if multipart:
         return Body("multipart", "multipart/form-data", None, fields=fields)
     return Body("urlencoded", _FORM, None, fields=fields)
-
-
-def _collection_style(node: Json, where: str) -> Style:
-    collection = text(node.get("collectionFormat"))
-    explode = collection == "multi" and where in ("query", "form")
-    style: Any = "form" if where in ("query", "form") else "simple"
-    return Style(style, explode, _COLLECTION_DELIMITERS.get(collection, ","))
 
 
 def _scheme(node: Json, host: str) -> str:

@@ -88,7 +88,11 @@ class ForkChannel:
             raise ForkServerGoneError
         number = next(self._numbers)  # so a failed request affects no other request
         copies = tuple(map(os.dup, descriptors))  # their owner may close them
-        unsent = _Unsent(_datagram(request, number), copies, number)
+        datagram = encode(replace(request, number=number))
+        if len(datagram) > MAX_DATAGRAM:
+            size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
+            raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
+        unsent = _Unsent(datagram, copies, number)
         answer: asyncio.Future[ForkedProcess] = self._ask(unsent)
         try:
             return await answer
@@ -327,14 +331,6 @@ def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subproce
         channel.close()
         raise
     return channel, process
-
-
-def _datagram(request: ForkRequest, number: int) -> bytes:
-    datagram = encode(replace(request, number=number))
-    if len(datagram) > MAX_DATAGRAM:
-        size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
-        raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
-    return datagram
 
 
 class ForkedProcess:

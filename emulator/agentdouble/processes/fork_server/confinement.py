@@ -75,7 +75,9 @@ def confine(confinement: Confinement) -> None:
         _become(confinement.uid)
     give_up_rights()
     if confinement.processes == "shared":
-        _die_with(parent)
+        processes.die_with_parent()  # again: Linux forgets this when the user changes
+        if os.getppid() != parent:
+            raise ProcessLookupError("the fork server has ended")
     if confinement.own_limits:
         landlock.refuse_limits_of_others()
     if confinement.landlock:
@@ -129,13 +131,6 @@ def give_up_rights() -> None:
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     # A change of user clears this flag, and then /proc/self cannot be read.
     linux.prctl(linux.PR_SET_DUMPABLE, 1)
-
-
-def _die_with(parent: int) -> None:
-    """Request again to die with the parent, because Linux forgets this when the user changes."""
-    processes.die_with_parent()
-    if os.getppid() != parent:
-        raise ProcessLookupError("the fork server has ended")
 
 
 def _restrict(confinement: Confinement, home: str, tmp: str) -> None:

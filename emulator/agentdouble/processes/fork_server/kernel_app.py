@@ -215,21 +215,18 @@ class KernelApp(IPKernelApp):
         self.init_pdb()  # type: ignore[no-untyped-call]
         self.configure_tornado_logger()  # type: ignore[no-untyped-call]
         self.init_path()  # type: ignore[no-untyped-call]
-        self._find_profile()
-        if not self.shell:
-            return
-        sys.displayhook = self.displayhook
-        sys.stdout, sys.stderr = self.outputs
-        self._move_shell()
-        self.patch_io()  # type: ignore[no-untyped-call]
-
-    def _find_profile(self) -> None:
         self.ipython_dir = get_ipython_dir()
         self.profile_dir = None
         self.config_file_paths = []
         self.init_profile_dir()  # type: ignore[no-untyped-call]
         self.init_config_files()  # type: ignore[no-untyped-call]
         self.kernel.profile_dir = self.profile_dir
+        if not self.shell:
+            return
+        sys.displayhook = self.displayhook
+        sys.stdout, sys.stderr = self.outputs
+        self._move_shell()
+        self.patch_io()  # type: ignore[no-untyped-call]
 
     def _move_shell(self) -> None:
         shell: Any = self.shell

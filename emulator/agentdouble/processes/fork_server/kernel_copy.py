@@ -64,7 +64,9 @@ def run(
         config = dict(request.config)
         moved = config.pop("moved", {})
         _settle(request, template, gate, inherited)
-        _move_environment(moved)
+        for name, value in os.environ.items():
+            if value.startswith("/"):
+                os.environ[name] = moved_path(value, moved)
         if inherited.directory is not None:
             with contextlib.suppress(OSError):
                 os.chdir(moved_path(inherited.directory, moved))
@@ -103,9 +105,3 @@ def _enter_namespaces(confinement: Confinement) -> None:
     linux.unshare(linux.CLONE_NEWNS | own_network)
     if own_network:
         namespaces.raise_loopback()
-
-
-def _move_environment(moved: Mapping[str, str]) -> None:
-    for name, value in os.environ.items():
-        if value.startswith("/"):
-            os.environ[name] = moved_path(value, moved)

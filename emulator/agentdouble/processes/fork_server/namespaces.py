@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from agentdouble.processes.fork_server import linux, namespaces, processes, signals
+from agentdouble.processes.fork_server import linux, processes, signals
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
@@ -224,7 +224,7 @@ class ProcessNamespace:
             if pid == 0:
                 _be_init(parent)
         if self._user:
-            namespaces.map_user(pid, os.geteuid(), os.getegid())
+            map_user(pid, os.geteuid(), os.getegid())
         return pid
 
     def _fork(self) -> int:

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 
-from agentdouble.processes.fork_server import linux, processes, signals
+from agentdouble.processes.fork_server import linux, signals
 
 
 def die_with_parent() -> None:
@@ -110,21 +110,17 @@ def stand_behind() -> None:
 
     The parent never returns. It keeps its descriptors open until no process is left.
     """
-    processes.adopt_orphans()
+    adopt_orphans()
     guardian = os.getpid()
     if server := os.fork():
-        _guard(server)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        with suppress(ChildProcessError):
+            while os.wait()[0] != server:
+                pass
+        end_children()
         os._exit(0)
     os.setsid()  # so a signal to the guardian's group does not reach both
     linux.prctl(linux.PR_SET_PDEATHSIG, ASKED_TO_END)
     if os.getppid() != guardian:
         os._exit(1)
-
-
-def _guard(server: int) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    with suppress(ChildProcessError):
-        while os.wait()[0] != server:
-            pass
-    processes.end_children()

@@ -82,7 +82,10 @@ class SandboxKernel(IPythonKernel):
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Run code that can be interrupted."""
-        self._limit_memory()
+        # Before the first code runs: by now the kernel has mapped its own memory.
+        if self.memory_limit is not None and not self._limited:
+            _limit_address_space(self.memory_limit)
+        self._limited = True
         with self._interruptible():
             run = super().do_execute(*args, **kwargs)  # type: ignore[no-untyped-call]
             reply: dict[str, Any] = await run
@@ -120,12 +123,6 @@ class SandboxKernel(IPythonKernel):
                     "ename": type(error).__name__,
                 }
             )
-
-    def _limit_memory(self) -> None:
-        """Limit memory before the first code runs; by then the kernel has mapped its own memory."""
-        if self.memory_limit is not None and not self._limited:
-            _limit_address_space(self.memory_limit)
-        self._limited = True
 
     def do_complete(self, code: str, cursor_pos: int) -> dict[str, Any]:  # type: ignore[override]
         """Complete code; this can be interrupted, because an object's ``__dir__`` may never end."""

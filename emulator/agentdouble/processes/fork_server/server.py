@@ -18,7 +18,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Container
 from pathlib import Path
 from typing import NoReturn
 
@@ -135,7 +134,12 @@ class ForkServer:
                 ready = {key.fileobj for key, _ in selector.select(idle_s)}
                 if not ready and idle_s is not None:
                     self._namespaces.prepare()
-                self._forget_templates(ready)
+                for pidfd in [pidfd for pidfd in self._templates if pidfd in ready]:
+                    self._selector.unregister(pidfd)
+                    os.close(pidfd)
+                    self._namespaces.end_left_by(
+                        {self._templates.pop(pidfd)}, but=self._templates.values()
+                    )
                 # Requests first: a kernel that has ended may have a template to keep.
                 if self._channel in ready and not self._answer():
                     break
@@ -173,7 +177,14 @@ class ForkServer:
             case Retain(home) if descriptors:
                 self._keep_template(home, os.dup(descriptors[0]))
             case Mount() if descriptors:
-                self._mount_files(message, descriptors[0])
+                copy = descriptors[0]
+                try:
+                    user = self._namespaces.init_of(message.home_of_first) if os.geteuid() else None
+                    copied_view.mount_files(copy, message, user_namespace_of=user)
+                except OSError as error:
+                    self._refuse(message.number, error)
+                else:
+                    self._tell(Mounted(message.number))
 
     def _keep_template(self, home: str, pidfd: int) -> None:
         """Let a template and its process namespace outlive the kernel that forked it."""
@@ -185,21 +196,6 @@ class ForkServer:
         self._templates[pidfd] = pid
         self._selector.register(pidfd, selectors.EVENT_READ)
         self._namespaces.retain(home, pid)
-
-    def _forget_templates(self, ended: Container[object]) -> None:
-        for pidfd in [pidfd for pidfd in self._templates if pidfd in ended]:
-            self._selector.unregister(pidfd)
-            os.close(pidfd)
-            self._namespaces.end_left_by({self._templates.pop(pidfd)}, but=self._templates.values())
-
-    def _mount_files(self, request: Mount, copy: int) -> None:
-        try:
-            user = self._namespaces.init_of(request.home_of_first) if os.geteuid() else None
-            copied_view.mount_files(copy, request, user_namespace_of=user)
-        except OSError as error:
-            self._refuse(request.number, error)
-        else:
-            self._tell(Mounted(request.number))
 
     def _fork(self, request: ForkRequest, descriptors: list[int]) -> None:
         refusal = self._refusal(request)
@@ -286,15 +282,12 @@ class ForkServer:
         self._kernels -= kernels
         self._namespaces.end_left_by(ended.keys(), but=self._templates.values())
         if kernels:
-            self._end_orphans()
+            # orphans that dead kernels have left and this process has adopted
+            templates = {*self._templates.values()}
+            processes.end_children(but=self._kernels | self._namespaces.inits | templates)
         for pid in kernels:
             self._tell(Exited(pid, ended[pid]))
         return signals
-
-    def _end_orphans(self) -> None:
-        """Kill the orphans that dead kernels have left and this process has adopted."""
-        templates = {*self._templates.values()}
-        processes.end_children(but=self._kernels | self._namespaces.inits | templates)
 
 
 def _ended() -> list[tuple[int, int]]:

@@ -61,7 +61,10 @@ def enter(
     for path in sorted(trees, key=len):  # a path comes after its parent directories
         attach(trees[path], path)
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
-    _link_devices()
+    os.symlink("pts/ptmx", "/dev/ptmx")
+    os.symlink("/proc/self/fd", "/dev/fd")
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
     _show_processes(host_processes, own_namespace=own_processes)
     os.umask(before)
 
@@ -156,13 +159,6 @@ def mount_processes() -> None:
     # Without a group it is root's group, 0, and all its members would see every process.
     options = f"hidepid=invisible,gid={_NOBODYS_GROUP}"
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
-
-
-def _link_devices() -> None:
-    os.symlink("pts/ptmx", "/dev/ptmx")
-    os.symlink("/proc/self/fd", "/dev/fd")
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
 
 
 def _show_processes(host: int, *, own_namespace: bool) -> None:

@@ -87,18 +87,14 @@ async def _front_page(browser: Browser) -> AsyncIterator[_Client]:
         if not pages:
             pages = [(await client.call("Target.createTarget", url="about:blank"))["targetId"]]
         for page in pages:  # the newest comes first
-            client.session = await _attached(client, page)
+            client.session = None
+            answer = await client.call("Target.attachToTarget", targetId=page, flatten=True)
+            client.session = str(answer["sessionId"])
             if await _is_visible(client):
                 break
         yield client
     finally:
         connection.close()
-
-
-async def _attached(client: _Client, page: str) -> str:
-    client.session = None
-    answer = await client.call("Target.attachToTarget", targetId=page, flatten=True)
-    return str(answer["sessionId"])
 
 
 async def _is_visible(client: _Client) -> bool:

@@ -68,10 +68,13 @@ class BrowserRoutes:
         size = await front_page.size(browser)
         width, height = self._window
         viewport = size or {"width": width, "height": height}
+        scheme = "wss" if request.url.scheme == "https" else "ws"
+        instance = instance_of(request)
+        query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
         return envelope(
             {
                 "user_agent": browser.user_agent,
-                "cdp_url": _cdp_url(request),
+                "cdp_url": f"{scheme}://{request.url.netloc}{_CDP}?{query}",
                 "vnc_url": "",  # a headless browser has no screen to look at
                 "cdp_ui_url": None,
                 "viewport": viewport,
@@ -130,11 +133,3 @@ async def _to_browser(websocket: WebSocket, connection: Connection) -> None:
 async def _to_client(websocket: WebSocket, connection: Connection) -> None:
     while (message := await connection.receive()) is not None:
         await websocket.send_text(message)
-
-
-def _cdp_url(request: Request) -> str:
-    """Return the URL of the DevTools protocol, with the host name that the client used."""
-    scheme = "wss" if request.url.scheme == "https" else "ws"
-    instance = instance_of(request)
-    query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
-    return f"{scheme}://{request.url.netloc}{_CDP}?{query}"

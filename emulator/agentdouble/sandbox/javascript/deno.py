@@ -59,6 +59,7 @@ class Options:
 
     def command(self, home: str) -> list[str]:
         """Return the command of an engine that reads its script from standard input."""
+        places = ",".join(p.replace(",", ",,") for p in (home, os.environ.get("TMPDIR")) if p)
         return [
             self.deno or find(),
             "run",
@@ -74,17 +75,11 @@ class Options:
             "--no-code-cache",
             f"--import-map={_import_map(home)}",
             f"--v8-flags=--max-old-space-size={max(16, self.memory // 2**20)}",
-            *self._permissions(home),
-            "-",
-        ]
-
-    def _permissions(self, home: str) -> list[str]:
-        places = ",".join(p.replace(",", ",,") for p in (home, os.environ.get("TMPDIR")) if p)
-        return [
             f"--allow-read={places}",
             f"--allow-write={places}",
             f"--allow-env={','.join(_READABLE)}",
             "--ignore-env",  # other variables are undefined, and do not raise errors
+            "-",
         ]
 
 
@@ -131,7 +126,9 @@ def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
         preexec_fn=_limiting(options.memory) if sys.platform == "linux" else None,
     )
     for pipe in (process.stdout, process.stderr):
-        _widen(pipe)
+        assert pipe is not None
+        if sys.platform == "linux":
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
     _send_boot_script(process.stdin, token)
     return process
 
@@ -150,12 +147,6 @@ def _limiting(memory: int) -> Callable[[], None]:
         processes.lower_limit(resource.RLIMIT_DATA, limit)
 
     return limit_process
-
-
-def _widen(pipe: IO[bytes] | None) -> None:
-    assert pipe is not None
-    if sys.platform == "linux":
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
 
 def _send_boot_script(stdin: IO[bytes] | None, token: str) -> None:

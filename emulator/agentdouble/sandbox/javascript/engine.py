@@ -226,7 +226,10 @@ class Engine:
         if data:
             self._pipes[descriptor](data)
         else:
-            self._on_end(descriptor)
+            del self._pipes[descriptor]
+            asyncio.get_running_loop().remove_reader(descriptor)
+            if not self._pipes:
+                self._waiting = asyncio.ensure_future(self._wait())
 
     def _on_frame(self, kind: str, payload: str) -> None:
         if kind == "stderr":
@@ -254,12 +257,6 @@ class Engine:
             self._crash += text  # a crash report is no output of the cell
         else:
             self._streams.write("stderr", text)
-
-    def _on_end(self, descriptor: int) -> None:
-        del self._pipes[descriptor]
-        asyncio.get_running_loop().remove_reader(descriptor)
-        if not self._pipes:
-            self._waiting = asyncio.ensure_future(self._wait())
 
     async def _wait(self) -> None:
         code = await asyncio.to_thread(self.process.wait)

@@ -119,7 +119,11 @@ class JavaScriptKernel(Kernel):
             )
         except EngineGoneError as error:
             self._replace()
-            raise _context_lost(error) from None
+            raise CellError(
+                error.name,
+                f"{error}; its variables are lost, and the next cell gets a new one",
+                context_lost=True,
+            ) from None
         finally:
             self._running_in = None
             engine.settle()
@@ -236,14 +240,6 @@ def _start_engine(options: deno.Options) -> Engine | None:
 
 def _interrupted() -> CellError:
     return CellError("Interrupted", "the code was interrupted")
-
-
-def _context_lost(error: EngineGoneError) -> CellError:
-    return CellError(
-        error.name,
-        f"{error}; its variables are lost, and the next cell gets a new one",
-        context_lost=True,
-    )
 
 
 if __name__ == "__main__":

@@ -98,18 +98,14 @@ async def _serve(server: uvicorn.Server, listener: socket.socket, pipe: int | No
     if pipe is not None:
         _end_with(pipe)
     if sys.platform == "linux":
-        _attend_children()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGCHLD, processes.reap_orphans)
+        # Before 3.12, by default a thread waits for each child. A fork bomb leaves no room for threads.
+        if sys.version_info < (3, 12):
+            watcher = asyncio.PidfdChildWatcher()
+            watcher.attach_loop(loop)
+            asyncio.set_child_watcher(watcher)
     await server.serve(sockets=[listener])
-
-
-def _attend_children() -> None:
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGCHLD, processes.reap_orphans)
-    # Before 3.12, by default a thread waits for each child. A fork bomb leaves no room for threads.
-    if sys.version_info < (3, 12):
-        watcher = asyncio.PidfdChildWatcher()
-        watcher.attach_loop(loop)
-        asyncio.set_child_watcher(watcher)
 
 
 def _end_with(descriptor: int) -> None:
