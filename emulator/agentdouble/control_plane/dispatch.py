@@ -19,21 +19,6 @@ from typing_extensions import TypedDict
 
 from agentdouble.control_plane import authentication, wire
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
-from agentdouble.control_plane.authentication import (
-    Authenticator,
-    MetadataFields,
-    Success,
-    metadata_of,
-)
-from agentdouble.control_plane.wire import (
-    REFUSED,
-    Refused,
-    Wire,
-    invalid,
-    missing,
-    public_error,
-    read,
-)
 from agentdouble.core import strict_json
 from agentdouble.core.invoke_tool import RUN_HEADER, VERSION
 from agentdouble.errors import ActionError, NotBuiltError, StateError
@@ -52,7 +37,9 @@ Action = Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 class ControlPlane:
     """Answers control-plane requests; ``actions`` are the double's actions, by name."""
 
-    def __init__(self, actions: Mapping[str, Action], authenticator: Authenticator) -> None:
+    def __init__(
+        self, actions: Mapping[str, Action], authenticator: authentication.Authenticator
+    ) -> None:
         self._actions = actions
         self._authenticator = authenticator
 
@@ -70,30 +57,30 @@ class ControlPlane:
             return authentication.success(metadata, result)
         except (HTTPException, ClientDisconnect):
             raise
-        except REFUSED as error:
+        except wire.REFUSED as error:
             return self._refused(metadata, error)
         except Exception as error:
             return self._failed(metadata, error)
 
-    def _refused(self, metadata: MetadataFields, error: Refused) -> Response:
+    def _refused(self, metadata: authentication.MetadataFields, error: wire.Refused) -> Response:
         if error.code == KIND:
             return self._failed(metadata, error)
         if isinstance(error, StateError):
             _log.error("The action %s: %s", metadata["Action"], error)
         return authentication.failure(metadata, error)
 
-    def _failed(self, metadata: MetadataFields, error: BaseException) -> Response:
+    def _failed(self, metadata: authentication.MetadataFields, error: BaseException) -> Response:
         message = report(error, f"The action {metadata['Action']}")
         return authentication.failure(metadata, ActionError(KIND, message, status=500))
 
-    def _find(self, request: Request, metadata: MetadataFields) -> Action:
+    def _find(self, request: Request, metadata: authentication.MetadataFields) -> Action:
         """Return the action of a request; name the action or field that is refused (CTL-06)."""
         for name in ("Action", "Version"):
             values = request.query_params.getlist(name)
             if not values:
-                raise missing(name)
+                raise wire.missing(name)
             if len(values) > 1:
-                raise invalid(name, f"it occurs {len(values)} times in the query")
+                raise wire.invalid(name, f"it occurs {len(values)} times in the query")
         if metadata["Version"] == VERSION and metadata["Action"] in self._actions:
             return self._actions[metadata["Action"]]
         if metadata["Version"] == VERSION and metadata["Action"] in OF_THE_PLATFORM:
@@ -102,7 +89,7 @@ class ControlPlane:
             raise NotBuiltError(
                 f"The action {metadata['Action']} of the service {metadata['Service']}"
             )
-        raise public_error(
+        raise wire.public_error(
             "InvalidActionOrVersion",
             f"Could not find operation {metadata['Action']} for version {metadata['Version']}.",
         )
@@ -141,9 +128,9 @@ def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
     return authentication.failure(_metadata(connection), error)
 
 
-def _metadata(connection: HTTPConnection) -> MetadataFields:
+def _metadata(connection: HTTPConnection) -> authentication.MetadataFields:
     query = connection.query_params
-    return metadata_of(query.get("Action", ""), query.get("Version", ""))
+    return authentication.metadata_of(query.get("Action", ""), query.get("Version", ""))
 
 
 async def _json_object(body: bytes) -> Mapping[str, Any]:
@@ -157,7 +144,7 @@ async def _json_object(body: bytes) -> Mapping[str, Any]:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-M = TypeVar("M", bound=Wire)
+M = TypeVar("M", bound=wire.Wire)
 _NAME = "__action__"
 
 Answered = Coroutine[Any, Any, dict[str, Any]]
@@ -183,7 +170,7 @@ def action(
     def make(method: Callable[[Any, M], Answered]) -> Callable[[Any, Mapping[str, Any]], Answered]:
         @functools.wraps(method)
         async def run(self: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-            return await method(self, read(model, body))
+            return await method(self, wire.read(model, body))
 
         setattr(run, _NAME, name)
         operation = describe(model, result or fields(f"{name}Result", **types))
@@ -219,4 +206,4 @@ def fields(name: str, **types: Any) -> Any:
 
 def describe(body: Any, result: Any, summary: str | None = None) -> Operation:
     """Return the description of an action."""
-    return Operation((Answer(Success[result]),), body=body, summary=summary)
+    return Operation((Answer(authentication.Success[result]),), body=body, summary=summary)

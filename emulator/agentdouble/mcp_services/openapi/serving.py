@@ -24,8 +24,7 @@ from mcp.types import (
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import DefinitionError, ToolCallError
 from agentdouble.mcp_services.authentication import Auth, credential
-from agentdouble.mcp_services.openapi import http_client as client
-from agentdouble.mcp_services.openapi import requests
+from agentdouble.mcp_services.openapi import http_client, requests
 from agentdouble.mcp_services.openapi.definition import Definition, Operation, address_of
 from agentdouble.mcp_services.openapi.http_client import Backend
 
@@ -130,11 +129,11 @@ class _Tools:
         try:
             return await self._called(context.lifespan_context, params)
         except (ToolCallError, DefinitionError) as error:
-            return client.error(str(error))
+            return http_client.error(str(error))
         except Exception as error:
             # Its text may have the API's address or a secret in it.
             _log.error("The tool %r failed: %s", params.name, type(error).__name__)
-            return client.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
+            return http_client.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
 
     async def _called(self, backend: Backend, params: CallToolRequestParams) -> CallToolResult:
         operation = self._operations.get(params.name)
@@ -144,7 +143,7 @@ class _Tools:
         _check(operation, arguments)
         request = requests.build(operation, arguments, self._addresses[operation.name])
         answer = await backend.send(request)
-        return client.result(answer, self._credential.secrets, operation.name)
+        return http_client.result(answer, self._credential.secrets, operation.name)
 
 
 def _check(operation: Operation, arguments: Mapping[str, Any]) -> None:
