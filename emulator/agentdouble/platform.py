@@ -23,7 +23,7 @@ from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.state import make_store
 from agentdouble.surfaces import SURFACES, Context
-from agentdouble.surfaces.resetting import Part, Parts, part_of
+from agentdouble.surfaces.surface import Part, Parts, part_of
 
 
 class Platform:

@@ -1,10 +1,12 @@
 """API-server mode: sessions, events, runs and artifacts over HTTP (section 4.2).
 
-``server`` assembles the application. ``routes`` and ``artifact_routes`` parse requests and call
-``sessions``, ``artifacts`` and ``runs``. ``run`` runs an agent that is a function, ``framework``
-one whose framework has its own runner; ``agent_run`` is their side on the agent's loop, and
-``run_responses`` frames the events. ``stores`` holds sessions and artifacts in memory and
-``persistent`` in the state. The room uses ``agents`` and ``state``, and imports no surface.
+``server`` assembles the application and has the routes of artifacts; ``endpoints`` has the other
+routes, and ``models`` their bodies. They call ``sessions``, ``artifacts`` and ``runs``. ``run``
+runs an agent that is a function, ``framework`` one whose framework has its own runner;
+``agent_run`` is their side on the agent's loop, and ``run_responses`` frames the events. ``stores``
+holds sessions and artifacts in memory and ``persistent`` in the state.
+
+This room may import ``agents``, ``state`` and ``journal``, and no surface.
 """
 
 # here, so that the server needs no other import before the first request

@@ -31,7 +31,7 @@ from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.models import CreateSession, RunRequest, dumps, loads, to_wire
 from agentdouble.api_server.run import Opened, Run, RunServices, Send
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
-from agentdouble.server.application_loop import CrossLoopQueue
+from agentdouble.server.loops import CrossLoopQueue
 
 
 class RunHost:

@@ -41,7 +41,7 @@ from agentdouble.api_server.stores import (
 from agentdouble.core import ledger
 from agentdouble.core.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError
-from agentdouble.server.application_loop import ApplicationExitError, CrossLoopQueue
+from agentdouble.server.loops import ApplicationExitError, CrossLoopQueue
 
 # Bytes of the JSON of events; the objects of ADK take some fourteen times as much.
 MOST = 2 * 1024 * 1024

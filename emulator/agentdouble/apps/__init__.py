@@ -2,8 +2,10 @@
 
 ``simple``, ``mcp`` and ``a2a`` hold one kind of application each: SimpleApp, MCPApp and A2AApp.
 ``contract`` checks decorated functions, ``loading`` imports applications from a specification,
-``hosted`` serves them in a double, and ``adapters`` turns foreign agents into ours. An application
-is an ASGI application and also runs without a double, so this room imports no surface.
+``hosted`` serves them in a double, and ``adapters`` turns foreign agents into ours.
+
+An application is an ASGI application and also runs without a double. So this room may import
+``agents``, ``mcp_hosting``, ``server`` and ``state``, and no surface.
 """
 
 from agentdouble.apps.a2a import A2AApp

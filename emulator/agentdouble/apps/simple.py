@@ -36,8 +36,8 @@ from agentdouble.journal.failures import KIND, ServerErrorMiddleware, beneath
 from agentdouble.openapi import Answer, operation
 from agentdouble.openapi.operation import EVENTS, TEXT
 from agentdouble.server import guard
-from agentdouble.server.application_loop import ApplicationLoop
 from agentdouble.server.disconnects import EventStreamResponse
+from agentdouble.server.loops import ApplicationLoop
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import serve
 

@@ -202,40 +202,6 @@ def doctor(
     raise typer.Exit(examination.show(as_json=as_json))
 
 
-_CALL_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
-  agentdouble call ListTools
-
-  agentdouble call CreateTool Name=research ToolType=CodeEnv
-
-  agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-0123456789abcdef0123
-
-  agentdouble call CreateRuntime Name=greeter RoleName=local ArtifactType=file \\
-    ArtifactUrl="file://$PWD?application=greeter:app" Envs='\\[{"Key": "A", "Value": "b"}]'
-
-  agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
-
-[bold]Values[/bold]  are JSON or text; @FILE reads a file. A name with dots sets a field of an object.
-Put text that looks like JSON in double quotes: Name='"42"'.
-
-[bold]Exit codes[/bold]  0: done, 2: there is no double, or it refused.
-""")
-
-
-@app.command(epilog=_CALL_EXAMPLES)
-def call(
-    action: Annotated[str, typer.Argument(help="An action of the control plane, as ListTools.")],
-    fields: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of its request.")
-    ] = None,
-    url: Url = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in one line.")] = False,
-) -> None:
-    """Call any action of a running double's control plane, and print its result."""
-    calling.show(action, fields or (), url, as_json=as_json)
-
-
 @app.command()
 def unknowns(as_json: Json = False) -> None:
     """List the unknowns of the specification, and the double's choices."""
@@ -284,6 +250,7 @@ def journal(
 app.command("exec", epilog=EXEC_EXAMPLES, context_settings={"allow_interspersed_args": False})(
     exec_
 )
+app.command(epilog=calling.EXAMPLES)(calling.call)
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(faults_app, name="faults")

@@ -6,27 +6,55 @@ import difflib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from agentdouble.cli import env
+from agentdouble.cli.options import Url, formatted
 from agentdouble.errors import AgentDoubleError
 
+EXAMPLES = formatted("""
+[bold]Examples[/bold]
 
-def show(action: str, words: Sequence[str], url: str | None, *, as_json: bool) -> None:
-    """Call an action and print its Result."""
+  agentdouble call ListTools
+
+  agentdouble call CreateTool Name=research ToolType=CodeEnv
+
+  agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-0123456789abcdef0123
+
+  agentdouble call CreateRuntime Name=greeter RoleName=local ArtifactType=file \\
+    ArtifactUrl="file://$PWD?application=greeter:app" Envs='\\[{"Key": "A", "Value": "b"}]'
+
+  agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
+
+[bold]Values[/bold]  are JSON or text; @FILE reads a file. A name with dots sets a field of an object.
+Put text that looks like JSON in double quotes: Name='"42"'.
+
+[bold]Exit codes[/bold]  0: done, 2: there is no double, or it refused.
+""")
+
+
+def call(
+    action: Annotated[str, typer.Argument(help="An action of the control plane, as ListTools.")],
+    fields: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of its request.")
+    ] = None,
+    url: Url = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in one line.")] = False,
+) -> None:
+    """Call any action of a running double's control plane, and print its result."""
     from agentdouble.control_plane.action_names import OF_THE_PLATFORM  # slow: starlette, 0.1 s
 
     if action not in OF_THE_PLATFORM:
         near = difflib.get_close_matches(action, sorted(OF_THE_PLATFORM), n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise AgentDoubleError(f"The platform has no action {action!r}.{hint}")
-    result = env.connect(url).call(action, **fields(words))
+    result = env.connect(url).call(action, **read_fields(fields or ()))
     typer.echo(json.dumps(result, indent=None if as_json else 2))
 
 
-def fields(words: Sequence[str]) -> dict[str, Any]:
+def read_fields(words: Sequence[str]) -> dict[str, Any]:
     """Return the fields of a request from ``NAME=VALUE`` texts; raise AgentDoubleError."""
     body: dict[str, Any] = {}
     for word in words:

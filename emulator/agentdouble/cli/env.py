@@ -1,4 +1,7 @@
-"""``agentdouble env``, the double that a command is for, and credentials that commands read from the environment or from files."""
+"""``agentdouble env``, the double that a command is for, and credentials for commands.
+
+Commands read credentials from the environment or from files.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from agentdouble.cli import env
 from agentdouble.cli.control import ADVICE, ControlPlane
-from agentdouble.core.log_filters import printable
+from agentdouble.core.redaction import printable
 from agentdouble.errors import PlatformUnreachableError
 from agentdouble.journal.routes import FILTERS
 

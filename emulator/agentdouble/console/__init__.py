@@ -1,7 +1,10 @@
 """The web console: a double's pages in a browser, on a listener of their own.
 
 It has its own port because everything else that a double serves (applications, runtimes, files that
-agents write) shares the origin of the double's port: a page there could read what the console reads.
+agents write) shares the origin of the double's port: a page there could read what the console
+reads. ``application`` has the routes: the pages, their modules of JavaScript, and the requests that
+the double answers. ``checks`` refuses requests of other pages and programs.
+
 The floor is below ``emulator``, because an ``Emulator`` opens its own console; it knows of the
 double only what is handed to it.
 """

@@ -1,9 +1,11 @@
 """The control plane: dispatch by Action and Version, the envelope, the actions (4.4, 2.8).
 
-``routes`` reads a request, ``authentication`` checks its signature, and ``actions`` collects the
-actions of the other modules. ``wire`` reads bodies as pydantic models, ``listing`` filters and
-pages lists, and ``action_errors`` holds the platform's error codes. The modules call the sandbox,
-the runtimes and the MCP services, and never import a surface.
+``dispatch`` reads a request, ``authentication`` checks its signature, and ``actions`` collects the
+actions of the other modules. ``wire`` reads bodies as pydantic models, and holds the platform's
+error codes and the addresses in answers. ``listing`` filters and pages lists.
+
+The modules call the sandbox, the runtimes and the MCP services, and never import a surface.
+``actions`` is imported at the first request, because a double starts faster without it.
 """
 
 from agentdouble.control_plane.dispatch import (

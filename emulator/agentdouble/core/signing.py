@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from agentdouble.core import signature_mismatch
-from agentdouble.core.canonical import Request, read_query, readings
+from agentdouble.core.canonical import Request, message, mismatch, read_query, readings
 from agentdouble.core.imports import import_now
 from agentdouble.errors import SignatureError
 
@@ -233,12 +232,12 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
         return
     canonical = next(readings(request, authorization.signed_headers))
     to_sign = _string_to_sign(canonical.encode(), request.headers["x-date"], authorization.scope)
-    data = signature_mismatch.mismatch(request, canonical, to_sign)
+    data = mismatch(request, canonical, to_sign)
     raise SignatureError(
         "SignatureDoesNotMatch",
         "The request signature we calculated does not match the signature you provided. "
         "Check your Secret Access Key and signing method. "
-        f"Consult the service documentation for details. {signature_mismatch.message(data)}",
+        f"Consult the service documentation for details. {message(data)}",
         data,
     )
 

@@ -1,11 +1,12 @@
-"""``/_emulator/journal``: the requests, a page at a time, in short or complete."""
+"""``/_emulator/journal``, the requests a page at a time, and ``/_emulator/events``, what happens now."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,8 +14,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from agentdouble.core.event_bus import EventBus, Listener
 from agentdouble.journal.entries import Entry, Journal
 from agentdouble.server import guard
+from agentdouble.server.disconnects import ListenerResponse
 
 _LONGEST_NUMBER = 18  # digits
 _AT_ONCE = 8  # entries that are converted before other requests run
@@ -140,3 +143,49 @@ def _is_number(text: str) -> bool:
 
 def _refused(request: Request, status: int, kind: str, message: str) -> Response:
     return guard.render_json(request, guard.Refusal(status, kind, message))
+
+
+ABOUT_THE_STREAM = ("listening", "resync")
+NAMES = (
+    *("request", "session", "clock", "fault", "unknowns"),
+    *("tool", "service", "runtime", "double", "journal"),
+)
+
+
+def event_routes(events: EventBus) -> list[Route]:
+    """Return the route, relative to the double's own prefix; it raises TooManyListenersError."""
+    return [Route("/events", _EventRoutes(events).follow)]
+
+
+class _EventRoutes:
+    def __init__(self, events: EventBus) -> None:
+        self._events = events
+
+    async def follow(self, request: Request) -> Response:
+        """Stream what happens in the double from now on."""
+        only = request.query_params.get("only")
+        names = NAMES if only is None else [name for name in only.split(",") if name]
+        for name in names:
+            if name not in NAMES:
+                refusal = guard.Refusal(400, "BadRequest", _unknown(name))
+                return guard.render_json(request, refusal)
+        listening = self._events.listen()
+        return ListenerResponse(listening, _writer({*names, *ABOUT_THE_STREAM}))
+
+
+def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, None]]:
+    async def written(listener: Listener) -> AsyncGenerator[str, None]:
+        async with aclosing(listener.events()) as events:
+            async for event in events:
+                if event is None:
+                    yield ":\n\n"
+                elif event.name in names:
+                    yield f"event: {event.name}\ndata: {event.data}\n\n"
+
+    return written
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name[:100].lower(), NAMES, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"There is no event {name[:40]!r}.{hint} only may name {', '.join(NAMES)}."

@@ -1,4 +1,11 @@
-"""Hosting of MCP servers: one as an ASGI application, or many behind exact paths and keys."""
+"""Hosting of MCP servers: one as an ASGI application, or many behind exact paths and keys.
+
+An ``Endpoint`` serves one server of the MCP SDK over streamable HTTP, and imports the SDK at its
+first request. A ``Host`` holds many endpoints, each with its own keys, and adds and removes them at
+run time.
+
+MCP services and MCPApps use both. This room may import ``journal``, ``server`` and ``core``.
+"""
 
 from agentdouble.mcp_hosting.endpoint import (
     BODY_LIMIT,

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.core import ledger, log_filters
+from agentdouble.core import ledger, redaction
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import EVENTS, described
@@ -171,7 +171,7 @@ MAX_SESSIONS = 10_000
 STOP_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
-log_filters.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
+redaction.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 
 
 @described(OPERATIONS)

@@ -1,4 +1,14 @@
-"""MCP services: an address and keys in front of any backend (sections 1, 2.5 and 4.3)."""
+"""MCP services: an address and keys in front of any backend (sections 1, 2.5 and 4.3).
+
+``services`` has the services of a double: names, keys and records in the store. ``backends`` has
+the kinds of backends as values: an MCP server to which ``passthrough`` passes everything on, an
+HTTP API with an OpenAPI definition (``openapi``), and a command (``commands``), for each of whose
+clients ``stdio`` has a session. ``authentication`` holds the credentials for backends.
+
+The kinds import the MCP SDK when they are first used. This room may import ``mcp_hosting``,
+``state``, ``journal`` and ``core``. It starts no process itself: whoever creates the services
+passes something that does.
+"""
 
 from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
 from agentdouble.mcp_services.commands import CommandBackend

@@ -26,7 +26,7 @@ import psutil
 from agentdouble.core import environment, threads
 from agentdouble.errors import RuntimeStartError
 from agentdouble.processes import isolation
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
 from agentdouble.processes.fork_server.command import with_home
 from agentdouble.processes.fork_server.protocol import ForkRequest, encode
@@ -136,7 +136,7 @@ class SpawnedTree:
 
     def _kill_rest(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            signals.send_to_group(self.pid, signal.SIGKILL)
+            processes.send_to_group(self.pid, signal.SIGKILL)
         for process in self._seen:  # psutil checks that the pid was not reused
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()

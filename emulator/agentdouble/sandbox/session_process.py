@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from agentdouble.processes.fork_server import protocol, signals
+from agentdouble.processes.fork_server import processes, protocol
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
 
@@ -134,7 +134,7 @@ class SpawnedProcess:
         """Send a signal to the process and its process group if it is still alive."""
         if not self.exited.done():
             with contextlib.suppress(ProcessLookupError):
-                signals.send_to_group(self.pid, number)
+                processes.send_to_group(self.pid, number)
 
     def has_ended(self) -> bool:
         """Return whether the process is known to have ended."""

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.core import log_filters
+from agentdouble.core import redaction
 
 OWN = "/_emulator"  # the prefix of the double's own routes
 HEALTH = f"{OWN}/health"  # the only one without the token
@@ -94,7 +94,7 @@ class GuardMiddleware:
         refusal = self._refusal(connection, limit)
         meter = _Meter(receive, send, limit)
         if refusal is None:
-            with log_filters.serving():
+            with redaction.serving():
                 try:
                     await self._app(scope, meter.receive, meter.send)
                 except _BodyTooLargeError:

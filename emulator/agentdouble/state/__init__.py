@@ -1,4 +1,12 @@
-"""The state that outlives the process: records by kind and id, in memory or in a database."""
+"""The state that outlives the process: records by kind and id, in memory or in a database.
+
+``store`` has the store in memory, and makes the one that a URL names. ``database`` is the store in
+SQLite or PostgreSQL through SQLAlchemy, imported only if it is configured. A ``Registry`` keeps
+resources that requests create in a store: it finds, changes and deletes them, and answers a
+repeated client token with the same resource.
+
+This room may import ``core`` and ``errors``.
+"""
 
 from agentdouble.state.registry import Registry, Resource, digest, times_of
 from agentdouble.state.store import Change, Record, Store, check_url, make_store, unbroken

@@ -1,4 +1,11 @@
-"""The surfaces of a double: each module here connects one room of agentdouble to it."""
+"""The surfaces of a double: each module here connects one room of agentdouble to it.
+
+A ``Surface`` has the room's routes, its part of ``/_emulator``, its actions of the control plane
+and its part of a reset, and it starts and stops the room's work. ``Context`` has what all surfaces
+use. A room that is slow to import is imported when its surface is first asked (``LateApp``).
+
+This room may import every room that it connects; only ``platform`` and ``routing`` import it.
+"""
 
 from __future__ import annotations
 

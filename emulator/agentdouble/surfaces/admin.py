@@ -27,14 +27,12 @@ from agentdouble.errors import (
     UnknownServiceError,
 )
 from agentdouble.faults.admin_routes import fault_routes
-from agentdouble.journal.event_routes import event_routes
-from agentdouble.journal.routes import journal_routes
+from agentdouble.journal.routes import event_routes, journal_routes
 from agentdouble.journal.what_if_routes import what_if_routes
 from agentdouble.openapi.operation import Served
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
-from agentdouble.surfaces.resetting import reset_routes
-from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
+from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json, reset_routes
 from agentdouble.surfaces.unknown_routes import unknown_routes
 
 

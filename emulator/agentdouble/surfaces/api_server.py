@@ -13,8 +13,7 @@ from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
-from agentdouble.surfaces.resetting import Part
-from agentdouble.surfaces.surface import Context, LateApp, Surface
+from agentdouble.surfaces.surface import Context, LateApp, Part, Surface
 
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer

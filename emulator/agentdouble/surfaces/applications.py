@@ -15,8 +15,7 @@ from agentdouble.core import ledger
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode
-from agentdouble.surfaces.resetting import Part
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.surface import Context, Part, Surface
 
 
 class HostedApplications(Surface):

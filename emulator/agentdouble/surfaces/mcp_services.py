@@ -19,9 +19,8 @@ from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
 from agentdouble.openapi import Format
-from agentdouble.surfaces.resetting import Part
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.surface import Context, Part, Surface
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace

@@ -23,8 +23,7 @@ from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
-from agentdouble.surfaces.resetting import Part
-from agentdouble.surfaces.surface import Context, LateApp, Surface
+from agentdouble.surfaces.surface import Context, LateApp, Part, Surface
 
 if TYPE_CHECKING:
     from agentdouble.control_plane.runtime_artifacts import Sources

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from doublecheck.client import transport
 from doublecheck.errors import ChecksCrashedError, DoubleCheckError, InterruptedChecksError
 from doublecheck.run import command, subject
@@ -116,7 +116,8 @@ class ChecksProcess:
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             self._process.wait(_PATIENCE_S)
         with suppress(ProcessLookupError, PermissionError):  # macOS denies it during the end
-            signals.send_to_group(self._process.pid, signal.SIGKILL)  # its fork server ends kernels
+            # its fork server ends the kernels
+            processes.send_to_group(self._process.pid, signal.SIGKILL)
         self._process.wait()
         self._channel.close()
 

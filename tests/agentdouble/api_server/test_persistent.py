@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from tests.agentdouble.api_server.wire import (
     AGENTS,
     create,
@@ -173,7 +173,7 @@ def _killed_during_runs(state: str, life: int) -> list[str]:
         try:
             assert enough.wait(200)
         finally:
-            signals.send(server.pid, signal.SIGKILL)
+            processes.send(server.pid, signal.SIGKILL)
         for worker in workers:
             worker.join()
     return texts

@@ -15,7 +15,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux confines kernels", allow_module_level=True)
 
 from agentdouble.processes import isolation
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from tests.agentdouble.processes.becoming import ORDINARY, ROOT
 from tests.agentdouble.processes.confined_host import SECRET, Host, Session
 
@@ -402,7 +402,7 @@ def test_a_kernel_dies_with_the_fork_server(host: Host) -> None:
         session = doomed.start()
         kernel = os.pidfd_open(session.pid)
 
-        signals.send(session.fork_server, signal.SIGKILL)
+        processes.send(session.fork_server, signal.SIGKILL)
 
         assert [kernel] == select.select([kernel], [], [], 30)[0]
         os.close(kernel)

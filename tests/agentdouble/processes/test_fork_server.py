@@ -13,7 +13,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from agentdouble.processes.fork_server.client import ForkServer
 from tests.agentdouble.calling import (
     act,
@@ -64,7 +64,7 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
     before = result(double, "x = 1")["SessionId"]
     kernel = pid_of(double)
 
-    signals.send(kernel, signal.SIGKILL)
+    processes.send(kernel, signal.SIGKILL)
 
     reason = "the kernel's process was killed by signal 9 (SIGKILL), while nothing ran"
     assert {"s1": reason} == ended(double)
@@ -112,7 +112,7 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
         of_sessions |= {guardian, fork_server.pid}
     alive = psutil.pid_exists(grandchild)
 
-    signals.send(processes[victim], signal.SIGKILL)
+    processes.send(processes[victim], signal.SIGKILL)
 
     ended = {pid for pid in of_sessions if has_gone(pid, timeout_s=30)}
     double.communicate()

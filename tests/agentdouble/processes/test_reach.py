@@ -13,7 +13,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("only Linux confines kernels", allow_module_level=True)
 
-from agentdouble.processes.fork_server import processes, signals
+from agentdouble.processes.fork_server import processes
 from tests.agentdouble.calling import has_gone, pid_outside
 from tests.agentdouble.processes.becoming import ORDINARY, ROOT
 from tests.agentdouble.processes.confined_host import SECRET, Host, Session
@@ -162,12 +162,12 @@ def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -
     orphan = pid_outside(int(first.text(LEAVING)), first.pid)
     survivor = pid_outside(int(second.text(LEAVING)), second.pid)
 
-    signals.send(first.pid, signal.SIGKILL)
+    processes.send(first.pid, signal.SIGKILL)
 
     assert has_gone(orphan, timeout_s=30)
     assert not has_gone(survivor, timeout_s=0)
     assert "2" == second.text("print(1 + 1)")
-    signals.send(second.pid, signal.SIGKILL)
+    processes.send(second.pid, signal.SIGKILL)
     assert has_gone(survivor, timeout_s=30)
 
 
@@ -189,7 +189,7 @@ def test_a_session_ends_with_its_fork_server_or_its_init(host: Host, victim: str
         orphan = pid_outside(int(session.text(LEAVING)), session.pid)
         init = pid_outside(1, session.pid)
 
-        signals.send(session.fork_server if victim == "fork server" else init, signal.SIGKILL)
+        processes.send(session.fork_server if victim == "fork server" else init, signal.SIGKILL)
 
         assert all(has_gone(pid, timeout_s=30) for pid in (session.pid, orphan, init))
     finally:

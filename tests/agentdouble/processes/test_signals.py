@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pidfds and /proc are Linux's")
 IN_A_PROCESS_NAMESPACE = """
@@ -26,7 +26,7 @@ os.wait()
 
 
 @pytest.mark.parametrize("pid", [1, 0, -1, -2])
-@pytest.mark.parametrize("send", [signals.send, signals.send_to_group])
+@pytest.mark.parametrize("send", [processes.send, processes.send_to_group])
 def test_no_group_no_init_and_not_every_process_is_signalled(
     send: Callable[[int, int], None], pid: int
 ) -> None:
@@ -38,10 +38,10 @@ def test_no_group_no_init_and_not_every_process_is_signalled(
 def test_a_pid_that_means_another_process_by_now_is_not_signalled() -> None:
     with subprocess.Popen(["sleep", "600"]) as process:
         with pytest.raises(ProcessLookupError, match="has ended"):
-            signals.send(process.pid, signal.SIGKILL, lambda: False)
+            processes.send(process.pid, signal.SIGKILL, lambda: False)
         assert process.poll() is None
 
-        signals.send(process.pid, signal.SIGKILL, lambda: True)
+        processes.send(process.pid, signal.SIGKILL, lambda: True)
 
         assert -signal.SIGKILL == process.wait(30)
 

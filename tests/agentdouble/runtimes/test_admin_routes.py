@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from tests.agentdouble.calling import eventually, http
 from tests.agentdouble.runtimes.asking import shown_runtime
 
@@ -119,7 +119,7 @@ def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
 
     assert ("talker", "Ready", 1) == (talker["name"], talker["status"], talker["version"])
     assert [] == idle["instances"]
-    signals.send(instance["pid"], 0)
+    processes.send(instance["pid"], 0)
     assert ("talker-1", "ready", 0, 1) == tuple(
         instance[key] for key in ("name", "state", "in_flight", "processes")
     )

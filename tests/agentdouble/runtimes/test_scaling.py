@@ -12,7 +12,7 @@ import pytest
 
 from agentdouble.core.clock import Clock
 from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from agentdouble.runtimes import runtime as scaling
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.registry import RuntimeRegistry
@@ -51,7 +51,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 def crash(instance: Instance) -> None:
     assert instance.pid is not None
-    signals.send(instance.pid, signal.SIGKILL)
+    processes.send(instance.pid, signal.SIGKILL)
 
 
 class Held:

@@ -13,7 +13,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble.errors import KernelStartError, ResourceExhaustedError, SnapshotRefusedError
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
 
 CAP_SYS_RESOURCE = 1 << 24
@@ -317,7 +317,7 @@ def test_refusals() -> None:
 
     async def test(source: Source) -> None:
         snapshot = await source.snapshot("x = 1")
-        signals.send(snapshot.template.process.pid, 9)
+        processes.send(snapshot.template.process.pid, 9)
         await asyncio.wait_for(snapshot.gone, 10)
         with pytest.raises(KernelStartError, match="the template of its snapshot has ended"):
             await source.pool.copy(snapshot)

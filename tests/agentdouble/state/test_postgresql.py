@@ -18,7 +18,7 @@ import asyncpg
 
 from agentdouble import Emulator
 from agentdouble.errors import MissingExtraError, StateError
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from agentdouble.state import Change, database, make_store
 from tests.agentdouble.calling import http
 from tests.postgresql import Server
@@ -164,8 +164,8 @@ def test_a_server_that_does_not_answer_counts_as_lost(
         store = make_store(server.url)
         await store.open()
         ((backend,),) = await query(server.url, f"SELECT pid {BACKENDS}")
-        signals.send(server.pid, signal.SIGSTOP)
-        signals.send(backend, signal.SIGSTOP)
+        processes.send(server.pid, signal.SIGSTOP)
+        processes.send(backend, signal.SIGSTOP)
         try:
             with pytest.raises(StateError) as checked:
                 await store.check()
@@ -173,8 +173,8 @@ def test_a_server_that_does_not_answer_counts_as_lost(
                 await store.write(Change("tool", "1", {}))
             await store.close()
         finally:
-            signals.send(backend, signal.SIGCONT)
-            signals.send(server.pid, signal.SIGCONT)
+            processes.send(backend, signal.SIGCONT)
+            processes.send(server.pid, signal.SIGCONT)
         return [str(checked.value), str(written.value)]
 
     checked, written = asyncio.run(work())

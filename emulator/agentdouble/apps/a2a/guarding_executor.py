@@ -32,7 +32,7 @@ from agentdouble.core.clock import Clock
 from agentdouble.core.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.journal.failures import beneath
-from agentdouble.server.application_loop import CrossLoopQueue
+from agentdouble.server.loops import CrossLoopQueue
 
 Work = Callable[[EventQueue], Coroutine[Any, Any, None]]
 Receive = Callable[[Event], Awaitable[None]]

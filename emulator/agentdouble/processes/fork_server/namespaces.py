@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from agentdouble.processes.fork_server import linux, processes, signals
+from agentdouble.processes.fork_server import linux, processes
 
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
@@ -215,7 +215,7 @@ class ProcessNamespace:
     def kill(self) -> None:
         """Kill all processes in the namespace."""
         if self.alive:
-            signals.send(self.init, signal.SIGKILL)
+            processes.send(self.init, signal.SIGKILL)
 
     def _fork_init(self) -> int:
         with _pidfd(os.getpid()) as parent:

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import child, copied_view, processes, protocol, signals, view
+from agentdouble.processes.fork_server import child, copied_view, processes, protocol, view
 from agentdouble.processes.fork_server.namespaces import ProcessNamespaces
 from agentdouble.processes.fork_server.protocol import (
     Discard,
@@ -242,7 +242,7 @@ class ForkServer:
     def _kill(self, pid: int) -> None:
         """Kill a kernel, but only if it is not reaped yet, so that the pid is still its own."""
         if pid in self._kernels:
-            signals.send(pid, signal.SIGKILL)
+            processes.send(pid, signal.SIGKILL)
 
     def _refusal(self, request: ForkRequest) -> str | None:
         peer = (request.confinement or {}).get("network_of")

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 
 started: set[int] = set()  # asyncio waits for these itself
 
@@ -53,13 +53,13 @@ def _session(pid: int) -> int | None:
 def send_signal(process: psutil.Process, number: int) -> None:
     """Send a signal if the process is still alive."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        signals.send(process.pid, number, process.is_running)
+        processes.send(process.pid, number, process.is_running)
 
 
 def send_to_leader(pid: int, number: int) -> None:
     """Send a signal to a session leader if it is still alive."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        signals.send(pid, number, lambda: pid in started)
+        processes.send(pid, number, lambda: pid in started)
 
 
 def kill_tree(pid: int, *, include_leader: bool = True) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.processes.fork_server import signals
+from agentdouble.processes.fork_server import processes
 from tests.agentdouble.calling import (
     DataPlane,
     data_plane,
@@ -124,7 +124,7 @@ def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPl
     assert "False\n" == printed(plane, "print('os' in globals())", session_id="one")
     assert "1\n" == text(double, "print(x)")
 
-    signals.send(kernel_of(plane, "one"), signal.SIGKILL)
+    processes.send(kernel_of(plane, "one"), signal.SIGKILL)
     while "one" in plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]:
         pass
     assert "new\n" == printed(plane, "print('new')", session_id="one")

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import pytest
 
-from agentdouble.server.application_loop import (
+from agentdouble.server.loops import (
     ROOM,
     ApplicationExitError,
     ApplicationLoop,
