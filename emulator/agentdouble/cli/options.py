@@ -67,13 +67,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> No
 
     Outside a terminal each row is one line.
     """
-    from rich.console import Console  # slow: rich, 0.1 s
-    from rich.table import Table  # slow: rich
+    from rich import console, table  # slow: 0.1 s
 
-    table = Table()
+    content = table.Table()
     for index, column in enumerate(columns):
-        table.add_column(column, no_wrap=index == 0, overflow="fold")
+        content.add_column(column, no_wrap=index == 0, overflow="fold")
     for row in rows:
-        table.add_row(*(str(row.get(column, "")) for column in columns))
+        content.add_row(*(str(row.get(column, "")) for column in columns))
     width = None if sys.stdout.isatty() else _UNBOUNDED
-    Console(highlight=False, width=width).print(table)
+    console.Console(highlight=False, width=width).print(content)

@@ -108,7 +108,7 @@ def run_code(
     PlatformError for an error envelope, and EnvelopeError for an answer that is not an envelope.
     """
     import_now("httpx", "httpcore")
-    import httpx
+    import httpx  # slow: 0.1 s
 
     state = _state(tool_context)
     address = _address(state)

@@ -49,7 +49,7 @@ def what_if_routes(
         """
         nonlocal what_if
         await import_in_thread("agentdouble.journal.what_if")
-        from agentdouble.journal.what_if import Question, WhatIf, WhatIfError
+        from agentdouble.journal.what_if import Question, WhatIf, WhatIfError  # slow: httpx
 
         what_if = what_if or WhatIf(journal, ledger, credentials, start)
         body = await request.body()

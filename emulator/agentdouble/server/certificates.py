@@ -64,7 +64,7 @@ def _issue(
 ) -> Tls:
     try:
         import_now("trustme")
-        import trustme
+        import trustme  # optional
     except ModuleNotFoundError as error:
         raise MissingExtraError("Serving https", extra="emulator") from error
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -115,6 +115,6 @@ def _trusted_already(bundle: Path) -> bytes:
         with suppress(OSError):
             return Path(named).read_bytes() + b"\n"
     import_now("certifi")
-    import certifi
+    import certifi  # slow: it reads a file
 
     return Path(certifi.where()).read_bytes() + b"\n"

@@ -51,7 +51,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     """Return uvloop's loop if it is installed, or a loop that ignores frozen clocks."""
     if importlib.util.find_spec("uvloop") is not None:
         import_now("uvloop")
-        import uvloop
+        import uvloop  # optional
 
         loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
         return loop

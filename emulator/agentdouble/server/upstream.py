@@ -351,7 +351,7 @@ class Connections:
             return None
         if self._tls is None:
             await import_in_thread("httpx")
-            import httpx
+            import httpx  # slow: 0.1 s
 
             self._tls = await run_in_thread(httpx.create_ssl_context)
         return self._tls

@@ -54,7 +54,7 @@ class ApiServerMode(Surface):
 
     def format(self) -> Format:
         """Return the format of FastAPI's errors."""
-        from agentdouble.api_server.sessions import Detail
+        from agentdouble.api_server.sessions import Detail  # slow: 50 ms
 
         return Format(self.name, error=Detail | dict[str, Any])
 
@@ -82,7 +82,7 @@ class ApiServerMode(Surface):
 
     def _load(self) -> ApiServer:
         if self._server is None:
-            from agentdouble.api_server.server import ApiServer
+            from agentdouble.api_server.server import ApiServer  # slow: 0.1 s
 
             context = self.context
             self._server = ApiServer(context.clock, context.version, self.agents, context.store)

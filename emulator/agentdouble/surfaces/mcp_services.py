@@ -19,13 +19,13 @@ from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
 from agentdouble.openapi import Format
+from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
+from agentdouble.runtimes.streams import Conversation, Process
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.surface import Context, Part, Surface
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace
-    from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
-    from agentdouble.runtimes.streams import Conversation, Process
 
 
 class ServicePrograms:
@@ -44,8 +44,7 @@ class ServicePrograms:
     async def start(self, service: str, command: CommandBackend) -> StartedProgram:
         """Start a process of a service; raise ServiceUnansweredError."""
         launcher = await self._context.surface(Runtimes).launcher()
-        from agentdouble.runtimes.definition import Definition
-        from agentdouble.runtimes.streams import Conversation
+        from agentdouble.runtimes.definition import Definition  # slow: 10 ms
 
         if service not in self._workspaces:
             self._workspaces[service] = launcher.make_workspace()
@@ -76,8 +75,6 @@ class ServicePrograms:
 
     def logs(self, service: str) -> RuntimeLogs:
         """Return what the processes of a service have printed."""
-        from agentdouble.runtimes.logs import RuntimeLogs
-
         if service not in self._logs:
             self._logs[service] = RuntimeLogs(self._context.clock)
         return self._logs[service]
@@ -144,7 +141,7 @@ class MCPServices(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage services."""
-        from agentdouble.control_plane.actions import MCPServiceActions
+        from agentdouble.control_plane.actions import MCPServiceActions  # slow: 60 ms
 
         sources = self.context.surface(Runtimes).sources
         return MCPServiceActions(self.services, sources).by_name()
@@ -156,7 +153,7 @@ class MCPServices(Surface):
     async def _logs(self, request: Request) -> Response:
         """Return what the processes of a service have printed."""
         await import_in_thread("agentdouble.runtimes.hosting")
-        from agentdouble.runtimes.hosting import printed
+        from agentdouble.runtimes.hosting import printed  # slow: 0.1 s
 
         service = self.services.named(request.path_params["name"])
         return printed(request, self.programs.logs(service.name))

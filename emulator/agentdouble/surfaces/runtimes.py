@@ -88,7 +88,7 @@ class Runtimes(Surface):
 
     def actions(self) -> Mapping[str, Action]:
         """Return the actions that manage runtimes and their versions."""
-        from agentdouble.control_plane.actions import RuntimeActions
+        from agentdouble.control_plane.actions import RuntimeActions  # slow: 60 ms
 
         return RuntimeActions(self._load().registry, self.sources).by_name()
 
@@ -131,7 +131,7 @@ class Runtimes(Surface):
     @property
     def sources(self) -> Sources:
         """The directories whose programs the control plane may run."""
-        from agentdouble.control_plane.runtime_artifacts import Sources
+        from agentdouble.control_plane.runtime_artifacts import Sources  # slow: 30 ms
 
         return Sources(self._sources)
 
@@ -148,7 +148,7 @@ class Runtimes(Surface):
         """Return the part that hosts runtimes; start it if the double already serves."""
         if self._hosting is None:
             import_now(HOSTING)
-            from agentdouble.runtimes.hosting import Hosting
+            from agentdouble.runtimes.hosting import Hosting  # slow: 0.1 s
 
             context = self.context
             self._hosting = Hosting(

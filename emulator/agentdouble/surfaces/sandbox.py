@@ -41,6 +41,7 @@ from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.session import ended, living
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
+from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 from agentdouble.surfaces.surface import Context, LateApp, Part, RefusedError, Surface
 
 
@@ -141,8 +142,6 @@ class Sandbox(Surface):
 
     def format(self) -> Format:
         """Return the envelope, with the session and its token in the request."""
-        from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
-
         return Format(
             self.name,
             error=Envelope | WrongFields,
@@ -151,16 +150,13 @@ class Sandbox(Surface):
         )
 
     def _make_data_plane(self) -> ASGIApp:
-        from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
-        from agentdouble.sandbox.data_plane.routes import data_plane as make
+        from agentdouble.sandbox.data_plane.routes import data_plane  # slow: 20 ms
 
-        settings = self.context.settings
-        browser = BrowserRoutes(settings.browser_size)
-        return make(self.instances, settings, browser, self.context.version)
+        return data_plane(self.instances, self.context.settings, self.context.version)
 
     def actions(self) -> Mapping[str, Action]:
         """Return InvokeTool and the actions that manage tools and sessions."""
-        from agentdouble.control_plane.actions import (
+        from agentdouble.control_plane.actions import (  # slow: 60 ms
             InvokeTool,
             SessionActions,
             SnapshotActions,

@@ -248,10 +248,9 @@ def _limit_address_space(memory: int) -> None:
 
 def _set_up_matplotlib() -> None:
     """Set the backend of a preloaded matplotlib, which was imported before the kernel set one."""
-    if "matplotlib" not in sys.modules:
+    matplotlib = sys.modules.get("matplotlib")
+    if matplotlib is None:
         return
-    import matplotlib  # optional
-
     matplotlib.rcParams["backend"] = os.environ["MPLBACKEND"]
     if "matplotlib.pyplot" in sys.modules:
         from matplotlib_inline.backend_inline import _enable_matplotlib_integration  # optional

@@ -9,9 +9,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response
+from starlette.routing import BaseRoute, Route, WebSocketRoute, request_response, websocket_session
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import NotBuiltError, SandboxError
@@ -47,18 +46,20 @@ NOT_BUILT = {
 }
 
 
-def data_plane(
-    instances: Instances, settings: Settings, browser: BrowserRoutes, version: str
-) -> ASGIApp:
+def data_plane(instances: Instances, settings: Settings, version: str) -> ASGIApp:
     """Return the ASGI application for ``/v1``; it receives whole paths."""
+    forwarding = _Forwarding()
     app = Starlette(
         routes=[
-            *browser.routes(),
+            *BrowserRoutes(settings.browser_size).routes(),
             *_not_built(),
             Description(settings, version).route(),
             *CodeRoutes(instances, settings).routes(),
-            WebSocketRoute("/v1/shell/ws", _terminal),
-            *_forwarding(),
+            WebSocketRoute("/v1/shell/ws", forwarding),
+            *(
+                Route(f"/v1/{name}/{{rest:path}}", forwarding, methods=_METHODS)
+                for name in _FORWARDED
+            ),
             Route("/{rest:path}", _unknown, methods=_METHODS),
         ],
         exception_handlers={
@@ -72,19 +73,17 @@ def data_plane(
     return SessionTokenMiddleware(app, instances)
 
 
-def _forwarding() -> list[BaseRoute]:
-    app = _Forwarding()
-    return [Route(f"/v1/{name}/{{rest:path}}", app, methods=_METHODS) for name in _FORWARDED]
-
-
 class _Forwarding:
-    """Forwards requests to the session's workbench, and tells its routes."""
+    """Forwards requests and terminals to the session's workbench, and knows its routes."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await import_in_thread(_FORWARDING)
-        from agentdouble.sandbox.data_plane.forwarding import forward  # slow: httpx, 0.1 s
+        from agentdouble.sandbox.data_plane import forwarding  # slow: httpx, 0.1 s
 
-        await request_response(forward)(scope, receive, send)
+        if scope["type"] == "websocket":
+            await websocket_session(forwarding.terminal)(scope, receive, send)
+        else:
+            await request_response(forwarding.forward)(scope, receive, send)
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of every workbench."""
@@ -92,13 +91,6 @@ class _Forwarding:
         from agentdouble.sandbox.workbench.process import build  # slow: only its routes are needed
 
         return build(Paths(), None).routes
-
-
-async def _terminal(websocket: WebSocket) -> None:
-    await import_in_thread(_FORWARDING)
-    from agentdouble.sandbox.data_plane.forwarding import terminal  # slow: httpx, 0.1 s
-
-    await terminal(websocket)
 
 
 def _not_built() -> list[BaseRoute]:
