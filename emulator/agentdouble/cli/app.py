@@ -9,7 +9,6 @@ import typer
 from agentdouble import __version__
 from agentdouble.cli import call as calling
 from agentdouble.cli import env as environment
-from agentdouble.cli.clock import clock_app
 from agentdouble.cli.exec_command import EXEC_EXAMPLES, exec_
 from agentdouble.cli.faults import faults_app
 from agentdouble.cli.mcp_commands import mcp_app
@@ -27,7 +26,7 @@ from agentdouble.cli.options import (
     Url,
     formatted,
 )
-from agentdouble.cli.sessions import session_app
+from agentdouble.cli.sessions import clock_app, session_app
 from agentdouble.core.imports import without_collecting
 
 app = typer.Typer(
