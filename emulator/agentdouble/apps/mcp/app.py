@@ -33,7 +33,7 @@ from agentdouble.server.starting import serve
 if TYPE_CHECKING:
     from mcp.server import Server
 
-    from agentdouble.apps.mcp.server import AppServer
+    from agentdouble.apps.mcp.sdk_server import AppServer
 
 THREADS = 64  # for an application's sync functions; further calls wait
 
@@ -297,8 +297,8 @@ class MCPApp:
 
     @functools.cached_property
     def _sdk(self) -> AppServer:
-        import_now("agentdouble.apps.mcp.server")
-        from agentdouble.apps.mcp.server import AppServer  # slow: the MCP SDK, 1 s
+        import_now("agentdouble.apps.mcp.sdk_server")
+        from agentdouble.apps.mcp.sdk_server import AppServer  # slow: the MCP SDK, 1 s
 
         server = AppServer(self.name, self.instructions, self.version, self._alone)
         for offered in self._offered.values():
