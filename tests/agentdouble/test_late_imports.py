@@ -77,3 +77,20 @@ LATE = {
 def test_a_double_starts_without_what_nobody_has_used() -> None:
     """Its surfaces import that when they are first asked."""
     assert set() == LATE & words_of(START)
+
+
+CHECK = """
+import sys
+from doublecheck.cli import main
+sys.argv = ["doublecheck", "run", "-k", "PRB-01"]
+try:
+    main()
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+
+
+def test_a_check_of_one_surface_imports_no_sdk_of_another() -> None:
+    """A quick check stays quick."""
+    assert set() == {"a2a", "mcp.server"} & words_of(CHECK)

@@ -46,6 +46,7 @@ from doublecheck.wire import request_log
 from doublecheck.wire.exchanges import redact, secrets_of
 
 if TYPE_CHECKING:
+    from doublecheck.target.facts import Surface
     from doublecheck.target.target import Target
 
 SECRETS = pytest.StashKey[Collection[str]]()
@@ -62,10 +63,11 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         if pytest_options.plan_of(request.config).in_process:
             from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 
-            if _any_of_runtimes(request.session):
+            surfaces = _selected_surfaces(request.session)
+            if "runtimes" in surfaces:
                 hosted = stack.enter_context(declared())
             config = PlatformConfig(
-                apps=reference_apps(),
+                apps=reference_apps(surfaces),
                 reference_app=True,
                 settings={
                     "keys": [_restricted()],
@@ -82,10 +84,10 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         yield target
 
 
-def _any_of_runtimes(session: pytest.Session) -> bool:
-    """Whether a selected check needs a runtime; if not, no runtime is declared."""
+def _selected_surfaces(session: pytest.Session) -> Collection[Surface]:
+    """Return the surfaces of the selected checks; the double has what they need and no more."""
     marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
-    return any(mark.kwargs["surface"] == "runtimes" for mark in marks)
+    return {mark.kwargs["surface"] for mark in marks}
 
 
 def _restricted() -> dict[str, Any]:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
+from doublecheck.target.facts import SURFACES
 
 from . import executor, tools
 from .actions import BARE_NAME, NAME, Actions, Headers
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
+    from agentdouble.apps.loading import App
 
 
-def reference_apps() -> tuple[SimpleApp, SimpleApp, MCPApp, A2AApp]:
-    """Return the reference application, one without a ping function, and those of MCP and A2A."""
-    return reference_app(), bare_app(), reference_tools(), reference_executor()
+_ALONE = frozenset({"application", "api_server", "control_plane", "sandbox", "library"})
+
+
+def reference_apps(surfaces: Collection[str] = SURFACES) -> tuple[App, ...]:
+    """Return the reference applications that checks of some surfaces need.
+
+    They are the simple one, one without a ping function, and those of MCP and A2A, whose SDKs take
+    a second to import.
+    """
+    simple = reference_app(), bare_app()
+    return (
+        simple
+        if _ALONE.issuperset(surfaces)
+        else (*simple, reference_tools(), reference_executor())
+    )
 
 
 def reference_app() -> SimpleApp:
