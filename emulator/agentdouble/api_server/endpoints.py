@@ -18,8 +18,7 @@ from starlette.websockets import WebSocket
 
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import is_instance_of
-from agentdouble.api_server import RUN_LIVE, sessions
-from agentdouble.api_server import models as wire
+from agentdouble.api_server import RUN_LIVE, models, sessions
 from agentdouble.api_server.models import Json, dumps
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
 from agentdouble.api_server.runs import Runs
@@ -130,16 +129,16 @@ class SessionRoutes:
             route("PATCH", SESSION, self.update),
         ]
 
-    @operation(sessions.Session, body=wire.CreateSession | None, optional=True)
+    @operation(sessions.Session, body=models.CreateSession | None, optional=True)
     async def create(self, request: Request) -> Response:
         """Create a session; its id is generated unless the body gives one (API-02)."""
-        body = await wire.optional(request, wire.CREATE)
+        body = await models.optional(request, models.CREATE)
         return json(sessions.session(await self._sessions.create(*_user(request), body)))
 
     @operation(sessions.Session, body=Json | None, optional=True)
     async def create_with_id(self, request: Request) -> Response:
         """Create a session with the id in the path; the body is its state (API-03)."""
-        state = await wire.optional(request, wire.STATE)
+        state = await models.optional(request, models.STATE)
         return json(sessions.session(await self._sessions.create_with_id(key(request), state)))
 
     @operation(sessions.Sessions)
@@ -160,10 +159,10 @@ class SessionRoutes:
             return Response(status_code=204)
         return json(b"null")
 
-    @operation(sessions.Session, body=wire.UpdateSession)
+    @operation(sessions.Session, body=models.UpdateSession)
     async def update(self, request: Request) -> Response:
         """Change a session's state."""
-        body = await wire.required(request, wire.UPDATE)
+        body = await models.required(request, models.UPDATE)
         return json(sessions.session(await self._sessions.update(key(request), body.state_delta)))
 
 
@@ -184,23 +183,23 @@ class RunRoutes:
             route("PATCH", "/apps/{app}/users/{user}/memory", self.remember),
         ]
 
-    @operation(builtins.list[wire.EventBody], body=wire.RunRequest)
+    @operation(builtins.list[models.EventBody], body=models.RunRequest)
     async def run(self, request: Request) -> Response:
         """Run an agent and return all events of the turn (API-07)."""
-        body = await wire.required(request, wire.RUN)
+        body = await models.required(request, models.RUN)
         return EventListResponse(await self._runs.prepare(body, streaming=False))
 
-    @operation(Answer(str, media_type=EVENTS), body=wire.RunRequest)
+    @operation(Answer(str, media_type=EVENTS), body=models.RunRequest)
     async def run_sse(self, request: Request) -> Response:
         """Run an agent and stream its events (API-08, API-09)."""
-        body = await wire.required(request, wire.RUN)
+        body = await models.required(request, models.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
         return EventStreamResponse(run, together=bool(body.function_call_event_id))
 
     @operation(builtins.list[str] | sessions.Described, query=sessions.AppsQuery)
     async def list_apps(self, request: Request) -> Response:
         """List the applications (API-01, U-LIST-APPS)."""
-        detailed = wire.flag(request, "detailed")
+        detailed = models.flag(request, "detailed")
         if detailed or ledger.choose("U-LIST-APPS") == "detailed":
             return json(dumps({"apps": await self._applications.described()}))
         return json(dumps(self._applications.names()))
@@ -210,10 +209,10 @@ class RunRoutes:
         """Describe the agents of an application."""
         return json(dumps(await self._applications.info(request.path_params["app"])))
 
-    @operation(type(None), body=wire.UpdateMemory)
+    @operation(type(None), body=models.UpdateMemory)
     async def remember(self, request: Request) -> Response:
         """Add a session to the memory that its application's agents search."""
-        body = await wire.required(request, wire.MEMORY)
+        body = await models.required(request, models.MEMORY)
         await self._runs.add_session_to_memory(SessionKey(*_user(request), body.session_id))
         return json(b"null")
 

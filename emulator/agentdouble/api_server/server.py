@@ -13,8 +13,7 @@ from starlette.routing import BaseRoute
 from typing_extensions import TypedDict
 
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.api_server import endpoints as routes
-from agentdouble.api_server import models as wire
+from agentdouble.api_server import endpoints, models
 from agentdouble.api_server.artifacts import ArtifactService, ArtifactVersion
 from agentdouble.api_server.endpoints import SESSION, json, key, route
 from agentdouble.api_server.models import Part, dumps, to_wire
@@ -64,10 +63,10 @@ class ArtifactRoutes:
         ledger.choose("U-ARTIFACTS")
         return json(dumps(await self._artifacts.names(key(request))))
 
-    @operation(ArtifactVersion, body=wire.SaveArtifact)
+    @operation(ArtifactVersion, body=models.SaveArtifact)
     async def save(self, request: Request) -> Response:
         """Store a new version of an artifact and describe it."""
-        body = await wire.required(request, wire.ARTIFACT)
+        body = await models.required(request, models.ARTIFACT)
         saved = await self._artifacts.save(
             key(request), body.filename, to_wire(body.artifact), body.custom_metadata
         )
@@ -76,7 +75,7 @@ class ArtifactRoutes:
     @operation(Part, query=VersionQuery)
     async def load(self, request: Request) -> Response:
         """Return an artifact, the newest version by default."""
-        version = wire.number(request, "version")
+        version = models.number(request, "version")
         return json(await self._artifacts.load(key(request), _name(request), version))
 
     @operation(Part)
@@ -138,7 +137,7 @@ class ApiServer:
         self.artifacts = ArtifactService(artifacts, clock)
         self.runs = Runs(directory, self.sessions, self.artifacts)
         self._version = version
-        self.app = routes.Application(self._routes())
+        self.app = endpoints.Application(self._routes())
 
     async def load(self) -> None:
         """Load the data of an earlier process; the store must be open."""
@@ -157,12 +156,12 @@ class ApiServer:
 
     def _routes(self) -> list[BaseRoute]:
         return [
-            *routes.RunRoutes(self.runs).routes(),
-            *routes.SessionRoutes(self.sessions).routes(),
+            *endpoints.RunRoutes(self.runs).routes(),
+            *endpoints.SessionRoutes(self.sessions).routes(),
             *ArtifactRoutes(self.artifacts).routes(),
-            *routes.unbuilt_routes(),
-            routes.route("GET", "/health", routes.health),
-            routes.route("GET", "/version", routes.Version(self._version).show),
+            *endpoints.unbuilt_routes(),
+            endpoints.route("GET", "/health", endpoints.health),
+            endpoints.route("GET", "/version", endpoints.Version(self._version).show),
         ]
 
 

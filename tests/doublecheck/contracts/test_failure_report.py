@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from agentdouble.apps import simple
-from agentdouble.control_plane import dispatch as routes
+from agentdouble.control_plane import authentication
 from doublecheck import Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
@@ -102,7 +102,7 @@ def test_a_signed_request_is_told_without_its_signature(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Neither keys nor tokens nor signatures are printed; how to sign it is said."""
-    monkeypatch.setattr(routes, "metadata_of", lambda *_: {})
+    monkeypatch.setattr(authentication, "metadata_of", lambda *_: {})
 
     assert {"CTL-01": Verdict.FAILED} == verdicts(
         run(*declared, "-k", "CTL-01", module="test_control_plane")

@@ -12,8 +12,7 @@ import resource
 from dataclasses import dataclass
 from typing import Literal
 
-from agentdouble.processes.fork_server import linux, namespaces, processes, view
-from agentdouble.processes.fork_server import restrictions as landlock
+from agentdouble.processes.fork_server import linux, namespaces, processes, restrictions, view
 
 MIB = 1024 * 1024
 
@@ -79,7 +78,7 @@ def confine(confinement: Confinement) -> None:
         if os.getppid() != parent:
             raise ProcessLookupError("the fork server has ended")
     if confinement.own_limits:
-        landlock.refuse_limits_of_others()
+        restrictions.refuse_limits_of_others()
     if confinement.landlock:
         _restrict(confinement, home, tmp)
     if confinement.process_limit is not None:
@@ -142,7 +141,7 @@ def _restrict(confinement: Confinement, home: str, tmp: str) -> None:
         readable = [*view.readable(confinement.visible, confinement.run), "/proc"]
         devices = [*view.DEVICES, "/dev/ptmx", "/dev/pts", "/dev/shm"]  # noqa: S108
         writable = [home, tmp, confinement.run, *devices, *confinement.writable]
-    landlock.restrict(
+    restrictions.restrict(
         readable=readable,
         writable=writable,
         signals=confinement.processes

@@ -3,7 +3,7 @@
 For the kind "kernels" it imports the modules that every kernel needs, for "commands" nothing. Then
 it forks on request. It must stay single-threaded and must not run user code. When the double has
 ended, the socket closes, and the server ends every kernel and itself. It does the same if its
-``guardian`` ends.
+guardian ends.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The browser: a real Chromium for each session, which several clients can drive at once.
 
 ``process`` runs in the session's confinement. It starts Chromium, talks to it over a pipe, and
-shares it among clients with ``multiplexer``. ``browser`` and ``browsers`` are the double's side.
-``front_page`` is a client that takes pictures. The fork server loads ``process`` and its imports,
-so they import no other part of the double.
+shares it among clients with ``multiplexer``. ``browser`` is the double's side. ``front_page`` is a
+client that takes pictures. The fork server loads ``process`` and its imports, so they import no
+other part of the double.
 
 A multiplexer shares the browser, not a port. Each client gets its own browser-level session with
 ``Target.attachToBrowserTarget``. Chromium keeps the clients apart, and ends everything that a
