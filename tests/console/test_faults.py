@@ -29,7 +29,7 @@ def test_a_fault_by_the_keyboard_alone(
     """It is the same fault that the command arms; a wrong field is named at its place."""
     described = "fail InvokeTool (nth=1, every=2, times='all', status=429)"
     opened.get_by_role("link", name="Faults", exact=True).press("Enter")
-    opened.get_by_text("No fault is armed.").wait_for()
+    opened.get_by_text("No faults are armed.").wait_for()
     opened.get_by_role("textbox", name="status").wait_for()
     opened.get_by_role("combobox", name="Operation").focus()
     opened.keyboard.type("InvokeTool")
@@ -46,7 +46,7 @@ def test_a_fault_by_the_keyboard_alone(
     opened.get_by_text(described, exact=True).wait_for()
     by_page = armed(double)
     opened.get_by_role("button", name="Remove f").press("Enter")
-    opened.get_by_text("No fault is armed.").wait_for()
+    opened.get_by_text("No faults are armed.").wait_for()
 
     for name, value in double.environment().items():
         monkeypatch.setenv(name, value)
@@ -67,14 +67,14 @@ def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -
     opened.get_by_text("delay GET /ping (nth=1)", exact=True).wait_for()
     request = background(lambda: http.get(f"{double.url}/ping").status_code)
 
-    opened.get_by_role("button", name="Release the calls that").click()
+    opened.get_by_role("button", name="Release the calls held by").click()
 
     assert 200 == request.result(timeout=30)
     opened.get_by_text(
         "happened 1 time · 1 call of the operation · will not happen again"
     ).wait_for()
     opened.get_by_role("button", name="Remove ").click()
-    opened.get_by_text("No fault is armed.").wait_for()
+    opened.get_by_text("No faults are armed.").wait_for()
     assert [] == armed(double)
 
 

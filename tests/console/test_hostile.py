@@ -189,7 +189,7 @@ def test_hostile_requests_and_answers_do_not_act(browser: Browser) -> None:
                 "() => document.querySelectorAll('details').forEach((one) => one.open = true)"
             )
         page.get_by_role("searchbox").fill("constructor:a __proto__:b valueOf:")
-        page.get_by_text("No request fits the filter.").wait_for()
+        page.get_by_text("No requests match the filter.").wait_for()
         page.get_by_role("searchbox").fill("")
         page.keyboard.press("Escape")
 

@@ -36,7 +36,7 @@ def test_time_is_moved(opened: Page, double: Emulator) -> None:
     act_on_session(double, "SetSessionTtl", session_id(double), Ttl=60, TtlUnit="second")
     opened.get_by_role("link", name="coder_ann_s1").wait_for()
 
-    opened.get_by_role("button", name="Move the time forward by 5 min").click()
+    opened.get_by_role("button", name="Advance the time by 5 min").click()
 
     opened.get_by_text("1 session ended.").wait_for(state="attached")
     opened.get_by_role("link", name="coder_ann_s0").wait_for(state="detached")
@@ -109,7 +109,7 @@ def test_a_double_that_starts_again(browser: Browser) -> None:
         page = browser.new_page()
         page.goto(first.console_url or "")
         page.get_by_role("link", name="/list-apps").wait_for()
-    page.get_by_text("The double does not answer; looking for it").wait_for()
+    page.get_by_text("The double does not answer; reconnecting").wait_for()
     page.get_by_role("link", name="/list-apps").wait_for()
 
     with Emulator(
@@ -133,7 +133,7 @@ def test_a_broken_connection_loses_no_row(browser: Browser, double: Emulator) ->
         httpx.get(f"{double.url}/before")
         page.get_by_role("link", name="/before").wait_for()
         relay.cut()
-        page.get_by_text("The double does not answer; looking for it").wait_for()
+        page.get_by_text("The double does not answer; reconnecting").wait_for()
         for place in range(3):
             httpx.get(f"{double.url}/meanwhile-{place}")
 

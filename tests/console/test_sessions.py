@@ -71,7 +71,7 @@ def test_a_session_is_kept_and_copied(opened: Page, double: Emulator) -> None:
     ask(double, code="x = 2")
     opened.get_by_role("button", name="Return to it").click()
     opened.get_by_role("dialog").get_by_role("button", name="Return").click()
-    opened.get_by_text("The session is as in").wait_for(state="attached")
+    opened.get_by_text("The session was restored from").wait_for(state="attached")
     opened.get_by_role("button", name="Delete").click()
     opened.get_by_text("There is no snapshot yet.").wait_for()
 

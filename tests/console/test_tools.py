@@ -328,7 +328,7 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double:
         )
         opened.get_by_role("button", name="Revoke default").click()
         opened.get_by_role("dialog").get_by_role("button", name="Revoke").click()
-        opened.get_by_text("The last key cannot be revoked").wait_for()
+        opened.get_by_text("You cannot revoke the last key").wait_for()
         request = {
             "headers": {"Accept": "application/json, text/event-stream"},
             "json": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
@@ -366,7 +366,7 @@ def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator
     alert = page.get_by_role("region", name="Chosen").get_by_role("alert")
 
     page.get_by_role("button", name="Create").click()
-    alert.get_by_text("A definition is needed").wait_for()
+    alert.get_by_text("A definition is required").wait_for()
     wrong = json.dumps(DEFINITION).replace('"query"', '"nowhere"')
     text(page, "Definition", wrong)
     page.get_by_role("button", name="Create").click()

@@ -70,7 +70,7 @@ async function show() {
 /** Stand in for a page whose module did not come; the next answer of the double loads it.
  * @returns {Page} */
 function missing() {
-  const element = h("p", { class: "none" }, "The double did not send this page. It is loaded when the double answers again.");
+  const element = h("p", { class: "none" }, "The double did not send this page. It loads when the double answers again.");
   return { element, update: () => double.status === "live" && location.reload() };
 }
 

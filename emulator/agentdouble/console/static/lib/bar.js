@@ -8,7 +8,7 @@ import { counted, span, stamp } from "./words.js";
 const STATES = {
   connecting: "Connecting",
   live: "Connected",
-  away: "The double does not answer; looking for it",
+  away: "The double does not answer; reconnecting",
   refused: "No access",
 };
 
@@ -28,7 +28,7 @@ export function topBar() {
   const offset = h("span", { class: "offset" });
   const jump = [1, 5, 30].map((minutes) =>
     h("button", { onclick: () => attempt(() => travel(minutes * 60)),
-      "aria-label": `Move the time forward by ${minutes} min` }, `+${minutes} min`));
+      "aria-label": `Advance the time by ${minutes} min` }, `+${minutes} min`));
   const elements = [
     h("a", { class: "brand", href: "/" }, "agentdouble"),
     h("span", { class: "state" }, dot, status),
@@ -75,7 +75,7 @@ export function confirmed(title, text, verb, what) {
 }
 
 function reset() {
-  confirmed("Reset the double?", "All sessions end, the journal, the faults and the clock start anew.", "Reset", async () => {
+  confirmed("Reset the double?", "All sessions end. The journal, the faults and the clock are reset.", "Reset", async () => {
     await attempt(() => post("/reset"));
     await attempt(() => Promise.all([read("clock"), read("sessions"), read("requests"), read("faults")]));
     say("The double is reset.");

@@ -78,7 +78,7 @@ class McpError extends Error {}
 
 /** Reject when a signal says so. @param {AbortSignal} signal @returns {Promise<never>} */
 const late = (signal) => new Promise((_, reject) => {
-  signal.addEventListener("abort", () => reject(new Error(`The service gives no answer in ${LISTED_MS / 1000} s.`)));
+  signal.addEventListener("abort", () => reject(new Error(`The service did not answer within ${LISTED_MS / 1000} s.`)));
 });
 
 /** @param {Response} answer @param {number} id */
@@ -88,7 +88,7 @@ async function resultOf(answer, id) {
       const message = data && JSON.parse(data);
       if (message?.id === id) return checked(message);
     }
-    throw new Error("The service has ended its answer without a result.");
+    throw new Error("The service ended its answer without a result.");
   }
   return checked(await answer.json());
 }

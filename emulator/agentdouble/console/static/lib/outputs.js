@@ -58,7 +58,7 @@ export function outputArea() {
         if (kind === "stream") write(content.name, content.text);
         else show(kind, content);
       } catch { // code can send anything
-        put(h("p", { class: "note" }, "An output is not of the form that notebooks have."));
+        put(h("p", { class: "note" }, "An output is not in the notebook format."));
       }
     },
     /** @param {string} text @param {string} [kind] */
@@ -98,7 +98,7 @@ function page(html, plain) {
     button.textContent = "Run its scripts again";
   } }, "Run its scripts");
   place.append(h("p", { class: "buttons" }, button,
-    h("span", { class: "note" }, "They have no network, and reach nothing outside of their frame.")));
+    h("span", { class: "note" }, "They have no network access, and cannot reach anything outside their frame.")));
   return place;
 }
 

@@ -10,7 +10,7 @@ import { h } from "./dom.js";
 /** Stand in for a panel whose module did not come. @param {unknown} error @returns {Panel} */
 function missing(error) {
   console.error(error);
-  return { element: h("p", { class: "none" }, "The double did not send this part of the page. Load the page again.") };
+  return { element: h("p", { class: "none" }, "The double did not send this part of the page. Reload the page.") };
 }
 
 /** @param {string} label @param {string} base the address of the first tab @param {Tab[]} tabs */

@@ -13,7 +13,7 @@ const SUGGESTED = 50;
 
 export function faults() {
   const rows = h("ul", { class: "armed", "aria-label": "Armed faults" });
-  const none = h("p", { class: "none" }, "No fault is armed. The next calls are answered as they should be.");
+  const none = h("p", { class: "none" }, "No faults are armed. Calls get normal answers.");
   const count = h("span", { class: "count", role: "status" });
   const all = h("button", { onclick: () => attempt(async () => {
     await remove("/faults");
@@ -43,9 +43,9 @@ export function faults() {
 function fault(first) {
   const path = `/faults/${encodeURIComponent(first.id)}`;
   const counts = h("p", { class: "hint" });
-  const release = h("button", { "aria-label": `Release the calls that ${first.id} holds`, onclick: () => attempt(async () => {
+  const release = h("button", { "aria-label": `Release the calls held by ${first.id}`, onclick: () => attempt(async () => {
     await post(`${path}/release`);
-    say(`The calls that ${first.id} held go on.`);
+    say(`The calls held by ${first.id} continue.`);
   }) }, "Release");
   const away = h("button", { class: "danger", "aria-label": `Remove ${first.id}`, onclick: () => attempt(async () => {
     await remove(path);
@@ -139,9 +139,9 @@ const suggested = (entry) => (operationOf(entry).startsWith("/") ? pathOf(entry)
 function inOrder(properties) {
   const own = Object.entries(properties).filter(([name]) => !WHEN.includes(name));
   return { ...Object.fromEntries(own),
-    nth: { ...properties.nth, description: "The first call that it happens to, counted from now." },
-    every: { ...properties.every, description: "It happens to each so many calls." },
-    times: { type: "string", description: "How often in all: a number, or all. Left out: once, or all if every is given." } };
+    nth: { ...properties.nth, description: "The first call that it affects, counted from now." },
+    every: { ...properties.every, description: "It affects every Nth call." },
+    times: { type: "string", description: "How many times: a number, or all. Default: once, or all if Every is set." } };
 }
 
 /** @param {any} schema @param {any} value */

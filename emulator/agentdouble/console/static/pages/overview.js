@@ -62,7 +62,7 @@ function firstSteps() {
   const text = `curl ${trust}${url}/invoke ${key}\\\n  -H 'user_id: ann' -H 'session_id: s1' \\\n`
     + `  -d '{"prompt": "print(6 * 7)"}'`;
   return [h("h2", null, "Send a first request"),
-    h("p", null, "In a terminal: the shipped coder runs the code in a session, and both appear here."),
+    h("p", null, "Run this in a terminal: the shipped agent runs the code in a session, and both appear here."),
     h("pre", { role: "group", tabindex: "0", "aria-label": "First request" }, text),
     h("p", { class: "buttons" }, copyButton("Copy", () => text))];
 }

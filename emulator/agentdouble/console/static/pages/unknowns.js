@@ -51,7 +51,7 @@ export function unknowns() {
     setText(count, counted(shown.length, "unknown"));
     const own = chosen(all).length;
     setText(differs, own ? `${counted(own, "answer")} of ${all.length} differ from the double's own. Start a double with them: agentdouble serve --profile profile.toml`
-      : "Each answer is the double's own. Choose others below; they hold from the next request on, until the double stops.");
+      : "These are the double's own answers. Answers that you choose below apply from the next request until the double stops.");
     setText(profile, profileOf(all));
     for (const one of [profile, exports_]) one.hidden = !own;
   }

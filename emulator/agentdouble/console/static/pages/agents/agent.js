@@ -51,7 +51,7 @@ export function agent() {
   const element = h("div", { class: "stack agent" },
     h("section", { class: "panel" }, h("div", { class: "title" }, h("h1", null, name), h("span", { class: "tag" }, talk.about)),
       h("div", { class: "facts" }, hasUser && userField(user, (value) => navigate(pathTo(value))),
-        h("span", null, session ? `${talk.noun ?? "Session"} ${session}` : `No ${(talk.noun ?? "session").toLowerCase()} yet: the first message begins one.`))),
+        h("span", null, session ? `${talk.noun ?? "Session"} ${session}` : `No ${(talk.noun ?? "session").toLowerCase()} yet; the first message starts one.`))),
     h("div", { class: "beside" },
       h("section", { class: "panel", "aria-label": "Conversation" }, conversation.element),
       h("div", { class: "stack" }, sessions.element, ...talk.panels, events.element)));
@@ -131,7 +131,7 @@ function sessionList(talk, current, pathTo, anew) {
 
   /** @param {string} id */
   function drop(id) {
-    confirmed(`Delete the ${noun.toLowerCase()}?`, `Its history goes with it: ${id}`, "Delete", async () => {
+    confirmed(`Delete the ${noun.toLowerCase()}?`, `Its history is deleted too: ${id}`, "Delete", async () => {
       await talk.drop?.(id);
       if (id === current) anew();
       else await load();

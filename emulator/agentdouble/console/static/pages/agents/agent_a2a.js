@@ -81,7 +81,7 @@ export function a2aAgent({ name, session, note, moved }) {
           for await (const { data } of events(answer)) take(data);
         } else take(await answer.json());
       } catch (error) {
-        if (signal.aborted && tasks.last && !ENDED.test(tasks.last.status?.state)) turn.note("Its task goes on: it can be cancelled beside.");
+        if (signal.aborted && tasks.last && !ENDED.test(tasks.last.status?.state)) turn.note("Its task continues; you can cancel it next to the chat.");
         throw error;
       }
       turn.whole();

@@ -50,7 +50,7 @@ export function appAgent({ name, user, session, note }) {
         }
         take(event, turn);
       }
-      if (!turn) conversation.none("Nothing has been said in this session yet.");
+      if (!turn) conversation.none("No messages in this session yet.");
       await artifacts.load();
     },
     async send(text, turn, signal, way) {

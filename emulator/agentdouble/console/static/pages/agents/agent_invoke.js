@@ -39,7 +39,7 @@ export function invokedAgent({ name, user, session, note }) {
         const headers = new Headers({ "content-type": entry.response_headers["content-type"] ?? "" });
         await read(new Response(entry.response_body, { headers }), turn);
       }
-      if (!entries.length) conversation.none("The journal remembers nothing of this session.");
+      if (!entries.length) conversation.none("The journal has no requests of this session.");
     },
     async send(text, turn, signal) {
       const answer = await open(`/served${path()}`, { method: "POST", body: { prompt: text }, signal,

@@ -10,7 +10,7 @@ const LOOKED_AT = 40; // the latest requests
  * @param {string} name @param {string} [end] of its path */
 export function addressOf(served, name, end = "") {
   const found = Object.entries(served).find(([path, one]) => one === name && path.endsWith(end));
-  if (!found) throw new Error(`The double serves no application ${name} in this way.`);
+  if (!found) throw new Error(`The double does not serve an application ${name} here.`);
   return found[0];
 }
 

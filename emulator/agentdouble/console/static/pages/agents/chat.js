@@ -19,7 +19,7 @@ const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 export function chat(send) {
   const log = h("div", { class: "turns", role: "log", tabindex: "0", "aria-label": "Conversation" });
   const words = h("textarea", { "aria-label": "Message", rows: 3, onkeydown: typed,
-    placeholder: "Enter sends, Shift+Enter begins a line" });
+    placeholder: "Enter sends, Shift+Enter starts a new line" });
   const go = h("button", { class: "primary", onclick: () => submit() }, "Send");
   const stop = h("button", { onclick: () => running?.abort(), disabled: true }, "Stop");
   const tools = h("span", { class: "ways" });

@@ -26,7 +26,7 @@ export function requestDetail() {
       if (id !== wanted) return;
       const gone = error instanceof ApiError && error.status === 404;
       element.replaceChildren(h("p", { class: "none" },
-        gone ? `The journal has no request ${id} any more.` : /** @type {Error} */ (error).message));
+        gone ? `The journal no longer has request ${id}.` : /** @type {Error} */ (error).message));
       complete = true;
     }
   }

@@ -39,7 +39,7 @@ export function requests() {
     shown = newestFirst(all.filter(filterOf(filter.value)));
     rows.show(shown);
     none.hidden = shown.length > 0;
-    setText(none, all.length ? "No request fits the filter." : "No request has come yet.");
+    setText(none, all.length ? "No requests match the filter." : "No request has come yet.");
     const later = held ? double.requests.filter((one) => one.id > (held?.at(-1)?.id ?? 0)).length : 0;
     setText(count, counted(shown.length, "request") + (later ? `, ${later} more since` : ""));
     detail.update();

@@ -18,8 +18,8 @@ export function restsOn(entry) {
     const fixed = found.filter((one) => !others(one).length);
     element.replaceChildren(...[
       open.length > 0 && h("details", { open: true },
-        h("summary", null, `This answer rests on ${counted(open.length, "guess", "guesses")} with other answers`),
-        h("p", { class: "hint" }, "What if asks this request again, after those that it relied on, on three fresh doubles. The code of all of them runs again."),
+        h("summary", null, `This answer relies on ${counted(open.length, "guess", "guesses")} with other answers`),
+        h("p", { class: "hint" }, "What-if sends this request again to three fresh doubles, after the requests that it relies on. All their code runs again."),
         open.map((one) => guess(entry.id, one))),
       fixed.length > 0 && h("details", null,
         h("summary", null, `${open.length ? "And on" : "This answer rests on"} ${counted(fixed.length, "guess", "guesses")} with one answer only`),
@@ -70,7 +70,7 @@ function compared(found) {
   return [
     differences.length ? table(found) : h("p", null, h("span", { class: "tag", "data-state": "ok" }, "no difference"),
       ` ${other.answer} is answered as ${in_force.answer}, but for ids and times.`),
-    asked_before.length > 0 && h("p", { class: "hint" }, `Asked on the fresh doubles before it: ${asked_before.map((/** @type {number} */ one) => `#${one}`).join(", ")}.`),
+    asked_before.length > 0 && h("p", { class: "hint" }, `Sent to the fresh doubles before it: ${asked_before.map((/** @type {number} */ one) => `#${one}`).join(", ")}.`),
     ...notes.map((/** @type {string} */ one) => h("p", { class: "hint" }, one)),
     differences.length > 0 && h("details", null, h("summary", null, "Both answers"),
       [in_force, other].flatMap((one) => [h("p", null, h("strong", null, one.answer), ` ${one.status ?? "no answer"}`),

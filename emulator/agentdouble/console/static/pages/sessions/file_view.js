@@ -18,7 +18,7 @@ export function fileView(acts) {
   const text = h("textarea", { "aria-label": "Text of the file", rows: 20, spellcheck: "false", hidden: true,
     oninput: () => { keep.disabled = text.readOnly; } });
   const picture = h("img", { class: "out", alt: "", hidden: true });
-  const none = h("p", { class: "none" }, "Choose a file to see what is in it.");
+  const none = h("p", { class: "none" }, "Choose a file to see its content.");
   const keep = h("button", { class: "primary", disabled: true, onclick: () => attempt(save) }, "Save");
   const path = h("input", { "aria-label": "Path of the file", type: "text" });
   const move = h("button", { onclick: () => attempt(rename) }, "Rename");
@@ -49,7 +49,7 @@ export function fileView(acts) {
     if (kind) picture.src = URL.createObjectURL(new Blob([data], { type: kind }));
     picture.alt = kind ? wanted : "";
     none.hidden = content !== null || Boolean(kind);
-    setText(none, data.size > LARGEST ? "It is too large to be shown here." : "It is no text.");
+    setText(none, data.size > LARGEST ? "It is too large to show here." : "It is no text.");
   }
 
   async function save() {

@@ -49,7 +49,7 @@ export function session(id) {
   /** @type {import("../../lib/tabs.js").Panel | null} */
   let pastLog = null;
 
-  const end = () => confirmed("End this session?", "Its kernel and its files go with it.", "End", () => change("DeleteSession"));
+  const end = () => confirmed("End this session?", "Its kernel and its files are deleted too.", "End", () => change("DeleteSession"));
 
   /** Show what is left of a session that has ended. */
   async function remember() {
@@ -86,7 +86,7 @@ export function session(id) {
       } else {
         living.hide();
         setText(over, shown ? `Ended ${stamp(new Date(shown.ended_at))}: ${shown.reason}.`
-          : "The double has no such session, and does not remember that one has ended.");
+          : "The double has no such session, neither active nor ended.");
         if (shown) remember();
       }
       facts.replaceChildren(...factRows(factsOf(shown)));

@@ -74,7 +74,7 @@ export function sessionCode({ path, found, shown, named }) {
       await listening;
       const body = { ...named(), OperationType: "RunCode", OperationPayload: JSON.stringify({ code: source }) };
       const { Result } = await act("InvokeTool", body, { [RUN_HEADER]: name });
-      say(`The code has ended: ${JSON.parse(Result).data?.status ?? "error"}.`);
+      say(`The code ended: ${JSON.parse(Result).data?.status ?? "error"}.`);
     } catch (error) {
       running.delete(name);
       show("failed", { error });

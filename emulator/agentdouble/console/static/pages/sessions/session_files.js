@@ -29,7 +29,7 @@ export function sessionFiles({ named }) {
     h("div", { class: "title" }, h("h2", null, "Files"), h("code", null, HOME)),
     h("p", { class: "buttons" }, h("button", { onclick: () => chosen.click() }, "Upload"), chosen,
       h("button", { onclick: () => attempt(show) }, "Read anew")), note, tree,
-    h("p", { class: "hint" }, "Files can be dropped here."));
+    h("p", { class: "hint" }, "Drop files here."));
   const element = h("div", { class: "beside" }, left, view.element);
   /** @type {Map<string, any>} */
   const opened = new Map(); // the lists of open directories
@@ -108,7 +108,7 @@ export function sessionFiles({ named }) {
   /** Have the session's own bash do what the data plane has no route for. @param {string} command */
   async function inBash(command) {
     const { exit_code, stderr } = await plane.data("/v1/bash/exec", { command, session_id: "console", exec_dir: HOME });
-    if (exit_code !== 0) throw new Error(stderr || `The command has ended with ${exit_code}.`);
+    if (exit_code !== 0) throw new Error(stderr || `The command ended with exit code ${exit_code}.`);
     await show();
   }
 

@@ -15,7 +15,7 @@ export function sessionSnapshots({ shown }) {
   const element = h("section", { class: "panel", "aria-label": "Snapshots" },
     h("p", { class: "buttons" }, h("button", { onclick: () => attempt(take) }, "Take a snapshot")),
     note, rows,
-    h("p", { class: "hint" }, "The state of Python and the files are in a snapshot; threads, child processes, "
+    h("p", { class: "hint" }, "A snapshot contains the state of Python and the files. Threads, child processes, "
       + "connections, bash, JavaScript and the browser are not. It ends with the double."));
 
   async function show() {
@@ -46,10 +46,10 @@ export function sessionSnapshots({ shown }) {
 
   /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} named */
   function back(named) {
-    confirmed("Return to this snapshot?", "What the session has done since is lost.", "Return", async () => {
+    confirmed("Return to this snapshot?", "Everything the session has done since then is lost.", "Return", async () => {
       await act("ResumeSessionFromSnapshot", named);
       await read("sessions");
-      say(`The session is as in ${named.SnapshotId}.`);
+      say(`The session was restored from ${named.SnapshotId}.`);
     });
   }
 

@@ -42,7 +42,7 @@ export function sessions() {
     living.show(alive);
     living.element.hidden = !alive.length;
     none.hidden = alive.length > 0;
-    setText(none, double.sessions.length ? "No session fits." : "No session lives. One begins when an agent runs code.");
+    setText(none, double.sessions.length ? "No session fits." : "No active sessions. A session starts when an agent runs code.");
     const past = double.ended.filter(fits).reverse();
     over.hidden = !past.length;
     ended.show(past);

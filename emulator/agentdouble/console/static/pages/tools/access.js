@@ -102,7 +102,7 @@ export function accessPanel(read) {
     whichField.hidden = all.length < 2;
     keys.replaceChildren(...all.map((one) => h("li", null, h("span", null, one), all.length > 1
       ? h("button", { class: "danger", "aria-label": `Revoke ${one}`, onclick: () => revoke(one) }, "Revoke")
-      : h("small", { class: "hint" }, "The last key cannot be revoked: make a new one first."))));
+      : h("small", { class: "hint" }, "You cannot revoke the last key; create a new one first."))));
     hide();
   }
 

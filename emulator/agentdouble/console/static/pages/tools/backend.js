@@ -11,9 +11,9 @@ export const COMMAND = {
   type: "object",
   required: ["Command"],
   properties: {
-    Command: { ...TEXT, description: "A program that speaks MCP over its standard input and output, as a shell has it: npx -y @modelcontextprotocol/server-filesystem ." },
+    Command: { ...TEXT, description: "A command that speaks MCP over stdin and stdout: npx -y @modelcontextprotocol/server-filesystem ." },
     Directory: { ...TEXT, description: "Where it runs." },
-    Env: { type: "array", description: "Variables of its environment.", items: {
+    Env: { type: "array", description: "Its environment variables.", items: {
       type: "object", required: ["Name", "Value"], properties: { Name: { ...TEXT, maxLength: 128 }, Value: { ...TEXT, format: "password" } } } },
   },
 };
@@ -23,7 +23,7 @@ const PART = /\\([\s\S])|"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
 
 /** The words of a command line, with quotes as a shell has them. @param {string} line @returns {string[]} */
 export function wordsOf(line) {
-  if (line.replace(WORD, "").trim()) throw new FormError("Command has a quote or a backslash without its end.");
+  if (line.replace(WORD, "").trim()) throw new FormError("The command has an unclosed quote or a trailing backslash.");
   return (line.match(WORD) ?? []).map((word) => word.replace(PART, (_, escaped, quotes, single) =>
     escaped ?? single ?? quotes.replace(/\\(["\\$`])/g, "$1")));
 }
@@ -97,9 +97,9 @@ export function changeBackend(found) {
 
 /** @param {any} found */
 const address = (found) => ({ type: "object", required: ["Address"], properties: {
-  Address: { ...TEXT, format: "uri", description: "Of the server, without a path: the path stays." },
+  Address: { ...TEXT, format: "uri", description: "The server's address without a path; the path stays the same." },
   Key: { ...TEXT, format: "password", description: found.ProtocolType === "MCP"
-    ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent where the definition says." } } });
+    ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent as the definition says." } } });
 
 /** @param {any} command as RawConfig has it */
 const formOf = ({ command, args = [], cwd, env = {} }) => ({
@@ -109,7 +109,7 @@ const formOf = ({ command, args = [], cwd, env = {} }) => ({
 /** @param {any} fields @param {string} protocol */
 function addressed({ Address, Key }, protocol) {
   const { Path, BackendConfiguration } = located(Address, "Address");
-  if (Path !== "/") throw new FormError("Address must be one such as http://HOST:PORT, without a path.");
+  if (Path !== "/") throw new FormError("Enter an address like http://HOST:PORT, without a path.");
   return { BackendConfiguration, ...keyFor(Key, protocol) };
 }
 

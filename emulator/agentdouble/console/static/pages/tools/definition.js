@@ -14,7 +14,7 @@ export function definitionField(named) {
   const note = h("p", { class: "hint", role: "status" });
   const file = h("input", { type: "file", id: "definition-file", accept: ".json,.yaml,.yml", onchange: () => take(file.files[0]) });
   const element = h("div", { class: "drop", ondragover: over, ondragleave: leave, ondrop: drop },
-    h("div", { class: "field" }, h("label", { for: "definition-file" }, "Definition file, chosen or dropped here"), file),
+    h("div", { class: "field" }, h("label", { for: "definition-file" }, "Definition file: choose it or drop it here"), file),
     h("div", { class: "field" }, h("label", { for: "definition" }, "Definition"), text), note);
 
   /** @param {DragEvent} event */
@@ -53,7 +53,7 @@ export function definitionField(named) {
     read() {
       if (large || text.value.trim()) return large || text.value;
       text.focus();
-      throw new FormError("A definition is needed: drop a file, choose one, or paste its text.");
+      throw new FormError("A definition is required: drop a file, choose one, or paste its text.");
     },
     /** Select the line that a message names. @param {string} message */
     showPlace(message) {

@@ -16,7 +16,7 @@ const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT
 const SOURCES = [
   { title: "An address",
     schema: { type: "object", required: ["Url"], properties: {
-      Url: { ...TEXT, format: "uri", description: "Of an MCP server, such as http://localhost:9000/mcp" }, Token: TOKEN } },
+      Url: { ...TEXT, format: "uri", description: "The address of an MCP server, such as http://localhost:9000/mcp" }, Token: TOKEN } },
     body: ({ Url, Token }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor(Token, "MCP") }) },
   { title: "A definition",
     schema: { type: "object", properties: {

@@ -50,7 +50,7 @@ export function service(id) {
       h("p", { class: "buttons" },
         h("button", { onclick: () => changeBackend(found) }, "Change"),
         h("button", { class: "danger", onclick: () => sure(`Delete the service ${found.Name}?`,
-          "Nobody can call it any more, and its MCP sessions end.", "Delete", async () => {
+          "It can no longer be called, and its MCP sessions end.", "Delete", async () => {
             await act("DeleteMCPService", { MCPServiceId: id });
             navigate("/tools");
           }) }, "Delete")),

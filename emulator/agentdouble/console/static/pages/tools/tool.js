@@ -14,14 +14,14 @@ const LINE = { ...TEXT, maxLength: 128 };
 const PAIR = { type: "object", required: ["Key", "Value"], properties: { Key: LINE, Value: TEXT } };
 const CHANGED = {
   Description: { ...TEXT, description: "What it is for." },
-  Envs: { type: "array", items: PAIR, description: "Variables of the environment of its sessions." },
+  Envs: { type: "array", items: PAIR, description: "Environment variables of its sessions." },
 };
 const CREATED = {
   type: "object",
   required: ["Name", "ToolType"],
   properties: {
-    Name: { ...LINE, description: "No two tools have the same." },
-    ToolType: { enum: ["CodeEnv"], description: "The double has built no other." },
+    Name: { ...LINE, description: "It must be unique." },
+    ToolType: { enum: ["CodeEnv"], description: "The double supports no other answer." },
     ...CHANGED,
     ProjectName: LINE,
     Tags: { type: "array", items: { ...PAIR, required: ["Key"] } },

@@ -33,7 +33,7 @@ export function toolsPanel() {
     filter.hidden = all.length < 10;
     list(rows, fit.slice(0, MOST), (one) => one.key, (one) => toolRow(/** @type {Client} */ (client), one.tool));
     setText(note, !all.length ? "The service has no tools." : !fit.length ? "No tool fits."
-      : fit.length > MOST ? `The first ${MOST} of ${fit.length}: filter to see others.` : "");
+      : fit.length > MOST ? `The first ${MOST} of ${fit.length} are shown; filter to see others.` : "");
     note.className = "none";
   }
 

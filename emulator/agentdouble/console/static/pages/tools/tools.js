@@ -20,7 +20,7 @@ const KINDS = {
   tool: { title: "Sandbox tools", noun: "tool", list: "ListTools", field: "Tools", key: "ToolId",
     none: "There is no tool.", says: (one) => one.ToolId, one: tool, make: newTool },
   service: { title: "MCP services", noun: "service", list: "ListMCPServices", field: "MCPServices", key: "MCPServiceId",
-    none: "No service yet. One is made from an address, a definition or a command.", says: (one) => one.ProtocolType,
+    none: "No services yet. Create one from an address, a definition or a command.", says: (one) => one.ProtocolType,
     one: service, make: newService },
 };
 const NAMES = /** @type {Kind[]} */ (Object.keys(KINDS));
@@ -49,7 +49,7 @@ export function tools() {
     detail?.close?.();
     const [, kind, name] = /^(\w+)\/(.+)$/s.exec(wanted) ?? [];
     detail = detailOf(kind, name);
-    right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool or a service, or make a new one."));
+    right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool or a service, or create one."));
     element.classList.toggle("detailed", Boolean(wanted));
     for (const one of lists) one.mark(wanted);
   }
