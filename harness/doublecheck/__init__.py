@@ -6,7 +6,6 @@ Exceptions are in ``doublecheck.errors``; the results of platforms and checks ar
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.core.lazy_names import LazyNames
@@ -38,26 +37,23 @@ __all__ = [*_NAMES]
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics ``%%sandbox`` and ``%sandbox``, for ``%load_ext doublecheck``."""
-    from doublecheck.notebook import magics
+    from doublecheck.notebook.magics import sandbox  # optional: IPython
 
-    magics.load(shell)
+    sandbox.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Unregister the magics and stop the double that they started."""
-    from doublecheck.notebook import magics
+    from doublecheck.notebook.magics import sandbox  # optional: IPython
 
-    magics.unload(shell)
+    sandbox.unload(shell)
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         return _NAMES.load(name)
     if name in _MODULES:
-        from agentdouble.core.imports import import_now
-
-        import_now(f"doublecheck.{name}")
-        return sys.modules[f"doublecheck.{name}"]
+        return _NAMES.module(f"doublecheck.{name}")
     raise AttributeError(f"module 'doublecheck' has no attribute {name!r}")
 
 

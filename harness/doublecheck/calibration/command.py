@@ -8,117 +8,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import table as rich_table
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from agentdouble.core import ledger, profiles
-from agentdouble.errors import LedgerError, ProfileError
+from agentdouble.core import ledger
+from agentdouble.errors import LedgerError
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
-from doublecheck.core import atomic_files
 from doublecheck.core.markup import Markup, coloured, pre
 from doublecheck.core.sanitize import visible
-from doublecheck.errors import CalibrationError, MissingExtraError, TargetError
+from doublecheck.errors import CalibrationError, TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
-
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
-    from tomlkit.items import Table
-
-_HEAD = "doublecheck calibrate: how a deployment behaves where the specification leaves it open."
-
-
-def check(file: Path) -> None:
-    """Raise an error if the profile could not be written, before the first request.
-
-    Raises CalibrationError for an invalid profile or a missing folder, and MissingExtraError.
-    """
-    try:
-        import tomlkit  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "tomlkit, which writes profiles,", install="agentdouble[calibrate]"
-        ) from None
-    if not file.absolute().parent.is_dir():
-        raise CalibrationError(f"The folder {file.absolute().parent} for {file} does not exist.")
-    if file.exists():
-        _read(file)
-
-
-def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
-    """Write the settled unknowns, and keep the rest of an existing profile with its comments.
-
-    An answer that the double does not support yet is only added as evidence. Raises
-    CalibrationError.
-    """
-    import tomlkit
-
-    document = _read(file) if file.exists() else _new()
-    chosen, evidence = (_table(document, name) for name in ("unknowns", "evidence"))
-    for finding in findings:
-        if not finding.settled:
-            continue
-        if finding.lived:
-            chosen[finding.unknown] = finding.answer
-        else:
-            chosen.pop(finding.unknown, None)
-        evidence[finding.unknown] = _evidence(finding, target)
-    _replace(file, tomlkit.dumps(document))
-
-
-def _new() -> TOMLDocument:
-    import tomlkit
-
-    document = tomlkit.document()
-    document.add(tomlkit.comment(_HEAD))
-    return document
-
-
-def _read(file: Path) -> TOMLDocument:
-    import tomlkit
-
-    try:
-        profiles.read(file)
-    except ProfileError as error:
-        raise CalibrationError(f"It cannot be extended: {error}") from None
-    return tomlkit.parse(file.read_text("utf-8"))
-
-
-def _table(document: TOMLDocument, name: str) -> Any:
-    import tomlkit
-
-    if name not in document:
-        document.add(name, tomlkit.table(is_super_table=name == "evidence"))
-    return document[name]
-
-
-def _evidence(finding: Finding, target: str) -> Table:
-    import tomlkit
-
-    table = tomlkit.table()
-    table.update(
-        {"answer": finding.answer, "target": target, "date": finding.date, "seen": finding.meaning}
-    )
-    exchanges = tomlkit.array()
-    for exchange in finding.exchanges:
-        exchanges.append(tomlkit.string(exchange, multiline=True))
-    table.add("exchanges", exchanges.multiline(True))
-    return table
-
-
-def _replace(file: Path, text: str) -> None:
-    try:
-        atomic_files.write(file, text)
-    except OSError as error:
-        raise CalibrationError(f"{file} cannot be written: {error.strerror}.") from None
-
 
 SETTLED, NOTHING_SETTLED = 0, 3
 _COLUMNS = 120  # in a notebook
@@ -132,8 +39,10 @@ def calibrate(
     ``options`` give the address of the platform, by key. Raises TargetError, UnreachableError,
     CalibrationError and MissingExtraError.
     """
+    from doublecheck.calibration import profile_file  # optional: tomlkit
+
     _check(only)
-    check(output)
+    profile_file.check(output)
     sources = _sources(options)
     planned = plan(sources)
     if "url" not in planned.facts:
@@ -145,7 +54,7 @@ def calibrate(
             results.append(finding)
     settled = any(finding.settled for finding in results)
     if settled:
-        write(output, target.url, results)
+        profile_file.write(output, target.url, results)
     if as_json:
         print(json.dumps(_document(target.url, results), indent=2))  # noqa: T201
     else:

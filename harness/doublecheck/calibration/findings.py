@@ -81,11 +81,11 @@ class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.re
 
         ``agentdouble serve --profile`` uses it. Raises CalibrationError and MissingExtraError.
         """
-        from doublecheck.calibration import command
+        from doublecheck.calibration import profile_file  # optional: tomlkit
 
         path = Path(path)
-        command.check(path)
-        command.write(path, self.target, self)
+        profile_file.check(path)
+        profile_file.write(path, self.target, self)
         return path
 
     def __repr__(self) -> str:

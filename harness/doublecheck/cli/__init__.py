@@ -13,31 +13,26 @@ from __future__ import annotations
 import os
 import sys
 
+from doublecheck.cli.app import app
+from doublecheck.core.exit_codes import ExitCode
+from doublecheck.errors import (
+    CalibrationError,
+    DoubleCheckError,
+    FolderError,
+    ReportError,
+    TargetError,
+)
+
+_WRONG_USAGE = (CalibrationError, FolderError, ReportError, TargetError)
+
 
 def main() -> None:
     """Run the command line. Print our own errors as one line on stderr, without a traceback."""
-    from doublecheck.cli.app import app
-    from doublecheck.core.exit_codes import ExitCode
-    from doublecheck.errors import (
-        CalibrationError,
-        DoubleCheckError,
-        FolderError,
-        ReportError,
-        TargetError,
-    )
-
-    wrong_usage = (
-        CalibrationError,
-        FolderError,
-        ReportError,
-        TargetError,
-    )
-
     try:
         app(prog_name="doublecheck")
     except DoubleCheckError as error:
         print(f"doublecheck: {error}", file=sys.stderr)  # noqa: T201 (this is the terminal)
-        wrong = isinstance(error, wrong_usage)
+        wrong = isinstance(error, _WRONG_USAGE)
         sys.exit(ExitCode.WRONG_USAGE if wrong else ExitCode.COULD_NOT_ASK)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from agentdouble import __version__
 from doublecheck.cli import check_commands, compare_commands
 
 EXAMPLES = """
@@ -36,8 +37,6 @@ app = typer.Typer(
 
 def _version(value: bool) -> None:
     if value:
-        from agentdouble import __version__
-
         typer.echo(f"doublecheck {__version__}")
         raise typer.Exit
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from doublecheck.cli import options
+from doublecheck.contracts import reference_files
 from doublecheck.core import exit_codes
+from doublecheck.run import command
 from doublecheck.target.facts import OPTIONS
 
 RUN_EXAMPLES = f"""
@@ -67,8 +69,6 @@ def run(
     **platform: Any,
 ) -> None:
     """Check a platform clause by clause and print the results."""
-    from doublecheck.run import command
-
     runs = [
         command.RunOptions({"target": name, **platform}, select, verbose, strict_should)
         for name in (dict.fromkeys(target) if target else (None,))
@@ -100,10 +100,9 @@ def report(
     html: options.Html = None,
 ) -> None:
     """Show the reports of several runs side by side, clause by clause."""
-    from doublecheck.reports import document
-    from doublecheck.run.command import Outputs
+    from doublecheck.reports import document  # slow: 0.4 s
 
-    outputs = Outputs(as_json, html)
+    outputs = command.Outputs(as_json, html)
     outputs.require_writable()
     outputs.write([report for file in files for report in document.read(file)])
 
@@ -153,9 +152,9 @@ def calibrate(
     **platform: Any,
 ) -> None:
     """Find out how a deployment behaves where the specification is open; write its profile."""
-    from doublecheck.calibration import command
+    from doublecheck.calibration.command import calibrate as calibrate_  # slow: 0.4 s
 
-    code = command.calibrate(platform, output, only=only or (), slow=slow, as_json=as_json)
+    code = calibrate_(platform, output, only=only or (), slow=slow, as_json=as_json)
     raise typer.Exit(code)
 
 
@@ -191,8 +190,6 @@ def app(
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
     """Write the reference applications, with instructions to deploy and check them."""
-    from doublecheck.contracts import reference_files
-
     for path in reference_files.write(sdk, output, force=force):
         typer.echo(path)
     typer.echo(f"\nSee {output / 'README.md'} for how to run and check them.", err=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import agentdouble
 from agentdouble.core import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
@@ -66,13 +67,11 @@ def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> E
 
     Raises MissingExtraError if the double is not installed.
     """
-    import agentdouble
-
     try:
         double = agentdouble.Emulator
     except DoublesMissingExtraError as error:
         raise MissingExtraError("The double", install=f"agentdouble[{error.extra}]") from error
-    from agentdouble.apps.loading import load
+    from agentdouble.apps.loading import load  # optional: agentdouble[emulator]
 
     served = (load(app) if isinstance(app, str) else app for app in apps)
     return double(*served, **settings).start()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import doublecheck
 from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ class PlatformConfig:
 @contextmanager
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     """Yield the target that the options name, or start a double that serves ``served``."""
-    from doublecheck.client import doubles, open_target
-    from doublecheck.errors import TargetError
+    from doublecheck.client import doubles, open_target  # slow: 0.4 s
 
     plan = pytest_options.plan_of(config)
     if plan.in_process:
@@ -53,7 +53,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
         return
     try:
         target = open_target.opened(pytest_options.sources(config), plan)
-    except TargetError as error:
+    except doublecheck.errors.TargetError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     yield target
 
@@ -61,7 +61,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
 def _allowed(served: PlatformConfig) -> tuple[str, ...]:
     """Return the allowed Host names, including those of the cloud that ``platform_mock`` sends."""
     try:
-        from agentdouble.settings import Settings
+        from agentdouble.settings import Settings  # slow: 0.3 s
     except ImportError:  # the double is not installed; starting one reports that
         return ()
     return (*Settings.load(**served.settings).allow_hosts, *served.cloud_hosts)

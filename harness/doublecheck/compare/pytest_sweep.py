@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from doublecheck.compare import ledgers
+from doublecheck.compare.ledgers import Choice
 from doublecheck.compare.pytest_unknowns import RELIED_ON, SWEPT, Noting
 from doublecheck.errors import DoubleCheckError
 
 if TYPE_CHECKING:
-    from doublecheck.target.target import Target
-
-Choice = tuple[str, str]
+    pass
 
 
 class Sweeping:
@@ -50,7 +50,7 @@ class Sweeping:
         relied_on = dict(item.user_properties).get(RELIED_ON)
         if self._noting.target is None or not relied_on:
             return []
-        return list(_alternatives(str(relied_on).split(", "), self._noting.in_force))
+        return list(ledgers.alternatives(str(relied_on).split(", "), self._noting.in_force))
 
     def _sweep(
         self, item: pytest.Item, nextitem: pytest.Item | None, before: str
@@ -70,12 +70,12 @@ class Sweeping:
         """Run a test while the double behaves as an alternative says, and return the result."""
         target = self._noting.target
         assert target is not None, "an alternative that no double supports"
-        _choose(target, choice)
+        ledgers.choose(target, choice)
         try:
             return _outcome(_run(item, following))
         finally:
             with contextlib.suppress(DoubleCheckError):  # the double may have stopped
-                _choose(target, {})
+                ledgers.choose(target, {})
 
 
 class _NextItem:
@@ -97,24 +97,6 @@ class _NextItem:
         if self._again():
             return self._item.listchain()[:-1]
         return [] if self._next is None else self._next.listchain()
-
-
-def _alternatives(relied_on: Sequence[str], in_force: Mapping[str, str]) -> Iterator[Choice]:
-    from agentdouble.core import ledger
-
-    for id_ in relied_on:
-        unknown = ledger.find(id_)
-        for answer in (unknown.default, *unknown.alternatives):
-            if answer.built and answer.name != in_force[id_]:
-                yield id_, answer.name
-
-
-def _choose(target: Target, choice: dict[str, str]) -> None:
-    from doublecheck.client._sync.platform import Platform
-    from doublecheck.wire import admin
-
-    with Platform(target) as platform:
-        platform._call(admin.choose(target, choice))
 
 
 def _run(item: pytest.Item, following: _NextItem) -> list[pytest.TestReport]:

@@ -15,6 +15,7 @@ from doublecheck.target import pytest_options
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
+    from doublecheck.compare.ledgers import Journal
     from doublecheck.target.target import Target
 
 RELIED_ON = "platform_unknowns"
@@ -32,7 +33,7 @@ class Noting:
     def __init__(self, *, strict: bool, running: bool) -> None:
         self._strict = strict
         self._running = running
-        self._journals: dict[str, _Journal] = {}
+        self._journals: dict[str, Journal] = {}
         self.target: Target | None = None  # the target of the last test
         self.in_force: Mapping[str, str] = {}  # the answers of its double
 
@@ -62,8 +63,8 @@ class Noting:
             relied_on = self._relied_on(item)
             if relied_on:
                 item.user_properties.append((RELIED_ON, ", ".join(relied_on)))
-        if self._strict and relied_on:
-            pytest.fail(_refusal(relied_on), pytrace=False)
+        if self._strict and relied_on and self.target:
+            pytest.fail(self._journal(self.target).refusal(relied_on), pytrace=False)
         return result
 
     def pytest_unconfigure(self) -> None:
@@ -79,40 +80,13 @@ class Noting:
         self.in_force = journal.in_force
         return relied_on
 
-    def _journal(self, target: Target) -> _Journal:
+    def _journal(self, target: Target) -> Journal:
         """Return the reader of a double's journal, for entries that were not read yet."""
+        from doublecheck.compare.ledgers import Journal  # slow: 0.4 s
+
         if target.url not in self._journals:
-            self._journals[target.url] = _Journal(target)
+            self._journals[target.url] = Journal(target)
         return self._journals[target.url]
-
-
-class _Journal:
-    """A double's journal that yields each entry once."""
-
-    def __init__(self, target: Target) -> None:
-        from doublecheck.client._sync.platform import Platform
-
-        self._platform = Platform(target, timeout_s=10)
-        self._last = 0
-        self.in_force: Mapping[str, str] = {}
-
-    def relied_on(self) -> frozenset[str]:
-        """Return the unsettled unknowns that the entries since the last call relied on.
-
-        The result is empty if the double does not answer, because a test may have stopped it.
-        """
-        from doublecheck.errors import DoubleCheckError
-        from doublecheck.wire import admin
-
-        try:
-            usage = self._platform._call(admin.unknowns(self._platform.target, self._last))
-        except DoubleCheckError:
-            return frozenset()
-        self._last, self.in_force = usage.last, usage.in_force
-        return usage.relied_on - usage.settled
-
-    def close(self) -> None:
-        self._platform.close()
 
 
 def _target(item: pytest.Item) -> Target | None:
@@ -127,20 +101,8 @@ def report_property(report: pytest.TestReport, name: str) -> str:
     return str(dict(report.user_properties).get(name, ""))
 
 
-def _refusal(relied_on: list[str]) -> str:
-    from agentdouble.core import ledger
-
-    return (
-        f"--platform-strict: this test relies on {', '.join(relied_on)}, which the specification "
-        "leaves open and no profile settles. 'doublecheck calibrate' writes a profile of a "
-        "deployment. If you know the answer (see 'agentdouble unknowns'), add it to the profile's "
-        f'[unknowns]: {relied_on[0]} = "{ledger.find(relied_on[0]).default.name}".'
-    )
-
-
 _FIRST = 2
 _WORDS = {"passed": "passes", "failed": "fails", "skipped": "is skipped"}
-_PROFILE_VARIABLE = "AGENTDOUBLE_PROFILE"
 
 
 def add(group: pytest.OptionGroup) -> None:
@@ -182,7 +144,7 @@ def configure(config: pytest.Config) -> None:
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
     config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
     if sweep:
-        from doublecheck.compare.pytest_sweep import Sweeping
+        from doublecheck.compare.pytest_sweep import Sweeping  # cycle
 
         config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
 
@@ -195,17 +157,9 @@ def _take_profile(config: pytest.Config) -> None:
             "--platform-url is already running. Start it with: agentdouble serve --profile "
             "FILE."
         )
-    from agentdouble.core import profiles
-    from agentdouble.errors import ProfileError
+    from doublecheck.compare import ledgers  # slow: 0.1 s
 
-    file = Path(config.getoption("platform_profile")).absolute()
-    try:
-        profiles.read(file)
-    except ProfileError as error:
-        raise pytest.UsageError(f"--platform-profile: {error}") from None
-    patch = pytest.MonkeyPatch()
-    patch.setenv(_PROFILE_VARIABLE, str(file))  # also for a double in another interpreter
-    config.add_cleanup(patch.undo)
+    ledgers.use_profile(config, Path(config.getoption("platform_profile")).absolute())
 
 
 class Summary:

@@ -28,7 +28,7 @@ _VALUE_CHARS = 120
 _WIDTH = 140  # of the page, in characters
 
 
-def show(comparison: Comparison, console: Console) -> None:
+def show(comparison: Comparison, console: Console | None = None) -> None:
     """Print the parts, calls and differences as a tree, and a summary line."""
     tree = Tree(Text(f"double {comparison.double}, live {comparison.live}"))
     for part in comparison.parts:
@@ -38,6 +38,7 @@ def show(comparison: Comparison, console: Console) -> None:
         branch = tree.add(_labelled(part.name, part.cls))
         for call in part.calls:
             _add_call(branch, call)
+    console = console or Console()
     console.print(tree)
     console.print()
     console.print(Text(comparison.summary()))

@@ -38,6 +38,7 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     mcp_session,
     service,
 )
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, TargetError
@@ -61,8 +62,6 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
         if pytest_options.plan_of(request.config).in_process:
-            from doublecheck.contracts.reference.agentdouble_apps import reference_apps
-
             surfaces = _selected_surfaces(request.session)
             if "runtimes" in surfaces:
                 hosted = stack.enter_context(declared())

@@ -41,14 +41,14 @@ START_WITHIN_S = 60.0
 
 def _executors() -> tuple[type[AgentExecutor], ...]:
     """Return an executor class, a subclass of it, and one that leaves the work to its runner."""
-    from a2a.server.agent_execution import AgentExecutor
+    from a2a.server.agent_execution import AgentExecutor  # slow: 0.4 s
 
     class Executor(AgentExecutor):
         def __init__(self, runner: Any, prefix: str = "", **ignored: Any) -> None:
             self.said = f"{prefix}{runner}"
 
         async def execute(self, context: Any, event_queue: Any) -> None:
-            from a2a.helpers import new_text_message
+            from a2a.helpers import new_text_message  # slow: 0.4 s
 
             await event_queue.enqueue_event(new_text_message(self.said))
 
@@ -151,7 +151,7 @@ class _Async:
 
 def _stores() -> tuple[type[TaskStore], ...]:
     """Return task-store classes with sync and async operations, and a subclass of another."""
-    from a2a.server.tasks import TaskStore
+    from a2a.server.tasks import TaskStore  # slow: 0.4 s
 
     class Store(_Sync, TaskStore):
         pass
@@ -167,7 +167,7 @@ def _stores() -> tuple[type[TaskStore], ...]:
 
 def _incomplete_stores() -> list[type]:
     """Return task-store classes that lack one of the three operations, or all of them."""
-    from a2a.server.tasks import TaskStore
+    from a2a.server.tasks import TaskStore  # slow: 0.4 s
 
     operations = {"save_task", "get_task", "delete_task"}
     return [

@@ -43,7 +43,7 @@ def test_an_mcp_server_agrees_and_lists_tools(platform: Platform) -> None:
 def test_each_tool_has_a_valid_schema(platform: Platform) -> None:
     """The schema of a tool's arguments is a valid JSON Schema of an object."""
     try:
-        from jsonschema import validators
+        from jsonschema import validators  # optional: jsonschema
     except ImportError:
         not_observable("needs a validator: pip install jsonschema")
     with platform.mcp() as client:

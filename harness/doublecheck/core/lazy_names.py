@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _IMPORT = re.compile(r"^    from (doublecheck\.\S+) import (\w+) as \2$", re.MULTILINE)
@@ -28,8 +29,11 @@ class LazyNames(dict[str, str]):
 
     def load(self, name: str) -> Any:
         """Import and return the object with this name. Raise KeyError for an unknown name."""
-        from agentdouble.core.imports import import_now
+        return getattr(self.module(self[name]), name)
 
-        home = self[name]
-        import_now(home)
-        return getattr(sys.modules[home], name)
+    def module(self, name: str) -> ModuleType:
+        """Import and return a module."""
+        from agentdouble.core.imports import import_now  # slow: agentdouble
+
+        import_now(name)
+        return sys.modules[name]

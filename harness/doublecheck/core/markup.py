@@ -206,25 +206,23 @@ def clipped(text: str, limit: int = SHOWN_CHARS, *, source: str = "") -> str:
     return f"{text[:limit]}\n… {len(text) - limit:,} more characters{where}"
 
 
-def coloured(text: str) -> Markup:
+def coloured(ansi: str) -> Markup:
     """Return text with ANSI colours as HTML."""
-    if not _TERMINAL.search(text):  # rich is slow to import
-        return joined([text.rstrip("\n")])
-    from rich.console import Console
-    from rich.terminal_theme import TerminalTheme
-    from rich.text import Text
+    if not _TERMINAL.search(ansi):  # rich is slow to import
+        return joined([ansi.rstrip("\n")])
+    from rich import console, terminal_theme, text  # slow: 0.1 s
 
-    console = Console(
+    recorder = console.Console(
         record=True,
         file=io.StringIO(),
         force_terminal=True,
         force_jupyter=False,  # in a notebook, rich would also display it at once
         color_system="truecolor",
     )
-    console.print(Text.from_ansi(text), soft_wrap=True)
+    recorder.print(text.Text.from_ansi(ansi), soft_wrap=True)
     # Middle tones, without black and white, because the page may be light or dark.
-    theme = TerminalTheme((255, 255, 255), (128, 128, 128), _COLOURS, _COLOURS)
-    html = console.export_html(theme=theme, inline_styles=True, code_format="{code}")
+    theme = terminal_theme.TerminalTheme((255, 255, 255), (128, 128, 128), _COLOURS, _COLOURS)
+    html = recorder.export_html(theme=theme, inline_styles=True, code_format="{code}")
     return Markup(html.rstrip("\n"))
 
 

@@ -127,7 +127,7 @@ class _Display:
             self._draw(events)
 
     def _draw(self, events: Sequence[Any]) -> None:
-        from IPython.display import display
+        from IPython.display import display  # optional: IPython
 
         self._drawn = len(events)
         if self._handle is None:

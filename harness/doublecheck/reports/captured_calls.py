@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
+from agentdouble.errors.tracebacks import origin_of
 from doublecheck.client import transport
 from doublecheck.client._sync.connection import Connection
 from doublecheck.core.sanitize import visible
@@ -28,8 +31,10 @@ _LINES, _CHARS = 12, 1000
 _WITHIN_S = 5.0
 
 
-def section(log: CallLog) -> str:
-    """Return the calls of a test as text, without secrets, or "" if it made none."""
+def section(item: pytest.Item, log: CallLog) -> str:
+    """Return the calls of a user's test as text, without secrets, or "" if it made none."""
+    if origin_of(str(item.path)) != "user":
+        return ""
     calls = [
         (target, exchange)
         for target, exchange in _all(log)

@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,8 @@ from doublecheck.contracts.verdicts import (
     Verdict,
     of_skip,
 )
+from doublecheck.errors import ReportError
+from doublecheck.reports import report
 from doublecheck.target import pytest_options
 
 
@@ -70,7 +73,7 @@ class Collector:
         self._strict_should = bool(config.getoption("platform_strict_should", False))
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        from doublecheck.contracts import inputs  # it imports Hypothesis
+        from doublecheck.contracts import inputs  # slow: Hypothesis
 
         self._examples, self._seed = inputs.chosen(pytest_options.plan_of(session.config))
 
@@ -116,3 +119,46 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
         reason = str(properties.get(REASON, report.longreprtext))
         return Verdict(properties.get(VERDICT, Verdict.ERROR)), reason
     return (Verdict.PASSED, "") if report.when == "call" else None
+
+
+def write_reports(config: pytest.Config, paths: Sequence[Path]) -> None:
+    """Write reports at the end of the run. Raise UsageError if one could not be written."""
+    try:
+        for path in paths:
+            report.require_format(path)
+            report.require_writable(path)
+    except ReportError as error:
+        raise pytest.UsageError(str(error)) from None
+    collector = Collector()
+    config.pluginmanager.register(collector, "doublecheck-collector")
+    config.pluginmanager.register(ReportWriter(config, paths, collector), "doublecheck-reporting")
+
+
+class ReportWriter:
+    """A pytest plugin that writes reports at the end of the run, even if it was interrupted."""
+
+    def __init__(self, config: pytest.Config, paths: Sequence[Path], collector: Collector) -> None:
+        self._config = config
+        self._paths = paths
+        self._collector = collector
+        self._lines: list[str] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the reports."""
+        plan = pytest_options.plan_of(self._config)
+        run = self._collector.run(int(session.exitstatus))
+        results = report.Report(plan.name, plan.kind, plan.value("url"), run)
+        for path in self._paths:
+            try:
+                report.write([results], path)
+            except ReportError as error:
+                session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+                self._lines.append(str(error))
+            else:
+                self._lines.append(f"platform: {len(run.checks)} contract checks written to {path}")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Write the paths of the reports."""
+        for line in self._lines:
+            terminalreporter.write_line(line)

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import agentdouble
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import MissingExtraError, TargetError
@@ -164,8 +165,6 @@ def require_target(run: RunOptions) -> None:
 
 
 def _require_double() -> None:
-    import agentdouble
-
     try:
         agentdouble.Emulator  # noqa: B018 (its import may fail)
     except DoublesMissingExtraError as error:

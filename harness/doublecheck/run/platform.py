@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from doublecheck.client._async import platform as async_client
 from doublecheck.client._sync import platform as sync_client
+from doublecheck.run import checks_process
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
@@ -34,9 +35,7 @@ class Platform(sync_client.Platform):
         seed: int | None = None,
     ) -> Report:
         """Run the contract checks on the platform. See ``doublecheck.check``."""
-        from doublecheck.run.checks_process import check_target
-
-        return check_target(
+        return checks_process.check_target(
             self.target,
             only=only,
             level=level,
@@ -68,9 +67,7 @@ class AsyncPlatform(async_client.AsyncPlatform):
 
         Other tasks of the loop continue meanwhile. Cancelling this interrupts the checks.
         """
-        from doublecheck.run.checks_process import check_target_async
-
-        return await check_target_async(
+        return await checks_process.check_target_async(
             self.target,
             only=only,
             level=level,

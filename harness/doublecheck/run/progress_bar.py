@@ -25,7 +25,7 @@ class Bar:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about missing ipywidgets
                 try:
-                    from tqdm.auto import tqdm
+                    from tqdm.auto import tqdm  # optional: tqdm
                 except ImportError:
                     return
                 self._bar = tqdm(

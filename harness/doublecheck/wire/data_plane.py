@@ -6,8 +6,10 @@ import datetime as dt
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote, urlsplit
+
+import httpx
 
 from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.core.secret import Secret
@@ -16,9 +18,6 @@ from doublecheck.target.target import Target
 from doublecheck.values.sandbox import BashResult, BrowserInfo
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.calls import Call, Request
-
-if TYPE_CHECKING:
-    import httpx
 
 
 @dataclass(frozen=True)
@@ -54,8 +53,6 @@ def endpoint_of(target: Target, instance_id: str, when: dt.datetime) -> Call[End
 
 def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:
     """Return the call that uploads a file to a session and returns its path."""
-    import httpx
-
     built = httpx.Request(
         "POST",
         endpoint.at("/v1/file/upload"),

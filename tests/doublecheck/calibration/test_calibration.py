@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from agentdouble import Emulator, SimpleApp
 from agentdouble.core import profiles
 from doublecheck import Platform, Target
-from doublecheck.calibration import command, findings
+from doublecheck.calibration import command, findings, profile_file
 from doublecheck.calibration.findings import Finding
 from doublecheck.calibration.probes.probing import Patience
 from doublecheck.cli.app import app
@@ -66,7 +66,7 @@ def test_a_double_with_the_profile_behaves_as_the_deployment(
     """What is found at a deployment is written, lived by a second double, and found there."""
     file = tmp_path / "profile.toml"
     findings = calibrated(deployment, *LIVED)
-    command.write(file, "https://agent.example.com", findings)
+    profile_file.write(file, "https://agent.example.com", findings)
 
     with Emulator(*reference_apps(), agents=REFERENCE_AGENTS, profile=file) as double:
         again = calibrated(double, *LIVED)
@@ -80,7 +80,7 @@ def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_p
     """What was asked and answered, when and where; keys and tokens are hidden."""
     file = tmp_path / "profile.toml"
     findings = calibrated(deployment, "U-LIST-APPS", "U-MCP-UNAUTHORIZED", "U-TOOL-TTL-UNIT")
-    command.write(file, "https://agent.example.com", findings)
+    profile_file.write(file, "https://agent.example.com", findings)
 
     about = profiles.read(file).evidence["U-LIST-APPS"]
     [exchange] = about["exchanges"]
@@ -154,7 +154,7 @@ def test_a_profile_is_added_to(tmp_path: Path) -> None:
         '# ours\n[unknowns]\nU-LIST-APPS = "names"  # as told\nU-TTL-EXTENDS = "sliding"\n'
     )
     date = "2026-11-21T22:00:00+00:00"
-    command.write(
+    profile_file.write(
         file,
         "https://one",
         [
@@ -177,7 +177,7 @@ def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> 
     file.write_text(text)
 
     with pytest.raises(CalibrationError, match="cannot be extended"):
-        command.check(file)
+        profile_file.check(file)
     assert text == file.read_text()
 
 

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
-from doublecheck.target.facts import SURFACES
 
-from . import executor, tools
+from . import tools
 from .actions import BARE_NAME, NAME, Actions, Headers
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 _ALONE = frozenset({"application", "api_server", "control_plane", "sandbox", "library"})
 
 
-def reference_apps(surfaces: Collection[str] = SURFACES) -> tuple[App, ...]:
+def reference_apps(surfaces: Collection[str] | None = None) -> tuple[App, ...]:
     """Return the reference applications that checks of some surfaces need.
 
     They are the simple one, one without a ping function, and those of MCP and A2A, whose SDKs take
@@ -28,7 +27,7 @@ def reference_apps(surfaces: Collection[str] = SURFACES) -> tuple[App, ...]:
     simple = reference_app(), bare_app()
     return (
         simple
-        if _ALONE.issuperset(surfaces)
+        if surfaces is not None and _ALONE.issuperset(surfaces)
         else (*simple, reference_tools(), reference_executor())
     )
 
@@ -71,15 +70,14 @@ def reference_tools() -> MCPApp:
 
 def reference_executor() -> A2AApp:
     """Return the A2A reference application."""
-    from a2a.server.agent_execution import AgentExecutor
-    from a2a.server.tasks import TaskStore
+    from . import executor  # slow: 0.4 s
 
     app = agentdouble.A2AApp(executor.NAME)
     tasks: dict[str, Any] = {}
     steps = executor.Steps(tasks)
 
     @app.task_store(tasks=tasks)
-    class Store(TaskStore):
+    class Store(executor.TaskStore):
         tasks: dict[str, Any]
 
         def save_task(self, task: Any) -> None:
@@ -92,7 +90,7 @@ def reference_executor() -> A2AApp:
             self.tasks.pop(task_id, None)
 
     @app.agent_executor(runner="echo")
-    class Executor(AgentExecutor):
+    class Executor(executor.AgentExecutor):
         """Performs the action that the first word of a message names."""
 
         async def execute(self, context: Any, event_queue: Any) -> None:

@@ -17,9 +17,20 @@ The last two return a message and do not create a task. Any other text is echoed
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
+
+from a2a import types, utils
+from a2a.server.agent_execution import AgentExecutor as AgentExecutor
+from a2a.server.tasks import TaskStore as TaskStore
+from a2a.server.tasks import TaskUpdater
+
+helpers: Any = None  # in versions below 1.0
+with suppress(ImportError):
+    helpers = importlib.import_module("a2a.helpers")
 
 NAME = "reference-executor"
 READ_WITHIN_S = 20.0  # bounds a check, on a machine that may be busy
@@ -37,8 +48,6 @@ class Steps:
 
     async def do(self, context: Any, event_queue: Any) -> None:
         """Perform the action that a message names, and complete its task."""
-        from a2a.server.tasks import TaskUpdater
-
         order = _order(context.message)
         do, texts = order["do"], order.get("texts", [])
         if do in ("release", "forget"):
@@ -101,23 +110,15 @@ def _texts(message: Any) -> list[str]:
 
 def _text_part(text: str) -> Any:
     """Return a part for either version of the A2A SDK."""
-    try:
-        from a2a.helpers import new_text_part
-    except ImportError:  # versions below 1.0
-        from a2a import types
-
+    if helpers is None:
         older: Any = types
         return older.Part(root=older.TextPart(text=text))
-    return new_text_part(text)
+    return helpers.new_text_part(text)
 
 
 def _message(text: str) -> Any:
     """Return an agent's message for either version of the A2A SDK."""
-    try:
-        from a2a.helpers import new_text_message
-    except ImportError:  # versions below 1.0
-        from a2a import utils
-
+    if helpers is None:
         older: Any = utils
         return older.new_agent_text_message(text)
-    return new_text_message(text)
+    return helpers.new_text_message(text)
