@@ -25,7 +25,7 @@ from typer.main import get_command
 from agentdouble import Emulator, Settings
 from agentdouble.cli.app import app as agentdouble_app
 from agentdouble.core.invoke_tool import Address, RunCode, build
-from doublecheck.cli.app import app as doublecheck_app
+from doublecheck.cli import app as doublecheck_app
 
 ROOT = Path(__file__).parents[1]
 REPEATED = 10

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from doublecheck.client.session_target import PlatformConfig as PlatformConfig
     from doublecheck.compare.twin import twin as twin
-    from doublecheck.core.secret import Secret as Secret
+    from doublecheck.core.notebook_repr import Secret as Secret
     from doublecheck.errors import DoubleCheckError as DoubleCheckError
     from doublecheck.fixtures.prepared_sandboxes import prepared_sandbox as prepared_sandbox
     from doublecheck.notebook.live_display import show as show
     from doublecheck.run.check import calibrate as calibrate
     from doublecheck.run.check import check as check
     from doublecheck.run.check import unknowns as unknowns
-    from doublecheck.run.connect import connect as connect
-    from doublecheck.run.connect import connect_async as connect_async
     from doublecheck.run.platform import AsyncPlatform as AsyncPlatform
     from doublecheck.run.platform import Platform as Platform
+    from doublecheck.run.platform import connect as connect
+    from doublecheck.run.platform import connect_async as connect_async
     from doublecheck.target.target import Credentials as Credentials
     from doublecheck.target.target import Target as Target
 
@@ -37,16 +37,16 @@ __all__ = [*_NAMES]
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics ``%%sandbox`` and ``%sandbox``, for ``%load_ext doublecheck``."""
-    from doublecheck.notebook.magics import sandbox  # optional: IPython
+    from doublecheck.notebook import magics  # optional: IPython
 
-    sandbox.load(shell)
+    magics.load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
     """Unregister the magics and stop the double that they started."""
-    from doublecheck.notebook.magics import sandbox  # optional: IPython
+    from doublecheck.notebook import magics  # optional: IPython
 
-    sandbox.unload(shell)
+    magics.unload(shell)
 
 
 def __getattr__(name: str) -> Any:

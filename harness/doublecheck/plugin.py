@@ -11,7 +11,7 @@ import pytest
 
 from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts import exit_status
-from doublecheck.reports import pytest_report, traceback_filter
+from doublecheck.reports import pytest_report
 from doublecheck.target import pytest_options
 
 pytest_plugins = ("doublecheck.fixtures",)
@@ -69,6 +69,6 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    traceback_filter.cut(item, call, report)
+    pytest_report.cut(item, call, report)
     pytest_report.add_section(item, report)
     return report

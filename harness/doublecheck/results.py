@@ -12,13 +12,13 @@ from doublecheck.core.lazy_names import LazyNames
 if TYPE_CHECKING:
     from doublecheck.calibration.findings import Finding as Finding
     from doublecheck.calibration.findings import Findings as Findings
-    from doublecheck.client._async.a2a import AsyncA2aClient as AsyncA2aClient
-    from doublecheck.client._async.browser import AsyncBrowser as AsyncBrowser
-    from doublecheck.client._async.mcp import AsyncMcpClient as AsyncMcpClient
+    from doublecheck.client._async.protocols import AsyncA2aClient as AsyncA2aClient
+    from doublecheck.client._async.protocols import AsyncBrowser as AsyncBrowser
+    from doublecheck.client._async.protocols import AsyncMcpClient as AsyncMcpClient
     from doublecheck.client._async.sandbox import AsyncPlatformSandbox as AsyncPlatformSandbox
-    from doublecheck.client._sync.a2a import A2aClient as A2aClient
-    from doublecheck.client._sync.browser import Browser as Browser
-    from doublecheck.client._sync.mcp import McpClient as McpClient
+    from doublecheck.client._sync.protocols import A2aClient as A2aClient
+    from doublecheck.client._sync.protocols import Browser as Browser
+    from doublecheck.client._sync.protocols import McpClient as McpClient
     from doublecheck.client._sync.sandbox import PlatformSandbox as PlatformSandbox
     from doublecheck.compare.differences import Comparison as Comparison
     from doublecheck.compare.differences import Difference as Difference
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from doublecheck.values.double import JournalEntry as JournalEntry
     from doublecheck.values.double import Session as Session
     from doublecheck.values.double import Sessions as Sessions
-    from doublecheck.values.sandbox import BashResult as BashResult
-    from doublecheck.values.sandbox import BrowserInfo as BrowserInfo
-    from doublecheck.values.sandbox import CodeError as CodeError
-    from doublecheck.values.sandbox import CodeResult as CodeResult
-    from doublecheck.values.sandbox import Completion as Completion
-    from doublecheck.values.sandbox import LiveOutput as LiveOutput
-    from doublecheck.values.sandbox import Output as Output
-    from doublecheck.values.sandbox import SessionSnapshot as SessionSnapshot
+    from doublecheck.values.executions import BashResult as BashResult
+    from doublecheck.values.executions import BrowserInfo as BrowserInfo
+    from doublecheck.values.executions import CodeError as CodeError
+    from doublecheck.values.executions import CodeResult as CodeResult
+    from doublecheck.values.executions import Completion as Completion
+    from doublecheck.values.executions import LiveOutput as LiveOutput
+    from doublecheck.values.executions import Output as Output
+    from doublecheck.values.executions import SessionSnapshot as SessionSnapshot
     from doublecheck.values.unknowns import Unknown as Unknown
     from doublecheck.values.unknowns import Unknowns as Unknowns
     from doublecheck.wire.exchanges import Exchange as Exchange

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from doublecheck.cli import main
-from doublecheck.cli.app import app
+from doublecheck.cli import app, main
 
 pytestmark = pytest.mark.smoke
 

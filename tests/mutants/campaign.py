@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck import contracts
-from doublecheck.compare import ledgers
+from doublecheck.compare import pytest_sweep
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
@@ -25,7 +25,7 @@ CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 PATIENCE_S = 3.0  # with a mutant that holds a stream back
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
-UNUSED = ((ledgers.Journal, "relied_on"), (Leftovers, "remove"))
+UNUSED = ((pytest_sweep.Journal, "relied_on"), (Leftovers, "remove"))
 
 
 @cache

@@ -14,7 +14,7 @@ import typer
 from typer.testing import CliRunner
 
 from agentdouble.cli.app import app as agentdouble_app
-from doublecheck.cli.app import app as doublecheck_app
+from doublecheck.cli import app as doublecheck_app
 
 APPS = {"agentdouble": agentdouble_app, "doublecheck": doublecheck_app}
 

@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from agentdouble import Emulator
-from doublecheck.cli.app import app
+from doublecheck.cli import app
 from notebooks.pictures import transcript
 from notebooks.pictures.__main__ import DEMO
 from notebooks.pictures.drawing import text_of

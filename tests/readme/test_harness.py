@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from agentdouble import Emulator
 from agentdouble.apps import simple
 from agentdouble.core import running
-from doublecheck.cli.app import app
+from doublecheck.cli import app
 from doublecheck.run import pytest_run
 from tests.readme.consoles import commands_of
 from tests.readme.pages import DOUBLE, FRONT, HARNESS, block, read

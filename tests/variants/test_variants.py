@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from doublecheck.compare import ledgers
+from doublecheck.compare import pytest_sweep
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.run_result import Run
@@ -66,7 +66,7 @@ def test_each_surface_has_variants_and_each_variant_a_name() -> None:
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
     """Run every check of a surface on a double."""
     chosen = {id_ for id_, clause in clauses().items() if clause.surface == surface}
-    patch.setattr(ledgers.Journal, "relied_on", lambda _self: frozenset())
+    patch.setattr(pytest_sweep.Journal, "relied_on", lambda _self: frozenset())
     patch.setattr(Leftovers, "remove", lambda _self: None)
     return pytest_run.run(
         ["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET],

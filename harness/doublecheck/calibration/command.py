@@ -22,7 +22,7 @@ from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
 from doublecheck.core.markup import Markup, coloured, pre
-from doublecheck.core.sanitize import visible
+from doublecheck.core.notebook_repr import visible
 from doublecheck.errors import CalibrationError, TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
@@ -43,7 +43,8 @@ def calibrate(
 
     _check(only)
     profile_file.check(output)
-    sources = _sources(options)
+    given_options = {key: value for key, value in options.items() if value not in (None, False)}
+    sources = Sources(given_options, project=nearest_project(), spelled="--{}".format)
     planned = plan(sources)
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")
@@ -70,11 +71,6 @@ def _check(only: Sequence[str]) -> None:
             ledger.find(id_)
         except LedgerError as error:
             raise CalibrationError(str(error)) from None
-
-
-def _sources(options: Mapping[str, Any]) -> Sources:
-    given_options = {key: value for key, value in options.items() if value not in (None, False)}
-    return Sources(given_options, project=nearest_project(), spelled="--{}".format)
 
 
 def _document(target: str, results: Sequence[Finding]) -> dict[str, Any]:

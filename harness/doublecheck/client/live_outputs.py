@@ -18,7 +18,7 @@ import httpx
 from doublecheck.client import loop_thread, transport
 from doublecheck.client._async.connection import events
 from doublecheck.errors import InterruptedRunError
-from doublecheck.values.sandbox import LiveOutput, OnOutput, Ran, emit_outputs
+from doublecheck.values.executions import LiveOutput, OnOutput, Ran, emit_outputs
 from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.request_log import Exchanges

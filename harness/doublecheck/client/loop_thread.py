@@ -11,7 +11,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from doublecheck.values.sandbox import LiveOutput, OnOutput
+from doublecheck.values.executions import LiveOutput, OnOutput
 
 T = TypeVar("T")
 Work = Callable[[OnOutput], Coroutine[Any, Any, T]]

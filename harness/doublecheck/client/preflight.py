@@ -26,7 +26,7 @@ from doublecheck.errors import (
 )
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
-from doublecheck.values.sandbox import OnOutput
+from doublecheck.values.executions import OnOutput
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import redact, secrets_of

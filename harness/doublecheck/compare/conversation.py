@@ -14,7 +14,7 @@ from functools import partial
 from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
 from doublecheck.run.platform import Platform
 from doublecheck.target.facts import Surface
-from doublecheck.values.agents import AgentSession, McpTool
+from doublecheck.values.agents import McpTool
 from doublecheck.wire import calls
 from doublecheck.wire.mcp import next_cursor
 
@@ -155,22 +155,20 @@ def _sessions(platform: Platform, app: str, token: str) -> None:
         platform.delete_session(platform.create_session(app, user_id=user))
     session = platform.create_session(app, user_id=user, session_id=token, state={"key": "value"})
     try:
-        _run_turns(platform, session)
+        with suppress(RefusedError):
+            platform.create_session(
+                session.app_name, user_id=session.user_id, session_id=session.id
+            )
+        platform.run(session, "Hello.")
+        list(platform.run_sse(session, "Say it in pieces.", streaming=True))
+        with suppress(AnswerError):  # the body of the list is open
+            platform.list_sessions(session.app_name, user_id=session.user_id)
+        platform.get_session(session.app_name, session.id, user_id=session.user_id)
+        platform.list_artifacts(session)
     finally:
         platform.delete_session(session)
     with suppress(RefusedError):
         platform.get_session(app, token, user_id=user)
-
-
-def _run_turns(platform: Platform, session: AgentSession) -> None:
-    with suppress(RefusedError):
-        platform.create_session(session.app_name, user_id=session.user_id, session_id=session.id)
-    platform.run(session, "Hello.")
-    list(platform.run_sse(session, "Say it in pieces.", streaming=True))
-    with suppress(AnswerError):  # the body of the list is open
-        platform.list_sessions(session.app_name, user_id=session.user_id)
-    platform.get_session(session.app_name, session.id, user_id=session.user_id)
-    platform.list_artifacts(session)
 
 
 def _refusals(platform: Platform) -> None:

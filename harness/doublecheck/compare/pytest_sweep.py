@@ -2,24 +2,28 @@
 
 The double keeps running, because its ledger can be changed meanwhile: it gets the alternative, the
 test runs, and the answers are reset. Fixtures of the module and the session also stay; those of the
-test are created again.
+test are created again. The end of the module reads and changes the ledgers of doubles.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-from doublecheck.compare import ledgers
-from doublecheck.compare.ledgers import Choice
+from agentdouble.core import ledger, profiles
+from agentdouble.errors import ProfileError
+from doublecheck.client._sync.platform import Platform
 from doublecheck.compare.pytest_unknowns import RELIED_ON, SWEPT, Noting
 from doublecheck.errors import DoubleCheckError
+from doublecheck.target.target import Target
+from doublecheck.wire import admin
 
 if TYPE_CHECKING:
     pass
@@ -39,7 +43,9 @@ class Sweeping:
         reports = _run(item, following)
         swept = self._sweep(item, nextitem, _outcome(reports))
         if swept:
-            _call_of(reports).user_properties.append((SWEPT, json.dumps(swept)))
+            next(
+                (report for report in reports if report.when == "call"), reports[0]
+            ).user_properties.append((SWEPT, json.dumps(swept)))
         for report in reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -50,7 +56,7 @@ class Sweeping:
         relied_on = dict(item.user_properties).get(RELIED_ON)
         if self._noting.target is None or not relied_on:
             return []
-        return list(ledgers.alternatives(str(relied_on).split(", "), self._noting.in_force))
+        return list(alternatives(str(relied_on).split(", "), self._noting.in_force))
 
     def _sweep(
         self, item: pytest.Item, nextitem: pytest.Item | None, before: str
@@ -70,12 +76,12 @@ class Sweeping:
         """Run a test while the double behaves as an alternative says, and return the result."""
         target = self._noting.target
         assert target is not None, "an alternative that no double supports"
-        ledgers.choose(target, choice)
+        choose(target, choice)
         try:
             return _outcome(_run(item, following))
         finally:
             with contextlib.suppress(DoubleCheckError):  # the double may have stopped
-                ledgers.choose(target, {})
+                choose(target, {})
 
 
 class _NextItem:
@@ -103,11 +109,70 @@ def _run(item: pytest.Item, following: _NextItem) -> list[pytest.TestReport]:
     return runtestprotocol(item, log=False, nextitem=following)  # type: ignore[arg-type]
 
 
-def _call_of(reports: Sequence[pytest.TestReport]) -> pytest.TestReport:
-    """Return the report of a test's call, or of its setup if that failed."""
-    return next((report for report in reports if report.when == "call"), reports[0])
-
-
 def _outcome(reports: Sequence[pytest.TestReport]) -> str:
     outcomes = {report.outcome for report in reports}
     return next((outcome for outcome in ("failed", "skipped") if outcome in outcomes), "passed")
+
+
+Choice = tuple[str, str]
+_PROFILE_VARIABLE = "AGENTDOUBLE_PROFILE"
+
+
+class Journal:
+    """A double's journal that yields each entry once."""
+
+    def __init__(self, target: Target) -> None:
+        self._platform = Platform(target, timeout_s=10)
+        self._last = 0
+        self.in_force: Mapping[str, str] = {}
+
+    def relied_on(self) -> frozenset[str]:
+        """Return the unsettled unknowns that the entries since the last call relied on.
+
+        The result is empty if the double does not answer, because a test may have stopped it.
+        """
+        try:
+            usage = self._platform._call(admin.unknowns(self._platform.target, self._last))
+        except DoubleCheckError:
+            return frozenset()
+        self._last, self.in_force = usage.last, usage.in_force
+        return usage.relied_on - usage.settled
+
+    def close(self) -> None:
+        self._platform.close()
+
+    @staticmethod
+    def refusal(relied_on: Sequence[str]) -> str:
+        """Return why a strict run fails a test that relied on unknowns."""
+        return (
+            f"--platform-strict: this test relies on {', '.join(relied_on)}, which the specification "
+            "leaves open and no profile settles. 'doublecheck calibrate' writes a profile of a "
+            "deployment. If you know the answer (see 'agentdouble unknowns'), add it to the profile's "
+            f'[unknowns]: {relied_on[0]} = "{ledger.find(relied_on[0]).default.name}".'
+        )
+
+
+def alternatives(relied_on: Sequence[str], in_force: Mapping[str, str]) -> Iterator[Choice]:
+    """Yield each other answer that a double supports, with its unknown."""
+    for id_ in relied_on:
+        unknown = ledger.find(id_)
+        for answer in (unknown.default, *unknown.alternatives):
+            if answer.built and answer.name != in_force[id_]:
+                yield id_, answer.name
+
+
+def choose(target: Target, choice: dict[str, str]) -> None:
+    """Change the answers of a double."""
+    with Platform(target) as platform:
+        platform._call(admin.choose(target, choice))
+
+
+def use_profile(config: pytest.Config, file: Path) -> None:
+    """Make every double that starts from now on use the profile. Raise UsageError."""
+    try:
+        profiles.read(file)
+    except ProfileError as error:
+        raise pytest.UsageError(f"--platform-profile: {error}") from None
+    patch = pytest.MonkeyPatch()
+    patch.setenv(_PROFILE_VARIABLE, str(file))  # also for a double in another interpreter
+    config.add_cleanup(patch.undo)

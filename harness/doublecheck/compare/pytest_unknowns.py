@@ -15,7 +15,7 @@ from doublecheck.target import pytest_options
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from doublecheck.compare.ledgers import Journal
+    from doublecheck.compare.pytest_sweep import Journal
     from doublecheck.target.target import Target
 
 RELIED_ON = "platform_unknowns"
@@ -82,7 +82,7 @@ class Noting:
 
     def _journal(self, target: Target) -> Journal:
         """Return the reader of a double's journal, for entries that were not read yet."""
-        from doublecheck.compare.ledgers import Journal  # slow: 0.4 s
+        from doublecheck.compare.pytest_sweep import Journal  # slow: 0.4 s
 
         if target.url not in self._journals:
             self._journals[target.url] = Journal(target)
@@ -139,7 +139,15 @@ def configure(config: pytest.Config) -> None:
             )
         return  # the journal has the requests of all workers
     if config.getoption("platform_profile"):
-        _take_profile(config)
+        if not pytest_options.in_process(config):
+            raise pytest.UsageError(
+                "--platform-profile applies to a double that the tests start, but the one at "
+                "--platform-url is already running. Start it with: agentdouble serve --profile "
+                "FILE."
+            )
+        from doublecheck.compare import pytest_sweep  # slow: 0.1 s
+
+        pytest_sweep.use_profile(config, Path(config.getoption("platform_profile")).absolute())
     noting = Noting(strict=strict, running=not pytest_options.in_process(config))
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
     config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
@@ -147,19 +155,6 @@ def configure(config: pytest.Config) -> None:
         from doublecheck.compare.pytest_sweep import Sweeping  # cycle
 
         config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
-
-
-def _take_profile(config: pytest.Config) -> None:
-    """Make every double that starts from now on use the profile."""
-    if not pytest_options.in_process(config):
-        raise pytest.UsageError(
-            "--platform-profile applies to a double that the tests start, but the one at "
-            "--platform-url is already running. Start it with: agentdouble serve --profile "
-            "FILE."
-        )
-    from doublecheck.compare import ledgers  # slow: 0.1 s
-
-    ledgers.use_profile(config, Path(config.getoption("platform_profile")).absolute())
 
 
 class Summary:

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from doublecheck.compare.differences import Class, Compared, Comparison, Difference, Part
+from doublecheck.compare.differences import Class, Comparison, Difference, Part
 from doublecheck.core.markup import Markup, framed
-from doublecheck.core.sanitize import without_controls
+from doublecheck.core.notebook_repr import without_controls
 from doublecheck.wire.exchanges import Exchange
 
 _FORMAT = "doublecheck-comparison/1"
@@ -37,7 +37,17 @@ def show(comparison: Comparison, console: Console | None = None) -> None:
             continue
         branch = tree.add(_labelled(part.name, part.cls))
         for call in part.calls:
-            _add_call(branch, call)
+            twig = branch.add(_labelled(call.operation, call.cls))
+            reasons = Counter(
+                difference.because for difference in call.differences if difference.because
+            )
+            for reason, count in reasons.items():
+                twig.add(
+                    Text(f"{reason} explains {count} difference{'s' if count > 1 else ''}", "dim")
+                )
+            for difference in call.differences:
+                if difference.because is None:
+                    twig.add(_difference(difference))
     console = console or Console()
     console.print(tree)
     console.print()
@@ -54,16 +64,6 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "summary": {cls.value: count for cls, count in comparison.counts().items()},
         "parts": [_part(part) for part in comparison.parts],
     }
-
-
-def _add_call(branch: Tree, call: Compared) -> None:
-    twig = branch.add(_labelled(call.operation, call.cls))
-    reasons = Counter(difference.because for difference in call.differences if difference.because)
-    for reason, count in reasons.items():
-        twig.add(Text(f"{reason} explains {count} difference{'s' if count > 1 else ''}", "dim"))
-    for difference in call.differences:
-        if difference.because is None:
-            twig.add(_difference(difference))
 
 
 def _difference(difference: Difference) -> Text:

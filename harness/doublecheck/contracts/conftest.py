@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import configuration
 
-from doublecheck.client._sync.clock import PlatformClock
+from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import verdicts

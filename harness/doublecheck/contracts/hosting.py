@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import reference_files, wire
 from doublecheck.contracts.verdicts import not_observable
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret
 from doublecheck.target.facts import variable
 
 if sys.version_info >= (3, 11):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentdouble.errors import UnknownServiceError
-from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
+from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import McpResult

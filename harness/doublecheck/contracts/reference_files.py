@@ -34,7 +34,11 @@ def write(sdk: Sdk, folder: Path, *, force: bool = False) -> tuple[Path, ...]:
     """
     new_files = {folder / name: content for name, content in files(sdk).items()}
     try:
-        changed = [path for path, content in new_files.items() if _is_other(path, content)]
+        changed = [
+            path
+            for path, content in new_files.items()
+            if (path.is_symlink() or (path.exists() and path.read_bytes() != content))
+        ]
         if changed and not force:
             raise FolderError(_in_the_way(folder, changed))
         for path, content in new_files.items():
@@ -52,10 +56,6 @@ def _below(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
         if path.is_file() and path.suffix != ".pyc":
             yield path
-
-
-def _is_other(path: Path, content: bytes) -> bool:
-    return path.is_symlink() or (path.exists() and path.read_bytes() != content)
 
 
 def _in_the_way(folder: Path, changed: list[Path]) -> str:

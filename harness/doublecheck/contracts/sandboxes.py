@@ -16,7 +16,7 @@ from doublecheck.errors import RefusedError
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.values.sandbox import BashResult, CodeResult, Output
+    from doublecheck.values.executions import BashResult, CodeResult, Output
 
 TTL_S = 120  # seconds; sessions that a check creates expire soon
 PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"

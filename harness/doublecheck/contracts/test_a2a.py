@@ -17,7 +17,7 @@ from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.reference import executor
+from doublecheck.contracts.reference.actions import EXECUTOR_NAME
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
@@ -119,7 +119,7 @@ def test_the_card_is_served(platform: Platform) -> None:
 @clause("A2A-01", reference_app=True)
 def test_the_card_is_of_the_agent(platform: Platform) -> None:
     """The card has the name of the agent it was built from."""
-    assert executor.NAME == platform.a2a().card["name"]
+    assert EXECUTOR_NAME == platform.a2a().card["name"]
 
 
 @clause("A2A-01")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from doublecheck.client._sync.browser import Browser
+from doublecheck.client._sync.protocols import Browser
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import Examples
 from doublecheck.contracts.sandboxes import Sandbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from agentdouble.core.invoke_tool import ACTION, VERSION
 from agentdouble.core.signing import Credentials
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S
@@ -101,7 +101,11 @@ def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> Non
         assert code == data["code"]
         assert code in FAILING or (True, "ok") == (inner["success"], data["status"]), data
         assert language == PYTHON or data["kernel_name"] not in ("python3", "python")
-        _are_whole(data["outputs"])
+        outputs = data["outputs"]
+        for output in outputs:
+            types = wire.types(output, OUTPUT)
+            wrong = [name for name, allowed in OUTPUT.items() if types.get(name) not in allowed]
+            assert [] == wrong, output
         others = [_content(item) for item in data["outputs"] if item["output_type"] != "stream"]
         assert {VALUED: ["data"], SILENT: []}.get(code, others) == others
         assert code not in FAILING or others[-1:] == ["ename"], data["outputs"]
@@ -220,14 +224,6 @@ def _inner(
     return wire.inner(result)
 
 
-def _are_whole(outputs: Iterable[Mapping[str, Any]]) -> None:
-    """Fail unless each output has all nine keys, with values of the right types."""
-    for output in outputs:
-        types = wire.types(output, OUTPUT)
-        wrong = [name for name, allowed in OUTPUT.items() if types.get(name) not in allowed]
-        assert [] == wrong, output
-
-
 def _content(output: Mapping[str, Any]) -> str:
     """Return the field that holds an output's content, or "" if no field does."""
     return next((name for name in ("ename", "data") if output[name]), "")
@@ -280,7 +276,16 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
     for _ in range(2):
         requests = _operations(platform, sandbox, NOBODY, credentials=restricted)
         assert {} == _let_in(platform, requests)
-    _is_known(platform, sandbox, restricted)
+    wrong = replace(restricted, secret_key=restricted.secret_key[::-1])
+    refusals = [
+        wire.refusal(wire.control_plane(platform, sandbox.body("1"), credentials=pair))
+        for pair in (restricted, wrong)
+    ]
+    if refusals[0] == refusals[1]:
+        not_observable(
+            "a wrong secret gives the same error, so nothing shows that the platform knows "
+            "the key (U-ERROR-SHAPE)"
+        )
 
 
 @clause("CTL-07", writes=True)
@@ -333,17 +338,3 @@ def _restricted(platform: Platform) -> Credentials:
             f"{variable('restricted_access_key')} and {variable('restricted_secret_key')}"
         )
     return credentials
-
-
-def _is_known(platform: Platform, sandbox: Sandbox, credentials: Credentials) -> None:
-    """Skip unless the refusal differs from that of a wrong secret, which shows the key is known."""
-    wrong = replace(credentials, secret_key=credentials.secret_key[::-1])
-    refusals = [
-        wire.refusal(wire.control_plane(platform, sandbox.body("1"), credentials=pair))
-        for pair in (credentials, wrong)
-    ]
-    if refusals[0] == refusals[1]:
-        not_observable(
-            "a wrong secret gives the same error, so nothing shows that the platform knows "
-            "the key (U-ERROR-SHAPE)"
-        )

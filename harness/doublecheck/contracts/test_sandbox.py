@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from doublecheck.client._sync.clock import PlatformClock
+from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.inputs import for_each
@@ -26,7 +26,7 @@ from doublecheck.errors import RefusedError
 from doublecheck.values.failures import plain
 
 if TYPE_CHECKING:
-    from doublecheck.values.sandbox import BashResult, CodeResult
+    from doublecheck.values.executions import BashResult, CodeResult
 
 FIRSTS = {
     PYTHON: "x = globals().get('x', 0) + 1; print(x)",
@@ -189,7 +189,10 @@ def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
 
         assert (name, value or error.evalue) == (error.ename, error.evalue), kind
         assert error.evalue, kind
-        _has_traceback(error.traceback, name, "broken_here" if "broken_here" in code else "")
+        where = "broken_here" if "broken_here" in code else ""
+        text = plain("\n".join(error.traceback or ()))
+        assert name in text, f"the traceback does not name {name}: {text!r}"
+        assert where in text, f"the traceback does not show where {name} was raised: {text!r}"
         following = "print('after')" if language == PYTHON else "console.log('after')"
         assert "after\n" == printed(succeeded(sandbox.run(following, language))), kind
 
@@ -261,10 +264,3 @@ def test_javascript_has_promises(sandbox: Sandbox) -> None:
     sandbox.run(_JAVASCRIPT, JAVASCRIPT)
 
     assert "ü 日本語 🦉!\n" == printed(sandbox.run("console.log(awaited)", JAVASCRIPT))
-
-
-def _has_traceback(traceback: tuple[str, ...] | None, name: str, where: str) -> None:
-    """Fail unless a traceback names the error, and has more than its last line."""
-    text = plain("\n".join(traceback or ()))
-    assert name in text, f"the traceback does not name {name}: {text!r}"
-    assert where in text, f"the traceback does not show where {name} was raised: {text!r}"

@@ -175,7 +175,7 @@ def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes
         stored_path = sandbox.upload(path, uploaded)
 
         assert uploaded == sandbox.download(path)
-        assert [_digest(uploaded)] * 2 == _digests(sandbox, path, stored_path)
+        assert [hashlib.sha256(uploaded).hexdigest()] * 2 == _digests(sandbox, path, stored_path)
 
 
 @clause("SBX-10", writes=True)
@@ -205,10 +205,6 @@ def _digests(sandbox: Sandbox, *paths: str) -> list[str]:
     )
     digests: list[str] = printed_json(succeeded(sandbox.run(read)))
     return digests
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _refuses(sandbox: Sandbox, path: str) -> bool:

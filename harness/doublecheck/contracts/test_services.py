@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import strategies as st
 
-from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
+from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts import inputs, verdicts, wire
 from doublecheck.contracts.clauses import clause, find
 from doublecheck.contracts.inputs import Input, for_each

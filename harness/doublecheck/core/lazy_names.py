@@ -3,7 +3,7 @@
 Such a module lists its names once, in the form that type checkers read::
 
     if TYPE_CHECKING:
-        from doublecheck.run.connect import connect as connect
+        from doublecheck.run.platform import connect as connect
 
 LazyNames reads the same lines and imports a name's module when the name is first used. So a test
 run that loads the pytest plugin does not import the rest.

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.core.notebook_repr import counted
-from doublecheck.core.sanitize import visible
+from doublecheck.core.notebook_repr import counted, visible
 
 _EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
 
@@ -116,7 +115,12 @@ def box(*children: str | None) -> Markup:
 
 def title(text: str, *extras: str | None) -> Markup:
     """Return the title line of a display, followed by badges and the like."""
-    return element("div", element("b", text), *_spaced(extras), style="margin:.2em 0")
+    return element(
+        "div",
+        element("b", text),
+        *(joined((" ", child)) for child in extras if child is not None),
+        style="margin:.2em 0",
+    )
 
 
 def table(
@@ -229,10 +233,6 @@ def coloured(ansi: str) -> Markup:
 def _cell(name: str, content: str | None, side: str) -> Markup:
     weight = "600;white-space:nowrap" if name == "th" else "inherit"
     return element(name, content, style=f"{_CELL.format(side)};font-weight:{weight}")
-
-
-def _spaced(children: Iterable[str | None]) -> Iterable[Markup]:
-    return (joined((" ", child)) for child in children if child is not None)
 
 
 _POLICY = (

@@ -1,6 +1,7 @@
-"""Values that display themselves in a notebook: each class names the function that draws it.
+"""How values are shown: in notebooks, as secrets, and as untrusted text.
 
-Values do not import their displays, so a program without a notebook does not import them either.
+A class names the function that draws it in a notebook. Values do not import their displays, so a
+program without a notebook does not import them either.
 """
 
 from __future__ import annotations
@@ -99,3 +100,48 @@ def clock_time(seconds: float) -> str:
     total = max(int(seconds), 0)
     hours, minutes = divmod(total // 60, 60)
     return f"{hours}:{minutes:02}:{total % 60:02}" if hours else f"{minutes:02}:{total % 60:02}"
+
+
+# characters that control terminals, that HTML does not allow, or that disguise text
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "·")
+
+
+def visible(text: str) -> str:
+    """Make the control characters of a text visible, including those of writing direction."""
+    return _HIDING.sub(_picture, text)
+
+
+def without_controls(text: str) -> str:
+    """Return a text for one line of a terminal, with a dot for each control character."""
+    return text.translate(_CONTROLS)
+
+
+def _picture(match: re.Match[str]) -> str:
+    character = match[0]
+    return chr(0x2400 + ord(character)) if character < " " else "\ufffd"
+
+
+class Secret:
+    """A string that is shown as ``***``. ``reveal()`` returns it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """Return the string itself."""
+        return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __repr__(self) -> str:
+        return "Secret('***')"
+
+    def __str__(self) -> str:
+        return "***"

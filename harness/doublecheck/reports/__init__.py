@@ -3,8 +3,8 @@
 ``collector`` is the pytest plugin that collects the results of a run. ``report`` has the classes
 ``Report`` and ``Reports``; ``terminal``, ``html`` and ``document`` (JSON) render them.
 
-The ``pytest_report`` hooks extend what pytest prints about a failed test: ``captured_calls`` adds
-the platform calls of the test, and ``traceback_filter`` removes our own frames.
+The ``pytest_report`` hooks extend what pytest prints about a failed test: they remove our own
+frames, and add the platform calls of the test (``captured_calls``).
 
 This package reads the results of ``contracts``, but never starts a run.
 """

@@ -17,10 +17,10 @@ import pytest
 from agentdouble.errors.tracebacks import origin_of
 from doublecheck.client import transport
 from doublecheck.client._sync.connection import Connection
-from doublecheck.core.sanitize import visible
+from doublecheck.core.notebook_repr import visible
 from doublecheck.target.target import Target
+from doublecheck.values.executions import BashResult, CodeResult
 from doublecheck.values.failures import plain
-from doublecheck.values.sandbox import BashResult, CodeResult
 from doublecheck.wire import admin
 from doublecheck.wire.call_log import CallLog
 from doublecheck.wire.exchanges import Exchange, of_entry, without_secrets
@@ -53,7 +53,9 @@ def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
     """Yield the calls in the journals of doubles that were reset, and ours to other platforms."""
     recorded = list(_safe(log))
     journals = {
-        target.url: _journal(target) for target, exchange in recorded if _is_reset(exchange)
+        target.url: _journal(target)
+        for target, exchange in recorded
+        if (urlsplit(exchange.request.url).path == f"{admin.PREFIX}/reset")
     }
     for target in {target.url: target for target, _ in recorded}.values():
         entries = journals.get(target.url)
@@ -71,10 +73,6 @@ def _journal(target: Target) -> list[Exchange] | None:
         entries = call.read(http.request(**transport.arguments(call.request)))
         return [of_entry(entry) for entry in entries]
     return None  # a mock of the test answers for the double, for example
-
-
-def _is_reset(exchange: Exchange) -> bool:
-    return urlsplit(exchange.request.url).path == f"{admin.PREFIX}/reset"
 
 
 def _safe(log: CallLog) -> Iterator[tuple[Target, Exchange]]:

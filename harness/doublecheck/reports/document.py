@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble import __version__
-from doublecheck.contracts.clauses import Clause, clauses
+from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import ROLES, Check, Role, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
@@ -40,7 +40,26 @@ def to_document(report: Report) -> dict[str, Any]:
         "exit_code": int(run.exit_code),
         "requests": run.requests,
         "clauses": [
-            _clause_document(clause, verdicts[clause].value, outcomes[clause], checks)
+            {
+                "id": clause.id,
+                "section": clause.section,
+                "level": clause.level,
+                "scope": clause.scope,
+                "text": clause.text,
+                "verdict": verdicts[clause].value,
+                "outcome": outcomes[clause],
+                "checks": [
+                    {
+                        "name": check.name,
+                        "verdict": check.verdict.value,
+                        "reason": check.reason,
+                        "duration_s": check.duration_s,
+                        "details": check.details,
+                        "role": check.role,
+                    }
+                    for check in checks
+                ],
+            }
             for clause, checks in run.by_clause().items()
         ],
         "summary": dict(run.counts()),
@@ -57,32 +76,6 @@ def schema() -> Any:
     """Return the JSON Schema of the documents that ``render`` returns."""
     file = resources.files("doublecheck.reports").joinpath("report.schema.json")
     return json.loads(file.read_text("utf-8"))
-
-
-def _clause_document(
-    clause: Clause, verdict: str, outcome: str, checks: Sequence[Check]
-) -> dict[str, Any]:
-    return {
-        "id": clause.id,
-        "section": clause.section,
-        "level": clause.level,
-        "scope": clause.scope,
-        "text": clause.text,
-        "verdict": verdict,
-        "outcome": outcome,
-        "checks": [_check_document(check) for check in checks],
-    }
-
-
-def _check_document(check: Check) -> dict[str, Any]:
-    return {
-        "name": check.name,
-        "verdict": check.verdict.value,
-        "reason": check.reason,
-        "duration_s": check.duration_s,
-        "details": check.details,
-        "role": check.role,
-    }
 
 
 def read(path: Path) -> list[Report]:

@@ -99,11 +99,11 @@ def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:
 def _table(rows: Sequence[Row], targets: Sequence[str]) -> Markup:
     heads = ["clause", "level", *(targets if len(targets) > 1 else ["verdict"]), ""]
     head = element("thead", element("tr", *(element("th", head_, scope="col") for head_ in heads)))
-    return element("table", head, *(_group(rows) for rows in groups(rows).values()))
-
-
-def _group(rows: Sequence[Row]) -> Markup:
-    return element("tbody", *(_row(row) for row in rows))
+    return element(
+        "table",
+        head,
+        *(element("tbody", *(_row(row) for row in rows)) for rows in groups(rows).values()),
+    )
 
 
 def _row(row: Row) -> Markup:
@@ -160,8 +160,4 @@ def _check(check: Check, target: str | None) -> Markup:
 
 
 def _badge(word: str, text: str) -> Markup:
-    return element("span", text, class_=f"badge {_slug(word)}")
-
-
-def _slug(word: str) -> str:
-    return re.sub(r"[^a-z]+", "-", word).strip("-")
+    return element("span", text, class_=f"badge {re.sub('[^a-z]+', '-', word).strip('-')}")

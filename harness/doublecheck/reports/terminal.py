@@ -12,7 +12,7 @@ from rich.text import Text
 from doublecheck.contracts.clauses import Clause, clauses
 from doublecheck.contracts.run_result import NOT_CARRIED_OUT, OUTCOMES, PARTLY, Check, Run
 from doublecheck.contracts.verdicts import Verdict, worst
-from doublecheck.core.sanitize import visible
+from doublecheck.core.notebook_repr import visible
 from doublecheck.reports.report import Report
 
 _FOLDED = (Verdict.COULD_NOT_ASK.value, *NOT_CARRIED_OUT)
@@ -131,7 +131,17 @@ def show(reports: Sequence[Report], console: Console) -> None:
     console.print()
     if rows:
         console.print(_table(rows, reports))
-    _fold(every, console, several=len(reports) > 1)
+    several = len(reports) > 1
+    for (name, reason), ids in not_carried_out(every).items():
+        line = visible(f"{name}: {reason}" if several else reason)
+        console.print()
+        console.print(
+            Text(
+                line, "bold magenta" if reason.startswith(Verdict.COULD_NOT_ASK.value) else "yellow"
+            ),
+            soft_wrap=True,
+        )
+        console.print(Text(f"  {' '.join(ids)}", "dim"))
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
@@ -153,38 +163,19 @@ def summary(report: Report) -> str:
     )
 
 
-def _fold(rows: Sequence[Row], console: Console, *, several: bool) -> None:
-    """Print the clauses that were not checked, one line per reason."""
-    for (name, reason), ids in not_carried_out(rows).items():
-        line = visible(f"{name}: {reason}" if several else reason)
-        console.print()
-        console.print(Text(line, _style(reason)), soft_wrap=True)
-        console.print(Text(f"  {' '.join(ids)}", "dim"))
-
-
-def _style(reason: str) -> str:
-    return "bold magenta" if reason.startswith(Verdict.COULD_NOT_ASK.value) else "yellow"
-
-
 def _table(rows: Sequence[Row], reports: Sequence[Report]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
     table.add_column("clause", no_wrap=True)
     table.add_column("level", no_wrap=True)
-    for name in _heads(reports):
+    for name in ["verdict"] if len(reports) == 1 else names(reports):
         table.add_column(Text(name), overflow="fold")
     table.add_column("")
     for row in rows:
-        verdicts = [Text(_word(cell), _STYLES.get(cell.outcome, "yellow")) for cell in row.cells]
+        verdicts = [
+            Text(cell.outcome or "-", _STYLES.get(cell.outcome, "yellow")) for cell in row.cells
+        ]
         table.add_row(row.clause.id, row.clause.level, *verdicts, _explained(row))
     return table
-
-
-def _heads(reports: Sequence[Report]) -> Sequence[str]:
-    return ["verdict"] if len(reports) == 1 else names(reports)
-
-
-def _word(cell: Cell) -> str:
-    return cell.outcome or "-"
 
 
 def _explained(row: Row) -> Text:

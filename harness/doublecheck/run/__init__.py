@@ -1,12 +1,11 @@
 """Open a platform, and run the contract checks on it, for Python, notebooks and commands.
 
-``connect`` returns a ``platform``: a client that can also ``check()`` itself. ``check`` has the
-functions ``check()``, ``calibrate()`` and ``unknowns()`` of the package.
+``platform`` has ``connect()``, which returns a client that can also ``check()`` itself. ``check``
+has the functions ``check()``, ``calibrate()`` and ``unknowns()`` of the package.
 
 ``command`` is ``doublecheck run``, and ``pytest_run`` runs pytest in the current process.
 ``check()`` uses a second process instead, because pytest takes over the streams of its process:
-``checks_process`` starts it, ``child_process`` runs in it, ``subject`` describes the platform to
-it, and ``progress_bar`` shows its progress.
+``checks_process`` starts it and shows its progress, and ``subject`` describes the platform to it.
 
 This package may use ``calibration``, ``reports``, ``contracts`` and what these use.
 """

@@ -16,8 +16,8 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import Wanted
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError, TargetError
 from doublecheck.run import checks_process, subject
-from doublecheck.run.connect import connect
-from doublecheck.run.progress_bar import Bar
+from doublecheck.run.checks_process import Bar
+from doublecheck.run.platform import connect
 from doublecheck.run.subject import target_of
 from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 

@@ -2,7 +2,7 @@
 
 pytest takes over the streams of its process, and a notebook's kernel has a running loop and shows
 everything that is printed. So the checks run in another process: it gets the keys in the
-environment, and prints a line for each check that begins.
+environment, and prints a line for each check that begins. A bar shows its progress.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,18 +28,63 @@ from agentdouble.processes.fork_server import processes
 from doublecheck.client import transport
 from doublecheck.errors import ChecksCrashedError, DoubleCheckError, InterruptedChecksError
 from doublecheck.run import command, subject
-from doublecheck.run.progress_bar import Bar
 from doublecheck.run.subject import Subject
 from doublecheck.target.target import Target
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
 
+
+_AFTER_S = 1.0  # seconds; shorter work needs no progress
+_FORMAT = "{desc}: {bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+
+
+class Bar:
+    """The progress of ``what``: a tqdm bar that appears after a second, and is removed at the end.
+
+    Use it in a with statement. In a notebook it is a widget with ipywidgets, and a line of text
+    without. On a terminal it is a line. It is not shown if standard error goes to a file or the log
+    of CI. The commands have their own progress line, which needs no tqdm.
+    """
+
+    def __init__(self, description: str, *, after_s: float = _AFTER_S) -> None:
+        self._bar: Any = None
+        if "ipykernel" in sys.modules or sys.stderr.isatty():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # about missing ipywidgets
+                try:
+                    from tqdm.auto import tqdm  # optional: tqdm
+                except ImportError:
+                    return
+                self._bar = tqdm(
+                    desc=description, bar_format=_FORMAT, leave=False, delay=after_s, mininterval=0
+                )
+
+    def show(self, done: int, total: int, at: str = "") -> None:
+        """Show the progress and the current step, if the work takes long."""
+        if self._bar is not None and total:
+            self._bar.total = total
+            self._bar.set_postfix_str(at, refresh=False)
+            self._bar.update(done - self._bar.n)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
 # The module path is that of this process; it does not contain the initial folder.
 _BEGIN = (
     "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
-    "from doublecheck.run import child_process; "
-    "child_process.main(order['report'], order['arguments'])"
+    "from doublecheck.run import pytest_run; "
+    "pytest_run.main(order['report'], order['arguments'])"
 )
 _PATIENCE_S = 20.0  # seconds; an interrupted run still stops its double
 _LAST_LINES = 8

@@ -1,18 +1,31 @@
-"""Run the contract checks with pytest, isolated from the environment, and collect the results."""
+"""Run the contract checks with pytest, isolated from the environment, and collect the results.
+
+``main`` runs them in a separate process, and prints a line for each check that begins. The lines go
+to the original standard output; all other output goes to standard error. Standard input is the
+lifeline: when it closes, because the parent no longer waits or has died, the process interrupts
+itself.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 from doublecheck import contracts
 from doublecheck.contracts.run_result import Check, Run
+from doublecheck.core import atomic_files
 from doublecheck.reports.collector import Collector
+from doublecheck.reports.document import to_document
+from doublecheck.reports.report import Report
 
 __all__ = [
     "Check",
@@ -65,3 +78,45 @@ def _clean_room() -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(environment)
+
+
+def main(report: str, arguments: Sequence[str]) -> None:
+    """Run the checks with these pytest options and write the report to a file."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the signal may have been ignored
+    _watch(os.dup(0))
+    result = Run((), pytest_exit=2, interrupted=True)
+    try:
+        with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
+            os.dup2(2, 1)
+            result = run(arguments, verbose=False, plugins=[ProgressReporter(channel)])
+    except KeyboardInterrupt:  # before pytest began, or after it ended
+        pass
+    document = to_document(Report("", "double", None, result))
+    atomic_files.write(Path(report), json.dumps(document))
+
+
+def _watch(lifeline: int) -> None:
+    """Interrupt this process when its lifeline closes."""
+
+    def watch() -> None:
+        while os.read(lifeline, 1):
+            pass
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=watch, name="lifeline", daemon=True).start()
+
+
+class ProgressReporter:
+    """A pytest plugin that prints how many checks have finished, how many there are, and the next."""
+
+    def __init__(self, channel: TextIO) -> None:
+        self._channel = channel
+        self._chosen = self._begun = 0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._chosen = len(session.items)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        name = nodeid.rpartition("::")[2]
+        print(self._begun, self._chosen, name, file=self._channel, flush=True)
+        self._begun += 1

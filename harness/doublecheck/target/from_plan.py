@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from agentdouble.core.environment import TOKEN
 from agentdouble.core.signing import Credentials
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import ConfigurationError
 from doublecheck.target.config_files import KEYED
 from doublecheck.target.facts import BY_NAME, FACTS, Surface, variable

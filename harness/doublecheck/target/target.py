@@ -12,7 +12,7 @@ from agentdouble.core import environment
 from agentdouble.core.invoke_tool import DEFAULT_REGION, Address
 from agentdouble.core.signing import Credentials
 from agentdouble.server import sockets
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
 from doublecheck.target.facts import SURFACES, Surface, variable
 

@@ -146,11 +146,6 @@ def _reason(response: httpx.Response) -> str:
     """Return the reason that an answer gives, and a remedy if one is known."""
     if response.is_redirect:
         return f"a redirect to {without_token(response.headers['Location'])}, which is not followed"
-    return _detail(response)
-
-
-def _detail(response: httpx.Response) -> str:
-    """Return the sentence in an error's JSON or the title of its page, else the body."""
     message = _message(response)
     if message:
         return _quoted(message.rstrip("."))

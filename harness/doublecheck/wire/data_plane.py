@@ -12,10 +12,10 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.target.target import Target
-from doublecheck.values.sandbox import BashResult, BrowserInfo
+from doublecheck.values.executions import BashResult, BrowserInfo
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.calls import Call, Request
 

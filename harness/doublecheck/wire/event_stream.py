@@ -19,7 +19,7 @@ from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from agentdouble.core.invoke_tool import RUN_HEADER
 from doublecheck.errors import NotADoubleError
 from doublecheck.target.target import Target
-from doublecheck.values.sandbox import Completion, LiveOutput
+from doublecheck.values.executions import Completion, LiveOutput
 from doublecheck.wire import calls
 from doublecheck.wire.admin import PREFIX
 from doublecheck.wire.calls import Call, Request

@@ -15,8 +15,7 @@ from urllib.parse import quote
 from agentdouble.core.redaction import REDACTED, is_secret_header
 from agentdouble.core.redaction import without_secrets as without_secrets_in_text
 from agentdouble.core.signing import ALGORITHM, Credentials
-from doublecheck.core.notebook_repr import Shown
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret, Shown
 from doublecheck.target.facts import variable
 from doublecheck.target.target import Target
 from doublecheck.values.double import JournalEntry

@@ -15,7 +15,7 @@ from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from agentdouble.errors import EnvelopeError, PlatformError
 from doublecheck.errors import AnswerError, ArgumentError, RefusedError
 from doublecheck.target.target import Target
-from doublecheck.values.sandbox import CodeResult, Output, SessionSnapshot
+from doublecheck.values.executions import CodeResult, Output, SessionSnapshot
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 

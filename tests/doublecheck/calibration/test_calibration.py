@@ -17,7 +17,7 @@ from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings, profile_file
 from doublecheck.calibration.findings import Finding
 from doublecheck.calibration.probes.probing import Patience
-from doublecheck.cli.app import app
+from doublecheck.cli import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.errors import CalibrationError

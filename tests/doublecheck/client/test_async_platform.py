@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck import AsyncPlatform, Credentials, Target
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_app
 from doublecheck.errors import AnswerError, NotADoubleError, RefusedError, UnreachableError
 from doublecheck.results import StreamEvent

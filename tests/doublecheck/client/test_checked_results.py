@@ -10,9 +10,9 @@ import pytest
 
 from agentdouble import MCPApp
 from doublecheck import AsyncPlatform, Platform, Target
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.errors import ResultError
-from doublecheck.fixtures.agents import PlatformSession
+from doublecheck.fixtures.agent_sessions import PlatformSession
 from doublecheck.fixtures.sandboxes import PlatformSandbox
 from doublecheck.results import LiveOutput
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from doublecheck import Platform
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError, UnreachableError
 from doublecheck.results import BashResult
 from doublecheck.wire import data_plane

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck import AsyncPlatform, Platform, Target
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.errors import InterruptedRunError
 from doublecheck.results import CodeResult, Completion, LiveOutput, Output
 

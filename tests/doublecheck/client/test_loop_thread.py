@@ -10,7 +10,7 @@ import pytest
 
 from doublecheck.client import loop_thread
 from doublecheck.results import LiveOutput
-from doublecheck.values.sandbox import OnOutput
+from doublecheck.values.executions import OnOutput
 
 
 def test_an_error_in_the_listener_may_come_when_the_work_has_just_ended(

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from doublecheck import Platform, Target, connect
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_app
 from doublecheck.errors import (
     AnswerError,

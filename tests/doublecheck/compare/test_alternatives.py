@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from doublecheck import Platform, Target
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.compare import conversation
 from doublecheck.compare.differences import Class
 from doublecheck.compare.run import run

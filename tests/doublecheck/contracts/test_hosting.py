@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from doublecheck import Target
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 from doublecheck.contracts import hosting
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict

@@ -12,7 +12,7 @@ from agentdouble.core import profiles
 from doublecheck.calibration import findings
 from doublecheck.calibration.probes import probes
 from doublecheck.calibration.probes.probing import Probing
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 
 
 def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from agentdouble import Emulator, SimpleApp
 from agentdouble.core import environment, running
 from doublecheck import Platform, Secret, Target, connect, connect_async
-from doublecheck.client.doubles import (
+from doublecheck.client.open_target import (
     answers_as_double,
     running_double,
     start_double,

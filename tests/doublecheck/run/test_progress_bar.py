@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from doublecheck.run.progress_bar import Bar
+from doublecheck.run.checks_process import Bar
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ import pytest
 
 import doublecheck
 from doublecheck import AsyncPlatform, Platform, Target
-from doublecheck.client.doubles import serving_double
+from doublecheck.client.open_target import serving_double
 
 
 def test_the_ledger_says_what_answers_rested_on() -> None:

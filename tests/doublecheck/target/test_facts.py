@@ -10,7 +10,7 @@ import typer
 import doublecheck
 from agentdouble.core import environment
 from doublecheck import Target
-from doublecheck.cli.app import app
+from doublecheck.cli import app
 from doublecheck.target import config_files
 from doublecheck.target.facts import FACTS, OPTIONS, Fact
 from doublecheck.target.from_plan import FIELDS

@@ -15,7 +15,7 @@ from doublecheck.calibration.probes.probing import NotSettledError, Probe, regis
 
 __all__ = ["NotSettledError", "Probe", "probes"]
 
-_TOPICS = ("api_server", "control_plane", "invocation", "sandbox")
+_TOPICS = ("api_server", "control_plane", "invocation", "sessions")
 
 
 def probes() -> Mapping[str, Probe]:

@@ -15,7 +15,7 @@ from doublecheck.calibration.probes.probing import (
     probe,
     unlike,
 )
-from doublecheck.calibration.probes.sandbox import moment
+from doublecheck.calibration.probes.sessions import moment
 from doublecheck.wire.calls import Request
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentdouble.core import invoke_tool
-from doublecheck.core.sanitize import visible
+from doublecheck.core.notebook_repr import visible
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.facts import Surface
 from doublecheck.wire import calls

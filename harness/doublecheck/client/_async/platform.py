@@ -17,12 +17,9 @@ import httpx
 
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
-from doublecheck.client._async.a2a import AsyncA2aClient
-from doublecheck.client._async.browser import AsyncBrowser
-from doublecheck.client._async.clock import AsyncPlatformClock
 from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
-from doublecheck.client._async.faults import AsyncPlatformFaults
-from doublecheck.client._async.mcp import AsyncMcpClient
+from doublecheck.client._async.controls import AsyncPlatformClock, AsyncPlatformFaults
+from doublecheck.client._async.protocols import AsyncA2aClient, AsyncBrowser, AsyncMcpClient
 from doublecheck.client._async.sandbox import AsyncPlatformSandbox
 from doublecheck.client.live_outputs import run_async
 from doublecheck.errors import RefusedError
@@ -36,8 +33,7 @@ from doublecheck.values.agents import (
     StreamEvent,
 )
 from doublecheck.values.double import Journal, Sessions
-from doublecheck.values.failures import checked
-from doublecheck.values.sandbox import (
+from doublecheck.values.executions import (
     BashResult,
     CodeResult,
     Completion,
@@ -45,6 +41,7 @@ from doublecheck.values.sandbox import (
     Ran,
     SessionSnapshot,
 )
+from doublecheck.values.failures import checked
 from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
     a2a,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from doublecheck.client._async.browser import AsyncBrowser
     from doublecheck.client._async.platform import AsyncPlatform
-    from doublecheck.values.sandbox import BashResult, CodeResult, SessionSnapshot
+    from doublecheck.client._async.protocols import AsyncBrowser
+    from doublecheck.values.executions import BashResult, CodeResult, SessionSnapshot
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 NAME = "reference"
+EXECUTOR_NAME = "reference-executor"
 BARE_NAME = "reference-bare"
 PING = "reference application"
 BUSY = "reference application, busy"

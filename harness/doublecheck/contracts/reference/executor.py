@@ -28,11 +28,13 @@ from a2a.server.agent_execution import AgentExecutor as AgentExecutor
 from a2a.server.tasks import TaskStore as TaskStore
 from a2a.server.tasks import TaskUpdater
 
+from . import actions
+
 helpers: Any = None  # in versions below 1.0
 with suppress(ImportError):
     helpers = importlib.import_module("a2a.helpers")
 
-NAME = "reference-executor"
+NAME = actions.EXECUTOR_NAME
 READ_WITHIN_S = 20.0  # bounds a check, on a machine that may be busy
 
 Say = Callable[[str], Awaitable[None]]

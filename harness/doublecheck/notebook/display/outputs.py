@@ -27,10 +27,10 @@ from doublecheck.core.markup import (
     title,
     tree,
 )
-from doublecheck.values.sandbox import Output, images_of
+from doublecheck.values.executions import Output, images_of
 
 if TYPE_CHECKING:
-    from doublecheck.values.sandbox import BashResult, BrowserInfo, CodeError, CodeResult
+    from doublecheck.values.executions import BashResult, BrowserInfo, CodeError, CodeResult
 
 TEXT, HTML, MARKDOWN, LATEX, JSON, SVG = (
     "text/plain",

@@ -14,12 +14,12 @@ from doublecheck.errors import FailedCellError
 from doublecheck.notebook.display.outputs import safe, traceback
 from doublecheck.notebook.magics.options import BASH
 from doublecheck.notebook.magics.platforms import user_session_id
-from doublecheck.values.sandbox import BashResult, CodeResult
+from doublecheck.values.executions import BashResult, CodeResult
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
     from doublecheck.notebook.magics.options import CellOptions
-    from doublecheck.values.sandbox import BashResult, CodeResult, LiveOutput, OnOutput
+    from doublecheck.values.executions import BashResult, CodeResult, LiveOutput, OnOutput
 
 
 class OutputDisplay:

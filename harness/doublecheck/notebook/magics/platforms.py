@@ -12,9 +12,9 @@ from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
 from doublecheck.notebook.magics.options import refuse, write_line
-from doublecheck.run.connect import connect
+from doublecheck.run.platform import connect
 from doublecheck.target.target import Target
-from doublecheck.values.sandbox import SessionSnapshot
+from doublecheck.values.executions import SessionSnapshot
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform

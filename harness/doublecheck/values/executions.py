@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from doublecheck.core.notebook_repr import Shown, short
-from doublecheck.core.secret import Secret
+from doublecheck.core.notebook_repr import Secret, Shown, short
 from doublecheck.errors import ResultError
 from doublecheck.values.failures import CanFail, plain
 

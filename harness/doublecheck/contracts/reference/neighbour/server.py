@@ -3,7 +3,7 @@
 It is a separate runtime in a separate folder. It has the secret in its environment,
 ``DOUBLECHECK_SECRET``, and in files. ``POST /invoke`` reports all of this, and with
 ``{"do": "forget"}`` removes the files. It needs only the standard library:
-``python app.py`` serves it at ``HOST`` and ``PORT``.
+``python server.py`` serves it at ``HOST`` and ``PORT``.
 """
 
 from __future__ import annotations
