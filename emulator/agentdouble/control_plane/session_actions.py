@@ -32,7 +32,7 @@ from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session import LINES, SessionLog
+from agentdouble.sandbox.session_process import LINES, SessionLog
 from agentdouble.sandbox.tools import Tools
 
 

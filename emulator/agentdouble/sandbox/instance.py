@@ -19,7 +19,7 @@ from agentdouble.errors import (
     WorkbenchError,
 )
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox import languages, questions
+from agentdouble.sandbox import languages, questions, session_process
 from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
@@ -27,16 +27,14 @@ from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.named_kernels import NamedKernels, inside
 from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session import InstanceKey, SessionLog, busy_error, paused_error
-from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
 from agentdouble.sandbox.workbench.wire import DIRECTORY
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.browser.browser import Browser
+    from agentdouble.sandbox.ended_instances import SessionEvents
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
-    from agentdouble.sandbox.session import SessionEvents
     from agentdouble.sandbox.session_process import SessionProcess
     from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
@@ -53,7 +51,7 @@ class Instance:
 
     def __init__(
         self,
-        key: InstanceKey,
+        key: session_process.InstanceKey,
         *,
         created_at: dt.datetime,
         ttl: dt.timedelta,
@@ -64,7 +62,7 @@ class Instance:
         on_change: Callable[[Instance], None],
         events: SessionEvents,
         variables: Mapping[str, str],
-        log: SessionLog,
+        log: session_process.SessionLog,
     ) -> None:
         self.id = f"s-{secrets.token_hex(10)}"
         self.token = secrets.token_urlsafe(24)  # a client shows it to the data plane to enter
@@ -188,7 +186,7 @@ class Instance:
         """
         kind = languages.find(language)
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise busy_error(self.key.user_session_id)
+            raise session_process.busy_error(self.key.user_session_id)
         async with self._taking_turns():
             self.check_usable()
             kernel = await self._kernel(kind)
@@ -294,17 +292,19 @@ class Instance:
         """
         return await self._browser.living()
 
-    def _on_demand(self, name: str, start: Callable[[], Awaitable[Kind]]) -> OnDemandProcess[Kind]:
-        def note(process: Kind) -> None:
+    def _on_demand(
+        self, name: str, start: Callable[[], Awaitable[session_process.Kind]]
+    ) -> session_process.OnDemandProcess[session_process.Kind]:
+        def note(process: session_process.Kind) -> None:
             self._note_start(f"started its {name}, process {process.pid}")
 
-        async def begin() -> Kind:
+        async def begin() -> session_process.Kind:
             process = await start()
             if self._ended is not None:  # it ended meanwhile
                 await process.kill(self._ended)
             return process
 
-        return OnDemandProcess(begin, self.check_usable, note)
+        return session_process.OnDemandProcess(begin, self.check_usable, note)
 
     async def _start_workbench(self) -> Workbench:
         async with self._making_workspace:
@@ -331,7 +331,7 @@ class Instance:
         if self._ended is not None:
             raise InstanceEndedError(self.key.user_session_id, self._ended)
         if self._paused_at is not None:
-            raise paused_error(self.key.user_session_id)
+            raise session_process.paused_error(self.key.user_session_id)
 
     async def _kernel(self, language: Language) -> Kernel:
         kernel = self._kernels.get(language.name)
@@ -415,7 +415,7 @@ class Instance:
             with self._reporting_end():
                 self.check_usable()
                 copy = await self._source.copy(snapshot)
-                await run_to_completion(self._swap(copy))
+                await session_process.run_to_completion(self._swap(copy))
                 self.check_usable()
 
     @contextmanager

@@ -30,13 +30,15 @@ from agentdouble.processes.capacity import SessionLimit
 from agentdouble.sandbox.ended_instances import (
     EndedInstance,
     EndedInstances,
+    Happened,
+    SessionEvents,
     ended_instance,
 )
 from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session import Happened, InstanceKey, SessionEvents, SessionLog
+from agentdouble.sandbox.session_process import InstanceKey, SessionLog
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import Store

@@ -21,7 +21,7 @@ from agentdouble.sandbox import languages
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.output_feed import Event, Listener
 from agentdouble.sandbox.questions import no_completion
-from agentdouble.sandbox.session import InstanceKey
+from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.server.disconnects import ListenerResponse
 
 _LARGE = 64 * 1024  # bytes; to write a larger event as JSON would block the loop

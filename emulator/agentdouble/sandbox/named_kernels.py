@@ -22,7 +22,7 @@ from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.questions import ExpressionError
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session import busy_error
+from agentdouble.sandbox.session_process import busy_error
 
 
 async def enter(kernel: Kernel, directory: str) -> str:

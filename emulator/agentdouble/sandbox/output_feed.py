@@ -22,7 +22,7 @@ from agentdouble.errors import TooManyListenersError
 from agentdouble.sandbox.result import without_colours
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.session import InstanceKey
+    from agentdouble.sandbox.session_process import InstanceKey
 
 Kind = Literal["listening", "started", "output", "dropped", "finished"]
 ExecutionEnded = Literal["ok", "error", "timeout", "interrupted"]

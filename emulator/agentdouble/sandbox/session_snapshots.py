@@ -20,7 +20,7 @@ from agentdouble.errors import SandboxError, SnapshotRefusedError
 from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session import InstanceKey
+from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 ``/_emulator/sessions``: facts about sandbox sessions that no action of the platform returns.
 
 ====================================== =========================================================
-``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``session``
+``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``ended_instances``
 ``POST /sessions/{id}/interrupt``      ``{"SessionId", "interrupted": ["python3"]}``: the languages
                                        whose code was interrupted
 ``GET  /sessions/{id}/variables``      ``{"SessionId", "language", "state", "variables":
@@ -35,10 +35,10 @@ from agentdouble.openapi import Format
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
+from agentdouble.sandbox.ended_instances import ended, living
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
-from agentdouble.sandbox.session import ended, living
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields

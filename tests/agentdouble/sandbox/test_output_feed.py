@@ -13,7 +13,7 @@ from agentdouble.sandbox.output_feed import (
     OutputFeed,
     named_run,
 )
-from agentdouble.sandbox.session import InstanceKey
+from agentdouble.sandbox.session_process import InstanceKey
 from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 

@@ -21,7 +21,7 @@ from agentdouble.errors import (
 )
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.session import paused_error
+from agentdouble.sandbox.session_process import paused_error
 from agentdouble.sandbox.workbench.wire import envelope
 from agentdouble.server.guard import Refusal
 
