@@ -58,7 +58,7 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield  # an error in the test is raised here; it says more
-    from doublecheck.fixtures import faults  # not before pytest has rewritten its asserts
+    from doublecheck.fixtures import faults  # cycle: pytest rewrites its asserts first
 
     faults.check(item)
     return result

@@ -41,7 +41,7 @@ class PlatformConfig:
 @contextmanager
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     """Yield the target that the options name, or start a double that serves ``served``."""
-    from doublecheck.client import open_target
+    from doublecheck.client import open_target  # slow: 0.4 s
 
     plan = pytest_options.plan_of(config)
     if plan.in_process:

@@ -217,7 +217,7 @@ def require_runnable() -> None:
 
 def require_consistent(level: str | None, strict_should: bool) -> None:
     """Raise TargetError if an argument contradicts the level."""
-    from doublecheck.contracts import verdicts  # this module needs pytest
+    from doublecheck.contracts import verdicts  # optional: pytest
 
     verdicts.require_consistent(level, strict_should, lambda name: name.replace("-", "_"))
 
@@ -250,7 +250,7 @@ def run_checks(
 
 
 def _report(document: Mapping[str, Any], subject: Subject) -> Report:
-    from doublecheck.reports.document import from_document  # this module needs pytest
+    from doublecheck.reports.document import from_document  # optional: pytest
 
     return dataclasses.replace(
         from_document(document), name=subject.name, kind=subject.kind, url=subject.url

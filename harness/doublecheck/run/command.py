@@ -80,16 +80,16 @@ class Outputs:
 
     def require_writable(self) -> None:
         """Raise ReportError, before a run, for a file that could not be written after it."""
-        from doublecheck.reports import report
+        from doublecheck.reports import report  # optional: pytest
 
         if self.html is not None:
             report.require_writable(self.html)
 
     def write(self, reports: Sequence[Report]) -> None:
         """Print the reports and write the files. Raise ReportError if a file cannot be written."""
-        from rich.console import Console
+        from rich.console import Console  # slow: 0.1 s
 
-        from doublecheck.reports import document, html, report, terminal
+        from doublecheck.reports import document, html, report, terminal  # optional: pytest
 
         if self.as_json:
             print(document.render(reports), end="")  # noqa: T201
@@ -107,7 +107,7 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     """
     require_pytest()
     outputs.require_writable()
-    from doublecheck.contracts import verdicts
+    from doublecheck.contracts import verdicts  # optional: pytest
 
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
@@ -123,8 +123,8 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
 
 def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
     """Return a report for each run that had any check, and the exit codes."""
-    from doublecheck.reports.report import Report
-    from doublecheck.run import pytest_run
+    from doublecheck.reports.report import Report  # optional: pytest
+    from doublecheck.run import pytest_run  # optional: pytest
 
     reports: list[Report] = []
     codes: set[ExitCode] = set()
@@ -142,7 +142,7 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
 
 def selection(expression: str) -> list[str]:
     """Return the pytest options that select these clauses, groups of clauses or checks."""
-    from doublecheck.contracts import clauses  # this module needs pytest
+    from doublecheck.contracts import clauses  # optional: pytest
 
     return ["-k", clauses.selection(expression)]
 
@@ -158,7 +158,7 @@ def require_target(run: RunOptions) -> None:
     if run.plan.in_process:
         _require_double()
     else:
-        from doublecheck.client import open_target, preflight
+        from doublecheck.client import open_target, preflight  # slow: 0.4 s
 
         target = open_target.opened(run.sources, run.plan)
         preflight.require(target, from_plan.pair_variables(run.plan))

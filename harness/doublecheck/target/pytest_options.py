@@ -48,7 +48,7 @@ def _in_pytest(text: str) -> str:
 
 def plan_of(config: pytest.Config) -> Plan:
     """Return the plan of the platform. Raise TargetError if it is invalid."""
-    from doublecheck.target.plan import plan
+    from doublecheck.target.plan import plan  # slow: 20 ms, in every test run
 
     if _PLAN not in config.stash:
         config.stash[_PLAN] = plan(sources(config))
@@ -64,7 +64,7 @@ def check(config: pytest.Config) -> None:
     """Raise UsageError if the options of the platform are invalid."""
     if not _anything_configured(config):
         return
-    from doublecheck.errors import TargetError
+    from doublecheck.errors import TargetError  # slow: 10 ms, in every test run
 
     try:
         plan_of(config)
@@ -76,7 +76,7 @@ def header(config: pytest.Config) -> list[str] | None:
     """Return the header lines about the platform, if it is configured."""
     if not _anything_configured(config):
         return None
-    from doublecheck.target import from_plan
+    from doublecheck.target import from_plan  # slow: 20 ms, in every test run
 
     return from_plan.lines(plan_of(config), os.environ)
 
@@ -94,7 +94,7 @@ def words(config: pytest.Config) -> list[str]:
 
 def sources(config: pytest.Config) -> Sources:
     """Return the sources of the facts about the platform."""
-    from doublecheck.target.plan import Sources
+    from doublecheck.target.plan import Sources  # slow: 20 ms, in every test run
 
     return Sources(_options(config), os.environ, _project(config))
 
