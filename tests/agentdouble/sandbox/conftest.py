@@ -5,5 +5,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that heeds an interrupt has all the time that a busy machine needs for it."""
+    """Give code that handles an interrupt enough time on a busy machine."""
     monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 30)

@@ -1,4 +1,4 @@
-"""Sessions' kernels, and copies of them, for tests."""
+"""Helpers to run session kernels and copies of them in tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentdouble.settings import Settings
 
 
 def with_pool(test: Callable[[Source], Awaitable[None]], **settings: Any) -> None:
-    """Run a test with a session's kernel, from which it can make copies; leave nothing behind."""
+    """Run a test with a session's kernel that can be copied, then clean up."""
 
     async def run() -> None:
         pool = KernelPool(Settings(pool_size=0, **settings))
@@ -27,21 +27,21 @@ def with_pool(test: Callable[[Source], Awaitable[None]], **settings: Any) -> Non
 
 
 class Source:
-    """A session's kernel and what it is copied with."""
+    """A session's kernel and what is needed to copy it."""
 
     def __init__(self, pool: KernelPool, pooled: PooledKernel) -> None:
         self.pool = pool
         self.kernel, self.workspace = pooled.kernel, pooled.workspace
 
     async def snapshot(self, *setup: str) -> KernelSnapshot:
-        """Run code in the source, and take a snapshot."""
+        """Run code in the source and take a snapshot."""
         for code in setup:
             assert "" == await error_of(self.kernel, code)
         return await self.pool.snapshot(self.kernel, self.workspace)
 
     @contextlib.asynccontextmanager
     async def copies(self, *setup: str, count: int = 1) -> AsyncIterator[list[Kernel]]:
-        """Run code in the source, and copy it."""
+        """Run code in the source and copy it."""
         snapshot = await self.snapshot(*setup)
         copies = [await self.pool.copy(snapshot) for _ in range(count)]
         yield [copy.kernel for copy in copies]
@@ -52,13 +52,13 @@ class Source:
 
 
 async def value_of(kernel: Kernel, code: str, timeout_s: float = 30) -> str:
-    """Run code that prints or has a value, and return the text of its outputs."""
+    """Run code and return the text of its outputs or its value."""
     result = await kernel.execute(code, timeout_s=timeout_s, output_limit=1 << 20)
     assert "ok" == result.status, result
     return "".join(out.text or (out.data or {}).get("text/plain", "") for out in result.outputs)
 
 
 async def error_of(kernel: Kernel, code: str, timeout_s: float = 30) -> str:
-    """Run code, and return its error as text: empty without one."""
+    """Run code and return its error as text, empty if there is none."""
     result = await kernel.execute(code, timeout_s=timeout_s, output_limit=1 << 20)
     return "" if result.status == "ok" else f"{result.status}: {result.message}"

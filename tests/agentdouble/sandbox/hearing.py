@@ -1,4 +1,4 @@
-"""What a listener of a session hears."""
+"""Listen to the output feed of a session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Heard = tuple[str, dict[str, Any]]
 
 @contextmanager
 def listening(double: Emulator, session: str) -> Iterator[Iterator[Heard]]:
-    """Listen to a session; what is heard begins after the event that says so."""
+    """Listen to a session; yield the events after the first, `listening`."""
     query = {"user_session_id": session}
     with http.stream("GET", f"{double.url}/_emulator/outputs", params=query) as response:
         assert 200 == response.status_code
@@ -27,7 +27,7 @@ def listening(double: Emulator, session: str) -> Iterator[Iterator[Heard]]:
 
 
 def to_the_end(events: Iterator[Heard]) -> Iterator[Heard]:
-    """Yield what is heard of one execution, what comes in several pieces in one."""
+    """Yield the events of one execution, joining consecutive pieces of stdout."""
     last: Heard | None = None
     for kind, data in events:
         if last is not None and _goes_on(last, (kind, data)):

@@ -1,4 +1,4 @@
-"""What is different for root and for an ordinary user, run once more as an ordinary user."""
+"""Run the tests that depend on the user again as an ordinary user."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.agentdouble.processes.becoming import ORDINARY, REPOSITORY, as_user
 
 pytestmark = pytest.mark.once
 TESTS = (
-    "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_a_copy_is_a_whole_kernel",
-    "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_copies_do_not_see_each_other",
+    "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_a_copy_is_a_full_kernel",
+    "tests/agentdouble/sandbox/test_kernel_snapshots.py::test_copies_are_isolated_from_each_other",
 )
 
 

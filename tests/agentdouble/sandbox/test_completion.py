@@ -20,7 +20,7 @@ def query(double: Emulator, session: str, code: str, **fields: Any) -> dict[str,
 
 
 def completed(double: Emulator, session: str, code: str, **fields: Any) -> dict[str, Any]:
-    """Ask until there is something: a kernel has a second, on a busy machine too."""
+    """Ask until there are matches, since a busy kernel may miss its second."""
     return eventually(lambda: query(double, session, code, **fields), lambda data: data["matches"])
 
 
@@ -31,10 +31,10 @@ def completed(double: Emulator, session: str, code: str, **fields: Any) -> dict[
         pytest.param("python3", "import os", "os.getpp", ["getppid"], id="a module's"),
     ],
 )
-def test_the_session_s_own_kernel_completes(
+def test_the_session_kernel_completes_names(
     shared: Emulator, language: str, code: str, prefix: str, expected: list[str]
 ) -> None:
-    """Names of what its code has made; where they belong is told in characters."""
+    """Cursor positions count characters."""
     run(shared, code or "0", "complete", language=language)
     ask = completed if expected else query
 
@@ -47,7 +47,7 @@ def test_the_session_s_own_kernel_completes(
 
 
 def test_a_session_without_a_kernel_completes_nothing(double: Emulator) -> None:
-    """And gets none by that."""
+    """Completion does not start one."""
     assert {"matches": [], "cursor_start": 2, "cursor_end": 2} == query(double, "none", "pr")
     run(double, "1", "other")
     assert NOTHING == query(double, "other", "x", language="javascript")["matches"]
@@ -57,8 +57,8 @@ def test_a_session_without_a_kernel_completes_nothing(double: Emulator) -> None:
     assert 1 == len(session["pids"])
 
 
-def test_it_never_waits_for_code_that_runs(shared: Emulator) -> None:
-    """There is nothing, at once."""
+def test_completion_does_not_wait_for_running_code(shared: Emulator) -> None:
+    """It answers with no matches at once."""
     code = Begun(shared, "complete-busy", "")
     assert NOTHING == query(shared, "complete-busy", "pri")["matches"]
     code.go()
@@ -68,8 +68,8 @@ def test_it_never_waits_for_code_that_runs(shared: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
-    """A ``__dir__`` that never ends is interrupted, and the session runs code."""
+def test_slow_completion_is_interrupted(shared: Emulator) -> None:
+    """An endless ``__dir__`` is stopped, and the session can run code."""
     endless = "class Endless:\n    def __dir__(self):\n        while True:\n            pass"
     run(shared, f"{endless}\nendless, kept = Endless(), 'kept'", "complete-endless")
 
@@ -85,7 +85,7 @@ def test_what_takes_too_long_is_given_up(shared: Emulator) -> None:
         ({"user_session_id": "s", "code": "", "language": "cobol"}, "Unknown language 'cobol'"),
     ],
 )
-def test_a_wrong_request_is_refused(shared: Emulator, body: Any, message: str) -> None:
+def test_invalid_requests_are_refused(shared: Emulator, body: Any, message: str) -> None:
     """The message names the field."""
     response = http.post(f"{shared.url}/_emulator/complete", content=json.dumps(body))
 

@@ -1,4 +1,4 @@
-"""Limits of open files: sessions start below them, and are refused by name before them."""
+"""Sessions near the limit of open files."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ with Emulator(max_instances=1000) as double:
 
 
 def sessions_within(soft: int, hard: int, most: int = 1000) -> dict[str, Any]:
-    """Start sessions in a process with such a limit until one is refused."""
+    """Start sessions in a process with this limit until one is refused."""
     command = [sys.executable, "-c", SESSIONS, *map(str, (soft, hard, most))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ def sessions_within(soft: int, hard: int, most: int = 1000) -> dict[str, Any]:
 
 @contextmanager
 def descriptors_below_taken(number: int) -> Iterator[None]:
-    """Have every descriptor below a number in use."""
+    """Use up every descriptor below a number."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2 * number), before[1]))
     with ExitStack() as stack:
@@ -67,8 +67,8 @@ def descriptors_below_taken(number: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("soft", "hard"), [(160, 4096), (160, 160)], ids=["soft", "hard"])
-def test_sessions_are_refused_by_name_before_descriptors_run_out(soft: int, hard: int) -> None:
-    """Those that live go on, and when they have ended others start."""
+def test_sessions_are_refused_before_descriptors_run_out(soft: int, hard: int) -> None:
+    """Running sessions continue, and new ones start once some end."""
     outcome = sessions_within(soft, hard)
 
     assert outcome["started"] > 3
@@ -80,8 +80,8 @@ def test_sessions_are_refused_by_name_before_descriptors_run_out(soft: int, hard
 
 
 @pytest.mark.parametrize("pool_size", [0, 1])
-def test_sessions_start_where_descriptors_are_above_1023(pool_size: int) -> None:
-    """Kernels, ready ones too, workbenches and JavaScript's."""
+def test_sessions_start_with_descriptors_above_1023(pool_size: int) -> None:
+    """This covers kernels, ready kernels, workbenches and JavaScript."""
     with descriptors_below_taken(1100), Emulator(pool_size=pool_size) as double:
         outputs = [text(double, "print(6 * 7)", f"s{i}") for i in range(4)]
         outputs.append(text(double, "console.log(6 * 7)", "js", language="javascript"))

@@ -1,4 +1,4 @@
-"""Commands whose output listeners receive."""
+"""ExecBash commands in the output feed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def finished(status: str) -> Heard:
 
 
 def test_listeners_receive_commands(shared: Emulator) -> None:
-    """Of a session that had no instance before; the output comes at the end, as in the answer."""
+    """A new session works too; output is sent at the end, as answered."""
     with listening(shared, "commands") as events:
         answer = exec_bash(
             shared, "seq 2000; echo e >&2; (exit 3)", "commands", max_output_length=9
@@ -41,7 +41,7 @@ def test_listeners_receive_commands(shared: Emulator) -> None:
     assert [STARTED, finished("timeout")] == waiting
 
 
-def test_a_command_in_a_bash_of_its_own_is_published_too() -> None:
+def test_a_command_in_a_fresh_bash_is_published() -> None:
     """U-EXECBASH-STATE."""
     fresh = Emulator(unknowns={"U-EXECBASH-STATE": "fresh"}, pool_size=0)
     with fresh as double, listening(double, "s1") as events:

@@ -1,4 +1,4 @@
-"""Starts that are given up, wherever they are: nothing of them stays."""
+"""Cancelled starts of kernels and workbenches leave nothing behind."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ _OFTEN = 20
 
 
 class LeavesAt(Generic[T]):
-    """Some work whose caller leaves when it waits for the n-th time.
-
-    Either while it waits, or when what it has waited for is there and it has not yet gone on.
-    """
+    """Work that is cancelled at its n-th await, during the wait or just after it."""
 
     def __init__(self, work: Awaitable[T], nth: int, when: When) -> None:
         self._work, self._nth, self._when = work, nth, when
@@ -90,7 +87,7 @@ async def come_to(work: Awaitable[T]) -> T:
 async def leave_everywhere(
     start: Callable[[], Awaitable[T]], end: Callable[[T], Awaitable[object]], when: When
 ) -> int:
-    """Leave a start at each place where it waits; return how many there are."""
+    """Cancel a start at each await and return how many there are."""
     gc.collect()  # what other tests have let go of is not closed during this one
     await end(await start())  # what only the first one opens is open now
     before = await at_rest(None)
@@ -109,10 +106,10 @@ async def leave_everywhere(
 
 
 async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
-    """Return how many processes and descriptors there are, when they are no more than expected.
+    """Return the counts of processes and descriptors once they are no more than expected.
 
-    They can be fewer: doubles of other tests close what is idle. With nothing expected it returns
-    when the fork server has made its spare process namespace.
+    There can be fewer, as other tests' doubles close idle ones. Without an expectation, wait until
+    the fork server has made its spare process namespace.
     """
     until = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
@@ -125,7 +122,7 @@ async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
 
 
 def own_processes() -> list[psutil.Process]:
-    """Return the processes of the test's kernels, and none of other tests' doubles."""
+    """Return the processes of this test's kernels."""
     processes_left = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -166,8 +163,8 @@ WHEN = pytest.mark.parametrize("when", get_args(When))
 
 @WHEN
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT], ids=lambda language: language.name)
-def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: When) -> None:
-    """No process, and no socket to one."""
+def test_a_cancelled_kernel_start_leaves_nothing(language: Any, when: When) -> None:
+    """Neither processes nor sockets remain."""
 
     async def test(kernels: KernelPool) -> None:
         workspace = kernels.workspace()
@@ -188,8 +185,8 @@ def test_a_kernel_whose_start_is_given_up_leaves_nothing(language: Any, when: Wh
 
 
 @WHEN
-def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
-    """No process, and no socket to one."""
+def test_a_cancelled_workbench_start_leaves_nothing(when: When) -> None:
+    """Neither processes nor sockets remain."""
 
     async def test(kernels: KernelPool) -> None:
         workspace = kernels.workspace()
@@ -204,14 +201,14 @@ def test_a_workbench_whose_start_is_given_up_leaves_nothing(when: When) -> None:
 
 
 def fork_server() -> psutil.Process:
-    """Return the one fork server that this process has."""
+    """Return this process's only fork server."""
     (guardian,) = (process for process in psutil.Process().children() if process not in OTHERS)
     (server,) = guardian.children()
     return server
 
 
 async def end_all(starts: list[asyncio.Task[Any]]) -> list[BaseException]:
-    """End what has started, and return why the rest has not."""
+    """End what has started and return the errors of the rest."""
     await asyncio.wait(starts, timeout=PATIENCE_S)
     for start in starts:
         if start.exception() is None:
@@ -221,8 +218,8 @@ async def end_all(starts: list[asyncio.Task[Any]]) -> list[BaseException]:
 
 
 @pytest.mark.parametrize("forked", [0, 1, 5])
-def test_a_fork_server_that_is_killed_amid_starts_costs_none_of_them_a_process(forked: int) -> None:
-    """Those that had no process yet get one of the next server, the others are told."""
+def test_killing_the_fork_server_loses_no_started_process(forked: int) -> None:
+    """Starts without a process retry on the next server; the others fail."""
 
     async def test(kernels: KernelPool) -> None:
         await end_all([asyncio.ensure_future(kernels._make())])

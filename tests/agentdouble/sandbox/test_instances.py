@@ -47,8 +47,8 @@ def sessions(double: Emulator) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_first_call_makes_an_instance_and_the_next_reuses_it(double: Emulator) -> None:
-    """SBX-01, SBX-02: the execution context persists, and executions are counted."""
+def test_an_instance_is_created_once_and_reused(double: Emulator) -> None:
+    """SBX-01, SBX-02: the context persists, and executions are counted."""
     first = result(double, "x = 41")
     second = run(double, "x + 1")
 
@@ -62,8 +62,8 @@ def test_the_first_call_makes_an_instance_and_the_next_reuses_it(double: Emulato
     ]["outputs"]
 
 
-def test_sessions_do_not_see_each_other(double: Emulator) -> None:
-    """SBX-04: another session has another process, other names and other files."""
+def test_sessions_are_isolated(double: Emulator) -> None:
+    """SBX-04: each session has its own process, names and files."""
     first = result(double, "x = 1; open('mine', 'w').close()", "one")
     two = result(double, "import os; print('x' in globals(), os.listdir())", "two")
 
@@ -71,8 +71,8 @@ def test_sessions_do_not_see_each_other(double: Emulator) -> None:
     assert '"text": "False []\\n"' in two["Result"]
 
 
-def test_an_instance_lives_until_the_last_second(double: Emulator) -> None:
-    """SBX-03: at 29:59 the state is there."""
+def test_an_instance_lives_for_thirty_minutes(double: Emulator) -> None:
+    """SBX-03: at 29:59 its state is still there."""
     run(double, "x = 1")
 
     double.clock.advance(30 * MINUTE - 30 * SECOND)
@@ -80,8 +80,8 @@ def test_an_instance_lives_until_the_last_second(double: Emulator) -> None:
     assert "1\n" == text(double, "print(x)")
 
 
-def test_after_thirty_minutes_an_instance_is_destroyed(double: Emulator) -> None:
-    """SBX-03: its process is gone when advance() returns; the next call begins anew."""
+def test_an_instance_is_destroyed_after_thirty_minutes(double: Emulator) -> None:
+    """SBX-03: its process is gone when advance() returns; the next call starts fresh."""
     before = session_id(double)
     process = kernel(double)
 
@@ -94,8 +94,8 @@ def test_after_thirty_minutes_an_instance_is_destroyed(double: Emulator) -> None
     assert 1 == after["execution_count"]
 
 
-def test_the_rules_hold_on_a_frozen_clock(double: Emulator) -> None:
-    """SBX-03 to the second, under freeze_time in the process of the double, without waiting."""
+def test_expiry_works_with_a_frozen_clock(double: Emulator) -> None:
+    """SBX-03 to the second, with freeze_time in the double's process."""
     start = dt.datetime(2040, 1, 1, tzinfo=dt.timezone.utc)
     with freezegun.freeze_time(start) as frozen:
         before = session_id(double)
@@ -112,8 +112,8 @@ def test_the_rules_hold_on_a_frozen_clock(double: Emulator) -> None:
     assert 1 == after["execution_count"]
 
 
-def test_a_request_that_comes_before_the_reaper_destroys_what_is_due() -> None:
-    """An instance that is due is never answered from, whoever finds it first."""
+def test_a_request_destroys_an_expired_instance() -> None:
+    """An expired instance never answers, even before the reaper runs."""
     clock = Clock()
 
     async def rules() -> tuple[bool, bool]:
@@ -138,8 +138,8 @@ def within(
         yield Instances(clock, Settings.load(**settings))
 
 
-def test_a_ttl_counts_when_it_creates_the_instance(double: Emulator) -> None:
-    """A Ttl of 60 s ends the instance after 60 s; later ones change nothing."""
+def test_ttl_applies_only_when_creating_an_instance(double: Emulator) -> None:
+    """A Ttl of 60 s ends it after 60 s; later values change nothing."""
     first = session_id(double, ttl_s=60)
     ignored = session_id(double, ttl_s=3600)
     double.clock.advance(60 * SECOND)
@@ -161,10 +161,10 @@ def test_a_ttl_counts_when_it_creates_the_instance(double: Emulator) -> None:
     ],
     ids=str,
 )
-def test_whether_use_extends_the_validity_is_the_ledger_s(
+def test_the_ledger_decides_if_use_extends_validity(
     unknowns: dict[str, str], by: str, ttl_s: int | None, is_kept: bool
 ) -> None:
-    """An instance used at 20 minutes lives at 40 only where the ledger says so."""
+    """An instance used at 20 minutes is alive at 40 only if the ledger says so."""
     with Emulator(unknowns=unknowns) as double:
         first = session_id(double)
         double.clock.advance(20 * MINUTE)
@@ -178,8 +178,8 @@ def test_whether_use_extends_the_validity_is_the_ledger_s(
     assert (first, is_kept) == (used, alive)
 
 
-def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
-    """U-TTL-DURING killed: the answer says that the instance expired under the code."""
+def test_code_running_at_the_deadline_is_killed(double: Emulator) -> None:
+    """U-TTL-DURING killed: the answer says that the instance expired."""
     running = Begun(double, "s1", "print('never')")
 
     double.clock.advance(30 * MINUTE)
@@ -194,8 +194,8 @@ def test_code_that_runs_at_the_deadline_is_killed(double: Emulator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", ["clock", "route"])
-def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(answer: str) -> None:
-    """U-TTL-DURING finishes: the code runs to its end, then the instance goes."""
+def test_code_may_finish_past_the_deadline_if_configured(answer: str) -> None:
+    """U-TTL-DURING finishes: the instance ends after the code."""
     with Emulator(unknowns={"U-TTL-DURING": "finishes"}) as double:
         running = Begun(double, "s1", "print(1)")
         (process_id,) = pids_of(double)
@@ -212,8 +212,8 @@ def test_code_that_runs_at_the_deadline_may_finish_where_the_ledger_says_so(answ
 
 
 @pytest.mark.slow
-def test_an_ended_session_stays_ended_where_the_ledger_says_so() -> None:
-    """U-TTL-AFTER error: the next call is refused and told when it expired."""
+def test_an_expired_session_stays_ended_if_configured() -> None:
+    """U-TTL-AFTER error: the next call is refused and names the time."""
     with Emulator(unknowns={"U-TTL-AFTER": "error"}) as double:
         run(double, "1")
         double.clock.advance(30 * MINUTE)
@@ -237,7 +237,7 @@ def test_reset_destroys_every_instance(double: Emulator) -> None:
 
 
 def test_reset_does_not_wait_for_running_code(double: Emulator) -> None:
-    """Code that runs is killed, and its caller is told why."""
+    """The code is killed, and its caller gets the reason."""
     running = Begun(double, "s1", "1")
 
     double.reset()
@@ -245,7 +245,7 @@ def test_reset_does_not_wait_for_running_code(double: Emulator) -> None:
     assert "the double was reset" in running.future.result(30)["message"]
 
 
-def test_tools_have_instances_of_their_own() -> None:
+def test_each_tool_has_its_own_instances() -> None:
     """The same session id with another tool is another instance."""
 
     async def two() -> bool:
@@ -259,7 +259,7 @@ def test_tools_have_instances_of_their_own() -> None:
 
 
 def test_the_number_of_instances_is_limited() -> None:
-    """At the limit the next is refused; when one is gone there is room again."""
+    """A new one is refused until another ends."""
 
     async def limited() -> None:
         with within(Clock(), max_instances=1) as instances:
@@ -273,8 +273,8 @@ def test_the_number_of_instances_is_limited() -> None:
     asyncio.run(limited())
 
 
-def test_an_instance_that_has_ended_runs_nothing() -> None:
-    """Who still holds it is told why it ended."""
+def test_an_ended_instance_runs_nothing() -> None:
+    """A call on it gets the reason it ended."""
 
     async def ended() -> None:
         with within(Clock()) as instances:

@@ -33,7 +33,7 @@ SECRETS = {
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Emulator]:
-    """A double in a process whose environment is full of secrets."""
+    """A double in a process with secrets in its environment."""
     before = dict(os.environ)
     os.environ.update(SECRETS)
     try:
@@ -50,8 +50,8 @@ def pid_of(double: Emulator, session: str) -> int:
     return int(pid)
 
 
-def test_a_kernel_s_environment_holds_nothing_of_the_server_s(guarded: Emulator) -> None:
-    """No secret of the process that runs the double is visible to code, by name or by value."""
+def test_a_kernel_does_not_inherit_the_server_environment(guarded: Emulator) -> None:
+    """Code sees no secret of the double's process, by name or value."""
     code = "import os; print(dict(os.environ))"
 
     value = text(guarded, code, "environment")
@@ -60,8 +60,8 @@ def test_a_kernel_s_environment_holds_nothing_of_the_server_s(guarded: Emulator)
     assert guarded.credentials.secret_key not in value
 
 
-def test_a_kernel_has_directories_of_its_own(shared: Emulator) -> None:
-    """Working directory, HOME and TMPDIR are the session's, and nobody else may look in."""
+def test_a_kernel_has_its_own_directories(shared: Emulator) -> None:
+    """Its working directory, HOME and TMPDIR are private to the session."""
     code = """
 import os, stat, tempfile
 open("here", "w").close()
@@ -76,7 +76,7 @@ print(oct(stat.S_IMODE(os.stat(os.getcwd()).st_mode)))
 
 
 def test_a_timeout_interrupts_and_keeps_the_context(shared: Emulator) -> None:
-    """Status timeout, the time in the message, and the variables are still there."""
+    """The message names the limit, and variables survive."""
     before = result(shared, "x = 42", "timeout")
 
     inner = run(shared, "print('begun')\nwhile True: pass", "timeout", timeout_s=1)
@@ -100,10 +100,10 @@ def test_a_timeout_interrupts_and_keeps_the_context(shared: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_code_that_swallows_the_interrupt_is_killed(
+def test_code_that_ignores_the_interrupt_is_killed(
     shared: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer says that the context is lost, and the next call gets a fresh instance."""
+    """The answer says that the context is lost, and the next call is fresh."""
     monkeypatch.setattr("agentdouble.sandbox.kernel.INTERRUPT_GRACE_S", 2)
     before = result(shared, "x = 1", "swallows")
     pid = pid_of(shared, "swallows")
@@ -137,10 +137,8 @@ while True:
         ("import os; os.kill(os.getpid(), 9)", "was killed by signal 9 (SIGKILL)"),
     ],
 )
-def test_a_kernel_that_dies_is_answered_with_what_happened(
-    shared: Emulator, code: str, way: str
-) -> None:
-    """The answer has the cause as an error, and the next call gets a fresh instance."""
+def test_a_dead_kernel_is_reported_and_replaced(shared: Emulator, code: str, way: str) -> None:
+    """The answer has the cause as an error."""
     session = "dies-" + way.split()[-1].strip("()")
     before = result(shared, "x = 1", session)
 
@@ -165,8 +163,7 @@ def test_a_kernel_that_dies_is_answered_with_what_happened(
     assert '"text": "False\\n"' in after["Result"]
 
 
-def test_exit_is_an_error_and_not_the_end(shared: Emulator) -> None:
-    """sys.exit() fails, and the session lives on."""
+def test_exit_is_an_error_that_keeps_the_session(shared: Emulator) -> None:
     run(shared, "x = 1", "kept")
 
     inner = run(shared, "import sys; sys.exit(3)", "kept")
@@ -175,14 +172,14 @@ def test_exit_is_an_error_and_not_the_end(shared: Emulator) -> None:
     assert "1\n" == text(shared, "print(x)", "kept")
 
 
-def test_input_is_an_error_at_once(shared: Emulator) -> None:
-    """Nobody answers input(): the code is told so, and does not wait for its timeout."""
+def test_input_fails_at_once(shared: Emulator) -> None:
+    """It does not wait for the timeout."""
     inner = run(shared, "input('name? ')", "kept")
 
     assert "StdinNotImplementedError" == inner["data"]["outputs"][-1]["ename"]
 
 
-def test_calls_at_once_are_served_in_order(shared: Emulator) -> None:
+def test_concurrent_calls_are_served_in_order(shared: Emulator) -> None:
     """U-EXEC-CONCURRENCY: one after the other, in arrival order."""
     run(shared, "seen = []", "kept")
     first = Begun(shared, "kept", "seen.append(1)")
@@ -195,8 +192,8 @@ def test_calls_at_once_are_served_in_order(shared: Emulator) -> None:
     assert "[1, 2]\n" == text(shared, "print(seen)", "kept")
 
 
-def test_sessions_run_side_by_side(shared: Emulator) -> None:
-    """Code that waits in one session does not keep another waiting (SBX-04)."""
+def test_sessions_run_in_parallel(shared: Emulator) -> None:
+    """Code waiting in one session does not block another (SBX-04)."""
     waiting = Begun(shared, "side-1", "print('done')")
 
     assert "2\n" == text(shared, "print(2)", "kept")
@@ -206,8 +203,8 @@ def test_sessions_run_side_by_side(shared: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_call_is_refused_where_the_ledger_says_so() -> None:
-    """U-EXEC-CONCURRENCY refused: 409 while code runs, and served again afterwards."""
+def test_a_concurrent_call_is_refused_if_configured() -> None:
+    """U-EXEC-CONCURRENCY refused: 409 only while code runs."""
     with Emulator(unknowns={"U-EXEC-CONCURRENCY": "refused"}) as double:
         running = Begun(double, "busy", "1")
         error = error_of(call(double, body_of(double, "1", "busy")))
@@ -224,7 +221,7 @@ def test_a_second_call_is_refused_where_the_ledger_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_a_timeout_destroys_the_instance_where_the_ledger_says_so() -> None:
+def test_a_timeout_destroys_the_instance_if_configured() -> None:
     """U-EXEC-TIMEOUT instance-lost: status timeout, then a fresh instance."""
     with Emulator(unknowns={"U-EXEC-TIMEOUT": "instance-lost"}) as double:
         before = result(double, "1")
@@ -235,8 +232,8 @@ def test_a_timeout_destroys_the_instance_where_the_ledger_says_so() -> None:
     assert before["SessionId"] != after["SessionId"]
 
 
-def test_code_that_waits_its_turn_is_not_blamed_for_the_death_before_it(double: Emulator) -> None:
-    """The call that waited is told that the instance has ended, not that its own code died."""
+def test_queued_code_is_not_blamed_for_an_earlier_death(double: Emulator) -> None:
+    """The queued call learns that the instance has ended."""
     running = Begun(double, "turn", "import os; os._exit(3)")
     waiting = background(lambda: call(double, body_of(double, "print('never')", "turn")))
     arrived(double, 3)
@@ -251,6 +248,6 @@ def test_code_that_waits_its_turn_is_not_blamed_for_the_death_before_it(double: 
 
 
 def arrived(double: Emulator, count: int) -> None:
-    """Return when so many requests have been read whole."""
+    """Return once this many requests have been read in full."""
     while sum(entry.request_body != "" for entry in double.journal.entries()) < count:
         http.get(f"{double.url}/_emulator/health")

@@ -49,7 +49,7 @@ with tempfile.NamedTemporaryFile() as file:
 
 @pytest.fixture(scope="module")
 def preloaded() -> Iterator[Emulator]:
-    """A double whose fork server has imported matplotlib, and numpy with it."""
+    """A double whose fork server has imported matplotlib and numpy."""
     with Emulator(preload=("matplotlib.pyplot",)) as double:
         yield double
 
@@ -64,8 +64,8 @@ def preloaded() -> Iterator[Emulator]:
     ],
     ids=str,
 )
-def test_a_double_with_other_settings_works_and_leaves_nothing(settings: dict[str, Any]) -> None:
-    """State is kept, sessions are apart, and no process of theirs is left."""
+def test_sessions_work_with_other_settings(settings: dict[str, Any]) -> None:
+    """State persists, sessions are isolated, and no process remains."""
     before = set(psutil.Process().children())  # the fork servers of other doubles are at work
     with Emulator(**settings) as double:
         run(double, "x = 42", "one")
@@ -80,8 +80,8 @@ CONNECT = "import socket; socket.create_connection({}).close(); print('connected
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("network", "outcome"), [("shared", "connected\n"), ("none", "refused\n")])
-def test_without_a_network_a_session_reaches_no_port(network: str, outcome: str) -> None:
-    """Neither the double's nor another session's; with the shared one it reaches both."""
+def test_a_session_without_a_network_reaches_no_port(network: str, outcome: str) -> None:
+    """With the shared network it reaches the double and other sessions."""
     listen = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
     with Emulator(network=network) as double:
         of_other = int(text(double, listen, "other"))
@@ -92,10 +92,10 @@ def test_without_a_network_a_session_reaches_no_port(network: str, outcome: str)
             assert outcome == text(double, code)
 
 
-def test_no_kernel_starts_where_the_network_cannot_be_taken_away(
+def test_a_kernel_does_not_start_without_network_isolation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is never shared in silence; the error names the measure and what would bring it."""
+    """The error names the measure and how to enable it."""
     lacking = dataclasses.replace(
         isolation.find_out().measures["network"], why_not="EPERM", remedy="rights"
     )
@@ -112,8 +112,8 @@ def test_no_kernel_starts_where_the_network_cannot_be_taken_away(
 
 
 @pytest.mark.parametrize("visible", [False, True])
-def test_a_path_that_is_made_visible_can_be_read_and_not_written(visible: bool) -> None:
-    """Without that it is not there."""
+def test_a_visible_path_is_read_only(visible: bool) -> None:
+    """Other paths do not exist."""
     with tempfile.TemporaryDirectory(prefix="t-") as directory:
         Path(directory).chmod(0o755)
         (Path(directory) / "data").write_text("seen")
@@ -130,7 +130,7 @@ for mode in ("r", "w"):
 
 @pytest.mark.parametrize("module", ["matplotlib", "matplotlib.pyplot"])
 def test_a_plot_of_a_preloaded_matplotlib_is_shown(module: str) -> None:
-    """It arrives as a PNG image without a call of show()."""
+    """It arrives as PNG without a call to show()."""
     with Emulator(preload=(module,), pool_size=0) as double:
         inner = run(double, "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])")
 
@@ -140,15 +140,15 @@ def test_a_plot_of_a_preloaded_matplotlib_is_shown(module: str) -> None:
     assert b"\x89PNG" == base64.b64decode(output["data"]["image/png"])[:4]
 
 
-def test_each_kernel_has_random_numbers_of_its_own(preloaded: Emulator) -> None:
-    """Forks of one process repeat neither each other's numbers nor names of temporary files."""
+def test_each_kernel_has_its_own_random_numbers(preloaded: Emulator) -> None:
+    """Forks share neither random numbers nor names of temporary files."""
     sessions = [text(preloaded, RANDOM, f"random-{i}").split() for i in range(3)]
 
     assert 3 * 5 == len({word for words in sessions for word in words})
 
 
 def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any) -> None:
-    """Run a test with kernels of its own, in a loop of its own."""
+    """Run a test with its own kernels and loop."""
 
     async def run_test() -> None:
         with ledger.using(ledger.Ledger(None)):
@@ -166,10 +166,10 @@ async def until_ready(kernels: KernelPool, count: int) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_kernel_that_ends_when_it_starts_says_why(
+def test_a_kernel_that_fails_to_start_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last that it wrote to standard error is told with its exit code."""
+    """The error has its exit code and the end of its stderr."""
     broken = "from agentdouble.processes.fork_server import python_kernel as k\nk.Config = None\n"
     (tmp_path / "breaks_kernels.py").write_text(broken)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -184,7 +184,7 @@ def test_a_kernel_that_ends_when_it_starts_says_why(
 
 @pytest.mark.slow
 def test_a_ready_kernel_is_taken_and_replaced() -> None:
-    """Nothing is started for who takes one that is ready; another is made ready after."""
+    """Taking it starts nothing; the replacement is made afterwards."""
 
     async def test(kernels: KernelPool) -> None:
         kernels.fill()
@@ -202,8 +202,8 @@ def test_a_ready_kernel_is_taken_and_replaced() -> None:
 
 
 @pytest.mark.parametrize("network", ["shared", "none"])
-def test_kernels_of_one_session_share_files_and_network(network: str) -> None:
-    """A second one in the same workspace finds the first one's files and ports."""
+def test_kernels_of_a_session_share_files_and_network(network: str) -> None:
+    """A second kernel sees the first one's files and ports."""
 
     async def test(kernels: KernelPool) -> None:
         first = await kernels.take()
@@ -234,10 +234,10 @@ def request_of(double: Emulator, code: str, session: str = "s1", **fields: Any) 
     }
 
 
-def test_code_whose_caller_goes_away_is_interrupted(
+def test_code_is_interrupted_if_its_caller_disconnects(
     shared: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The socket is closed while it runs: its session answers at once and has its state."""
+    """The session answers at once and keeps its state."""
     text(shared, "import os; x = 42; os.mkfifo('begun')", "deserted")
     desert(shared, "deserted", "open('begun', 'w').close()\nwhile True: pass")
 
@@ -249,8 +249,8 @@ def test_code_whose_caller_goes_away_is_interrupted(
     assert [] == [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
 
 
-def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> None:
-    """Its engine lives on, with its variables."""
+def test_javascript_is_interrupted_if_its_caller_disconnects(shared: Emulator) -> None:
+    """Its engine keeps its variables."""
     text(shared, "import os; os.mkfifo('begun')", "js-deserted")
     text(shared, "let x = 42", "js-deserted", language="javascript")
     code = "Deno.writeTextFileSync('begun', ''); while (true);"
@@ -264,7 +264,7 @@ def test_javascript_whose_caller_goes_away_is_interrupted(shared: Emulator) -> N
 
 
 def desert(double: Emulator, session: str, code: str, **fields: Any) -> None:
-    """Run code in a session and go away when it has opened its fifo."""
+    """Run code in a session and disconnect once it has opened its fifo."""
     request = http.build_request(**request_of(double, code, session, timeout_s=30, **fields))
     with socket.create_connection((request.url.host, request.url.port)) as caller:
         head = [f"POST {request.url.raw_path.decode()} HTTP/1.1"]
@@ -284,8 +284,7 @@ def desert(double: Emulator, session: str, code: str, **fields: Any) -> None:
     ],
     ids=["100 MB", "10,000 lines", "5,000 displays"],
 )
-def test_others_are_answered_during_a_flood(shared: Emulator, flood: str) -> None:
-    """While one session prints what it can, others are answered at once, and none waits for it."""
+def test_a_flood_of_output_does_not_delay_others(shared: Emulator, flood: str) -> None:
     text(shared, "1", "beside")
     flooding = background(lambda: run(shared, flood, "flood"))
     took = []

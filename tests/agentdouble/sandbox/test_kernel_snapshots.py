@@ -1,4 +1,4 @@
-"""Copies of a living kernel: what they keep, what they do not share, what they do not have."""
+"""Copies of a running kernel: what they keep, share and lose."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ISOLATION = pytest.mark.parametrize("isolation", ["auto", "none"])
 
 @pytest.mark.slow
 @ISOLATION
-def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
-    """State, imports, directory, environment, files and open files are there; nothing is shared."""
+def test_a_copy_continues_from_the_source_state(isolation: str) -> None:
+    """It has the same state, imports, environment and open files, but shares none."""
 
     async def test(source: Source) -> None:
         setup = (
@@ -58,8 +58,8 @@ def test_a_copy_goes_on_from_the_state_of_its_source(isolation: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_random_differs() -> None:
-    """Also ids and names; a generator that code has made is the same in each copy."""
+def test_random_values_differ_between_copies() -> None:
+    """So do ids and names; an explicit generator is the same in each copy."""
     look = (
         "import secrets, tempfile, uuid, os\n"
         "print(random.random(), numpy.random.random(), uuid.uuid4(), uuid.uuid1(), secrets.token_hex(),"
@@ -80,8 +80,8 @@ def test_what_is_random_differs() -> None:
     with_pool(test)
 
 
-def test_a_copy_is_a_whole_kernel() -> None:
-    """Errors, interrupts, await, background tasks, threads, the count of executions; and a death."""
+def test_a_copy_is_a_full_kernel() -> None:
+    """It has errors, interrupts, await, threads and counts, and can die."""
 
     async def test(source: Source) -> None:
         setup = (
@@ -160,7 +160,7 @@ BROKEN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", BROKEN)
-def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
+def test_uncopyable_state_is_refused_by_name(kind: str) -> None:
     setup, use, expected, omitted = BROKEN[kind]
 
     async def test(source: Source) -> None:
@@ -176,7 +176,7 @@ def test_what_cannot_be_copied_is_named_and_does_not_hang(kind: str) -> None:
 
 @pytest.mark.slow
 def test_copies_outlive_their_source_and_can_be_copied() -> None:
-    """Five generations; the source of each ends before its copy is used."""
+    """Each of five sources ends before its copy is used."""
 
     async def test(source: Source) -> None:
         kernel, workspace, snapshots = source.kernel, source.workspace, []
@@ -202,7 +202,7 @@ def test_copies_outlive_their_source_and_can_be_copied() -> None:
 
 
 @pytest.mark.slow
-def test_copies_do_not_see_each_other() -> None:
+def test_copies_are_isolated_from_each_other() -> None:
     async def test(source: Source) -> None:
         async with source.copies("import os, signal", count=2) as (first, two):
             processes = "print(sorted(int(p) for p in os.listdir('/proc') if p.isdigit())[1:])"
@@ -217,10 +217,10 @@ def test_copies_do_not_see_each_other() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("directory", ["/tmp", "/var/tmp"])
-def test_a_copy_sees_what_its_source_sees_wherever_temporary_files_are(
+def test_a_copy_has_its_source_s_view_of_files(
     directory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is visible below /tmp, as an interpreter may be, and nothing of other sessions."""
+    """It sees visible paths below /tmp, and nothing of other sessions."""
     with (
         tempfile.TemporaryDirectory(dir=directory) as place,
         tempfile.TemporaryDirectory(dir="/tmp", prefix="with a space ") as below_tmp,
@@ -264,8 +264,8 @@ _ = child.stdout.readline()
 
 
 @pytest.mark.slow
-def test_no_link_of_a_session_leads_to_files_of_the_host(tmp_path: Path) -> None:
-    """Neither when its files are copied, nor when a copy's end is explained."""
+def test_session_links_never_lead_to_host_files(tmp_path: Path) -> None:
+    """Neither when files are copied nor when a copy's end is explained."""
     (tmp_path / "secret").write_text("a secret of the host")
 
     async def test(source: Source) -> None:
@@ -296,8 +296,8 @@ def _may_raise_limits() -> bool:
 
 
 @pytest.mark.slow
-def test_copies_and_their_source_share_a_limit_of_processes() -> None:
-    """Beyond it a copy is refused by name; the others live on. Root may have the right to raise it."""
+def test_copies_share_the_process_limit_of_their_source() -> None:
+    """A copy beyond it is refused by name. Root may be able to raise it."""
 
     async def test(source: Source) -> None:
         snapshot = await source.snapshot("x = 1")
@@ -312,8 +312,7 @@ def test_copies_and_their_source_share_a_limit_of_processes() -> None:
 
 
 @pytest.mark.slow
-def test_refusals() -> None:
-    """When the template has ended, and when the kernel has."""
+def test_a_dead_template_or_kernel_refuses_copies() -> None:
 
     async def test(source: Source) -> None:
         snapshot = await source.snapshot("x = 1")

@@ -28,8 +28,8 @@ async def make(instances: Instances, count: int, **fields: Any) -> list[Instance
     return [await instances.get_or_create("t-1", f"u{n}", **fields) for n in range(count)]
 
 
-def test_another_answer_of_the_ledger_holds_for_those_that_live_on_already() -> None:
-    """Who is past the deadline and paused ends once the validity of paused ones runs."""
+def test_a_ledger_change_applies_to_existing_instances() -> None:
+    """A paused instance past its deadline ends once paused time counts."""
 
     async def changed() -> tuple[int, int]:
         clock = Clock()
@@ -50,8 +50,7 @@ def test_another_answer_of_the_ledger_holds_for_those_that_live_on_already() -> 
     assert (1, 0) == asyncio.run(changed())
 
 
-def test_an_instance_is_found_by_the_tool_that_it_is_of_alone() -> None:
-    """By id with another tool there is none; a tool's are its own."""
+def test_an_instance_is_found_only_by_its_tool() -> None:
 
     async def check() -> None:
         with within(Clock()) as instances:

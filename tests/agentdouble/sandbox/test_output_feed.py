@@ -33,8 +33,8 @@ def finished(status: str = "ok", *, context_lost: bool = False) -> Heard:
     return "finished", {"run": None, "status": status, "context_lost": context_lost}
 
 
-def test_who_listens_hears_of_executions(shared: Emulator) -> None:
-    """From the start to the end, of one session, though it had no instance before."""
+def test_listeners_receive_executions(shared: Emulator) -> None:
+    """They get one session's events from start to end, even of a new session."""
     with listening(shared, "feed-all") as events:
         run(shared, "1", "feed-other")
         run(shared, "print('one')", "feed-all")
@@ -46,8 +46,8 @@ def test_who_listens_hears_of_executions(shared: Emulator) -> None:
     assert [started(2), printed("two\n"), finished()] == second
 
 
-def test_outputs_are_heard_while_the_code_runs(shared: Emulator) -> None:
-    """The first one is here before the code is let go on."""
+def test_outputs_are_sent_while_code_runs(shared: Emulator) -> None:
+    """The first one arrives before the code may continue."""
     with listening(shared, "feed-live") as events:
         code = Begun(shared, "feed-live", "print('after')")
         list(to_the_end(events))  # of what makes the pipes
@@ -57,8 +57,8 @@ def test_outputs_are_heard_while_the_code_runs(shared: Emulator) -> None:
         code.future.result()
 
 
-def test_an_execution_bears_the_name_that_its_caller_gave_it(shared: Emulator) -> None:
-    """So that a client knows its own among those of others in the session."""
+def test_an_execution_carries_its_caller_s_run_name(shared: Emulator) -> None:
+    """A client can tell its own executions from others."""
     with listening(shared, "feed-named") as events:
         request = signed(shared, body_of(shared, "1", "feed-named"))
         headers = {**request.headers, RUN_HEADER: "mine"}
@@ -69,8 +69,8 @@ def test_an_execution_bears_the_name_that_its_caller_gave_it(shared: Emulator) -
     assert {"mine"} == {data["run"] for _, data in frames}
 
 
-def test_what_the_data_plane_runs_is_not_heard(shared: Emulator) -> None:
-    """Only InvokeTool is."""
+def test_data_plane_executions_are_not_published(shared: Emulator) -> None:
+    """Only InvokeTool's are."""
     run(shared, "1", "feed-plane")
     with listening(shared, "feed-plane") as events:
         data_plane(shared, "feed-plane").data("/v1/jupyter/execute", code="print('plane')")
@@ -80,8 +80,8 @@ def test_what_the_data_plane_runs_is_not_heard(shared: Emulator) -> None:
     assert printed("tool\n") == frames[1]
 
 
-def test_what_is_cut_from_the_answer_is_not_heard(shared: Emulator) -> None:
-    """Of a flood what the output limit lets through, and the mark that says so."""
+def test_output_cut_from_the_answer_is_not_published(shared: Emulator) -> None:
+    """Listeners get the same cut output and mark."""
     with listening(shared, "feed-flood") as events:
         inner = run(shared, "for _ in range(50): print('x' * 100_000)", "feed-flood")
         contents = [d["content"] for kind, d in to_the_end(events) if kind == "output"]
@@ -91,8 +91,8 @@ def test_what_is_cut_from_the_answer_is_not_heard(shared: Emulator) -> None:
     assert {"name": "stderr", "text": mark["text"]} == contents[-1]
 
 
-def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
-    """Its error is the last output; that it has started may have died with it."""
+def test_a_dead_kernel_is_published(shared: Emulator) -> None:
+    """Its error is the last output; the start event may be lost."""
     with listening(shared, "feed-dies") as events:
         run(shared, "import os; os._exit(3)", "feed-dies")
         *_, (kind, data), end = to_the_end(events)
@@ -101,8 +101,8 @@ def test_a_kernel_that_dies_is_heard(shared: Emulator) -> None:
     assert finished("error", context_lost=True) == end
 
 
-def test_a_double_that_stops_ends_who_listens() -> None:
-    """At once, and without breaking the connection."""
+def test_stopping_the_double_ends_the_feed() -> None:
+    """It ends at once, with a clean close."""
     double = Emulator().start()
     with listening(double, "s") as events:
         double.stop()
@@ -110,8 +110,8 @@ def test_a_double_that_stops_ends_who_listens() -> None:
 
 
 @pytest.mark.parametrize("query", ["", "tool_id=t-1"])
-def test_a_session_must_be_named(shared: Emulator, query: str) -> None:
-    """A refusal says what is missing."""
+def test_a_feed_without_a_session_is_refused(shared: Emulator, query: str) -> None:
+    """The error names the missing field."""
     response = http.get(f"{shared.url}/_emulator/outputs?{query}")
 
     assert 400 == response.status_code
@@ -122,7 +122,7 @@ def test_a_session_must_be_named(shared: Emulator, query: str) -> None:
 
 
 def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Run a test that is a coroutine."""
+    """Run a coroutine as a test."""
 
     @functools.wraps(test)
     def run_it() -> None:
@@ -132,8 +132,7 @@ def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
 
 
 @in_a_loop
-async def test_tracebacks_are_plain_where_the_answer_s_are() -> None:
-    """The setting plain_tracebacks holds for what is heard, too."""
+async def test_plain_tracebacks_applies_to_the_feed() -> None:
     one_feed = OutputFeed(plain_tracebacks=True)
     with named_run("r"), one_feed.listen(KEY) as listener:
         one_feed.publisher(KEY).output(

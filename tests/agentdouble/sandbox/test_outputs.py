@@ -78,7 +78,7 @@ CLEAR_BEFORE_NEXT: Any = ("clear_output", {"wait": True})
     ],
 )
 def test_messages_become_outputs(messages: list[Any], expected: list[Output]) -> None:
-    """Outputs are what a notebook would show in the end."""
+    """Outputs are what a notebook finally shows."""
     assert tuple(expected) == collected(*messages)
 
 
@@ -118,12 +118,12 @@ def cut(dropped: int) -> Output:
     ],
 )
 def test_outputs_are_cut_at_the_limit(messages: list[Any], expected: list[Output]) -> None:
-    """What is beyond is dropped, and a last output says how much."""
+    """The last output gives the dropped size."""
     assert tuple(expected) == collected(*messages)
 
 
-def test_an_error_is_kept_although_the_limit_is_used_up() -> None:
-    """Who reads the answer must see why it failed; only the error's own text is cut."""
+def test_an_error_is_kept_beyond_the_limit() -> None:
+    """Only the error's own text is cut."""
     error = ("error", {"ename": "E", "evalue": "v" * 90, "traceback": ["t" * 20, "u" * 20]})
 
     outputs = collected(stream("x" * 200), error)
@@ -135,8 +135,8 @@ def test_an_error_is_kept_although_the_limit_is_used_up() -> None:
     ) == outputs
 
 
-def test_an_error_that_no_message_told_of_comes_from_the_reply() -> None:
-    """SBX-06: a failing execution always has its error among the outputs, once."""
+def test_an_error_missing_from_messages_comes_from_the_reply() -> None:
+    """SBX-06: a failed execution has its error among the outputs exactly once."""
     collector = OutputCollector(LIMIT)
     reply = {"status": "error", "ename": "E", "evalue": "v", "traceback": ["t"]}
 
@@ -154,7 +154,6 @@ def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_a_plot_is_a_png(shared: Emulator) -> None:
-    """matplotlib draws in the sandbox, and the image arrives in the answer."""
     code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
 
     (figure,) = outputs(shared, code)
@@ -167,7 +166,7 @@ def test_a_plot_is_a_png(shared: Emulator) -> None:
 
 
 def test_displays_are_updated_and_outputs_cleared(shared: Emulator) -> None:
-    """update_display_data and clear_output(wait=True) do what they do in a notebook."""
+    """update_display_data and clear_output(wait=True) work as in a notebook."""
     code = """
 from IPython.display import HTML, clear_output, display
 print("gone")
@@ -188,7 +187,6 @@ handle.update(HTML("<b>2</b>"))
 
 
 def test_output_over_the_cap_is_marked(shared: Emulator) -> None:
-    """A flood of a million bytes more than the limit ends with a mark."""
     limit = 1024 * 1024
 
     stdout, mark = outputs(shared, f"print('x' * {limit + 1_000_000}, end='')")
@@ -205,8 +203,8 @@ def test_output_over_the_cap_is_marked(shared: Emulator) -> None:
     )
 
 
-def test_a_long_error_message_is_cut_too(shared: Emulator) -> None:
-    """No error makes the answer larger than the limit allows."""
+def test_a_long_error_message_is_cut(shared: Emulator) -> None:
+    """No error makes the answer exceed the limit."""
     error, mark = outputs(shared, "raise ValueError('x' * 3_000_000)")
 
     length = len(error["evalue"]) + sum(map(len, error["traceback"]))
@@ -236,10 +234,10 @@ for text in ("a", large):
     ],
     ids=["a display", "a result", "metadata", "an update", "an error", "a name"],
 )
-def test_what_is_very_large_is_dropped_and_told_of(
+def test_a_very_large_output_is_dropped_and_marked(
     shared: Emulator, code: str, expected: list[str]
 ) -> None:
-    """The mark says how much it was; neither it nor the message makes a large answer."""
+    """The mark gives its size and is small itself."""
     text(shared, f"publish, large = get_ipython().display_pub.publish, 'x' * {LARGE}", "large")
 
     inner = run(shared, code, "large")
@@ -253,15 +251,14 @@ def test_what_is_very_large_is_dropped_and_told_of(
     assert "on\n" == text(shared, "print('on')", "large")
 
 
-def test_what_is_printed_and_no_unicode_is_escaped(shared: Emulator) -> None:
-    """One lone surrogate does not take what is printed beside it away."""
+def test_invalid_unicode_in_output_is_escaped(shared: Emulator) -> None:
+    """A lone surrogate does not lose the text around it."""
     assert [output("stream", name="stdout", text="a\\ud800b\n")] == outputs(
         shared, "print('a\\ud800b')"
     )
 
 
-def test_what_child_processes_print_is_heard(shared: Emulator) -> None:
-    """A shell command's output arrives like print's."""
+def test_output_of_child_processes_is_captured(shared: Emulator) -> None:
     (stdout,) = outputs(shared, "!echo from the shell")
 
     assert "from the shell\r\n" == stdout["text"]

@@ -10,7 +10,7 @@ def sessions(double: Emulator) -> list[dict[str, object]]:
 
 
 def change(double: Emulator, session_id: str, action: str) -> dict[str, object]:
-    """Pause or resume a session; return what the double shows of it afterwards."""
+    """Pause or resume a session and return how the double lists it."""
     act_on_session(double, action, session_id)
     return next(session for session in sessions(double) if session["SessionId"] == session_id)
 
@@ -19,8 +19,8 @@ def advance(double: Emulator, seconds: int) -> None:
     http.post(f"{double.url}/_emulator/clock", json={"advance_s": seconds})
 
 
-def test_a_paused_session_runs_nothing_and_forgets_nothing(double: Emulator) -> None:
-    """Calls are refused by name until it is resumed; then its state is there."""
+def test_a_paused_session_refuses_calls_and_keeps_state(double: Emulator) -> None:
+    """Calls work again once it is resumed."""
     session_id = result(double, "x = 42")["SessionId"]
 
     paused = change(double, session_id, "PauseSession")
@@ -32,7 +32,7 @@ def test_a_paused_session_runs_nothing_and_forgets_nothing(double: Emulator) -> 
     assert "42\n" == text(double, "print(x)")
 
 
-def test_the_validity_runs_on_while_paused(double: Emulator) -> None:
+def test_validity_runs_while_paused(double: Emulator) -> None:
     """U-TTL-PAUSED: 30 minutes are 30 minutes."""
     session_id = result(double, "1")["SessionId"]
     change(double, session_id, "PauseSession")
@@ -42,8 +42,8 @@ def test_the_validity_runs_on_while_paused(double: Emulator) -> None:
     assert [] == sessions(double)
 
 
-def test_the_validity_stops_while_paused_where_the_ledger_says_so() -> None:
-    """U-TTL-PAUSED stops: what was left is left still."""
+def test_validity_stops_while_paused_if_configured() -> None:
+    """U-TTL-PAUSED stops: the remaining time is unchanged."""
     with Emulator(unknowns={"U-TTL-PAUSED": "stops"}) as double:
         session_id = result(double, "1")["SessionId"]
         advance(double, 600)
@@ -59,8 +59,8 @@ def test_the_validity_stops_while_paused_where_the_ledger_says_so() -> None:
         assert [] == sessions(double)
 
 
-def test_tracebacks_are_plain_where_the_settings_say_so() -> None:
-    """Without the setting they have IPython's colours."""
+def test_tracebacks_are_plain_if_configured() -> None:
+    """By default they have IPython's colours."""
     with Emulator(plain_tracebacks=True) as plain, Emulator() as coloured:
         assert "\\u001b" not in result(plain, "1/0")["Result"]
         assert "\\u001b" in result(coloured, "1/0")["Result"]

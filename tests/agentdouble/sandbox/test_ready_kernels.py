@@ -1,4 +1,4 @@
-"""What the pool of ready kernels says when it cannot have one."""
+"""Log messages of the pool of ready kernels when a start fails."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ async def _close_when_it_starts_one(*, the_start_waits: bool) -> None:
     await ready.close()
 
 
-def test_a_start_that_fails_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever needs a kernel hears the same."""
+def test_a_failing_start_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     asyncio.run(_close_when_it_starts_one(the_start_waits=False))
 
     expected = "Starting a ready kernel failed: The Python kernel did not start: no room"
     assert [expected] == caplog.messages
 
 
-def test_whoever_stops_a_double_hears_of_no_missing_kernel(
+def test_stopping_the_double_logs_no_failed_start(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """A start may hear that the double has stopped before it is cancelled, and fail of that."""
+    """A start may fail because the double stops, before it is cancelled."""
     asyncio.run(_close_when_it_starts_one(the_start_waits=True))
 
     assert [] == caplog.messages

@@ -1,4 +1,4 @@
-"""Memory that a kernel maps shared: each copy has its own, with the content of the snapshot."""
+"""Shared memory of a kernel is private in each copy, with the snapshot's content."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ KINDS = {
     ("kind", "isolation"),
     [(kind, "auto") for kind in KINDS] + [("a file", "none"), ("no file", "none")],
 )
-def test_a_copy_has_shared_memory_of_its_own(kind: str, isolation: str) -> None:
+def test_a_copy_has_its_own_shared_memory(kind: str, isolation: str) -> None:
     name = f"shared-{kind.replace(' ', '-')}"
     setup, write, look = (code.format(name) for code in KINDS[kind])
 
@@ -90,7 +90,7 @@ def test_a_copy_has_shared_memory_of_its_own(kind: str, isolation: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_lock_of_multiprocessing_is_held_in_one_process_alone() -> None:
+def test_a_multiprocessing_lock_is_held_in_one_copy_only() -> None:
     async def test(source: Source) -> None:
         setup = "import multiprocessing; lock = multiprocessing.Lock()"
         async with source.copies(setup, count=2) as copies:
@@ -101,7 +101,7 @@ def test_a_lock_of_multiprocessing_is_held_in_one_process_alone() -> None:
 
 
 @pytest.mark.slow
-def test_shared_memory_that_no_copy_can_have_is_refused_by_name() -> None:
+def test_uncopyable_shared_memory_is_refused_by_name() -> None:
     setup = (
         "import ctypes, mmap, os; libc = ctypes.CDLL(None)\n"
         "ring = libc.syscall(425, 8, ctypes.create_string_buffer(120))\n"

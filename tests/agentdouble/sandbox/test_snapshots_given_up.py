@@ -1,4 +1,4 @@
-"""Session snapshots whose caller leaves, and sessions that end meanwhile: nothing of them stays."""
+"""Cancelled session snapshots, and sessions that end during one, leave nothing behind."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _all_processes = test_given_up.own_processes
 
 
 def own_processes() -> list[psutil.Process]:
-    """Return the test's processes but those that hold a process namespace.
+    """Return the processes of this test.
 
-    Fork servers and templates keep one ready, which they make when they have the time.
+    Spare process namespaces, which fork servers and templates keep, do not count.
     """
     processes_left = []
     for process in _all_processes():
@@ -48,7 +48,7 @@ def _without_spare_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sessions:
-    """The sessions of a double and their snapshots, with one session that has run code."""
+    """The sessions and snapshots of a double, with one session that has run code."""
 
     def __init__(self) -> None:
         settings = Settings.load(pool_size=0)
@@ -85,8 +85,8 @@ def with_sessions(test: Callable[[Sessions], Awaitable[None]]) -> None:
     assert [] == own_processes()
 
 
-def test_a_snapshot_whose_caller_leaves_is_kept_or_is_not_there() -> None:
-    """The session goes on, and what is kept can be deleted."""
+def test_a_cancelled_snapshot_is_kept_whole_or_not_at_all() -> None:
+    """The session goes on, and a kept snapshot can be deleted."""
 
     async def test(sessions: Sessions) -> None:
         instance = await sessions.begin()
@@ -105,8 +105,8 @@ def test_a_snapshot_whose_caller_leaves_is_kept_or_is_not_there() -> None:
     with_sessions(test)
 
 
-def test_a_new_instance_whose_caller_leaves_is_not_there() -> None:
-    """Neither its processes nor its files."""
+def test_a_cancelled_new_instance_is_removed() -> None:
+    """No processes or files remain."""
 
     async def test(sessions: Sessions) -> None:
         source = await sessions.begin()
@@ -124,8 +124,8 @@ def test_a_new_instance_whose_caller_leaves_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("steps", [3, 40])
-def test_a_session_that_ends_meanwhile_is_told_and_leaves_nothing(steps: int) -> None:
-    """Whether a snapshot is taken of it or it returns to one."""
+def test_a_session_that_ends_meanwhile_fails_and_leaves_nothing(steps: int) -> None:
+    """This applies to taking a snapshot and to restoring one."""
 
     async def test(sessions: Sessions) -> None:
         snapshot = await sessions.snapshots.take(await sessions.begin())

@@ -52,7 +52,7 @@ print("all", flush=True)
 
 
 def look(double: Emulator) -> None:
-    """Have the double look at its sessions now, besides the looks that it takes by itself."""
+    """Make the double check its sessions now."""
     double._call(instances_of(double).destroy_overgrown())
 
 
@@ -80,8 +80,8 @@ FILLERS = {
 @pytest.mark.parametrize(
     ("filler", "limit"), [*((filler, 8 * MIB) for filler in FILLERS), ("many files", 1024 * MIB)]
 )
-def test_a_session_whose_files_grow_over_the_limit_is_ended(filler: str, limit: int) -> None:
-    """The code that runs is answered with the reason, its session is gone, others live on."""
+def test_a_session_over_the_file_limit_is_ended(filler: str, limit: int) -> None:
+    """Running code gets the reason, and other sessions continue."""
     with Emulator(workspace_limit=limit) as double:
         text(double, "x = 1", "beside")
         home = Path(http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["home"])
@@ -103,8 +103,8 @@ def test_a_session_whose_files_grow_over_the_limit_is_ended(filler: str, limit: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [MIB, 8 * MIB])
-def test_a_file_over_the_limit_is_an_error_of_the_code(limit: int) -> None:
-    """It is told at once, and lives on."""
+def test_a_file_over_the_limit_fails_the_code(limit: int) -> None:
+    """The error is immediate, and the session survives."""
     with Emulator(workspace_limit=limit) as double:
         inner = run(double, f"len(open('f', 'wb').write(bytes({2 * MIB})) * 'x')")
         after = text(double, "import os; print(os.path.getsize('f'))")
@@ -115,8 +115,8 @@ def test_a_file_over_the_limit_is_an_error_of_the_code(limit: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [1536 * MIB, 4096 * MIB], ids=["limited", "not limited"])
-def test_a_session_whose_processes_together_take_too_much_memory_is_ended(limit: int) -> None:
-    """None of them is over the limit itself."""
+def test_a_session_over_the_memory_limit_is_ended(limit: int) -> None:
+    """No single process exceeds the limit."""
     with Emulator(memory_limit=limit) as double:
         inner = run(double, HOGS + FOR_EVER * (limit == 1536 * MIB), "hogs")
         look(double)
@@ -133,8 +133,8 @@ def test_a_session_whose_processes_together_take_too_much_memory_is_ended(limit:
 
 
 @pytest.mark.slow
-def test_memory_that_processes_share_counts_once() -> None:
-    """Forks that look at their parent's memory have none of their own."""
+def test_shared_memory_counts_once() -> None:
+    """Forks that only read their parent's memory add nothing."""
     with Emulator(memory_limit=1536 * MIB) as double:
         output = text(double, SHARING, "sharing")
         look(double)
@@ -145,7 +145,7 @@ def test_memory_that_processes_share_counts_once() -> None:
 
 @pytest.fixture
 def process() -> Any:
-    """A process that does nothing: it sleeps in the system, with all else behind it."""
+    """An idle process that sleeps in the kernel."""
     started = subprocess.Popen(["sleep", "1000000"])
     process = psutil.Process(started.pid)
     while (process.name(), process.status()) != ("sleep", psutil.STATUS_SLEEPING):
@@ -184,10 +184,10 @@ ENDS_WITH = {"files": "its files grew over 8 MiB", "memory": "its memory grew ov
 @pytest.mark.parametrize("reason", GROWING)
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["a child", "a grandchild of a process that has ended"])
-def test_what_grows_in_a_session_that_was_idle_is_seen(
+def test_growth_in_an_idle_session_is_noticed(
     action: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever of its processes does it, long after its code and all looks at that."""
+    """Any of its processes counts, long after its code has ended."""
     monkeypatch.setattr(Watch, "_next_in_turn", lambda _: set())  # which would see it later
     code = HIDING[action].format(fork=HIDDEN, grow=repr(GROWING[reason]))
     with Emulator(workspace_limit=8 * MIB, memory_limit=1536 * MIB, isolation="none") as double:

@@ -1,4 +1,4 @@
-"""What the tests of browsers share: a raw client of the protocol, and a page that takes notes."""
+"""Helpers for browser tests: a raw CDP client and a page that records events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def data_url(html: str) -> str:
 
 
 class Client:
-    """A client of the protocol without any library in between; use it in a with statement."""
+    """A CDP client that uses no library; use it as a context manager."""
 
     def __init__(self, url: str) -> None:
         self._numbers = itertools.count(1)
@@ -47,11 +47,11 @@ class Client:
         return number
 
     def call(self, method: str, session: str | None = None, **params: Any) -> Any:
-        """Call a method and return its result, or its error."""
+        """Call a method and return its result or its error."""
         return self.answer(self.send(method, session, **params))
 
     def answer(self, number: int) -> Any:
-        """Return the result of a call that was sent, or its error."""
+        """Return the result or the error of a call already sent."""
         while True:
             for message in self.events:
                 if message.get("id") == number:
@@ -60,7 +60,7 @@ class Client:
             self.events.append(json.loads(self.socket.recv(PATIENCE_S)))
 
     def wait_for(self, method: str) -> dict[str, Any]:
-        """Return the next event of that name."""
+        """Return the next event with that name."""
         while True:
             for event in self.events:
                 if event.get("method") == method:
@@ -69,18 +69,18 @@ class Client:
             self.events.append(json.loads(self.socket.recv(PATIENCE_S)))
 
     def pages(self) -> list[str]:
-        """Return the ids of the pages that are open."""
+        """Return the ids of the open pages."""
         targets = self.call("Target.getTargets")["targetInfos"]
         return [target["targetId"] for target in targets if target["type"] == "page"]
 
     def page(self) -> Page:
-        """Return a page that is open, or a new one."""
+        """Return an open page, or open a new one."""
         targets = self.pages() or [self.call("Target.createTarget", url="about:blank")["targetId"]]
         return Page(self, targets[0])
 
 
 class Page:
-    """A page that one client is attached to."""
+    """A page with one client attached."""
 
     def __init__(self, client: Client, target: str) -> None:
         self._client = client
@@ -117,7 +117,7 @@ def instance_of(double: Emulator, plane: DataPlane) -> Instance:
 
 
 def processes_of(double: Emulator, plane: DataPlane) -> list[psutil.Process]:
-    """Return the browser's processes, the one that has started it first."""
+    """Return the browser's processes, the main process first."""
     browser = instance_of(double, plane)._browser.process
     assert browser is not None
     first = psutil.Process(browser.pid)

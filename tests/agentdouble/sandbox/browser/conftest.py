@@ -11,7 +11,7 @@ from agentdouble.sandbox.browser import chromium
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """The browser of this machine; without one the test is skipped, in CI it fails."""
+    """Return this machine's browser; without one, skip the test, or fail it in CI."""
     executable = chromium.find(None)
     if executable is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(
@@ -22,6 +22,6 @@ def chromium_path() -> str:
 
 @pytest.fixture(scope="session")
 def browsing(chromium_path: str) -> Iterator[Emulator]:
-    """A double whose sessions have browsers; no test resets it."""
+    """A double with browsers enabled, shared by tests and never reset."""
     with Emulator(pool_size=0) as double:
         yield double

@@ -1,4 +1,4 @@
-"""A session's browser as a process: how it starts, what holds it, how it ends."""
+"""How a session's browser process starts, is confined and ends."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def started(plane: DataPlane) -> None:
     assert 200 == answer.status_code, answer.text
 
 
-def test_nothing_is_left_of_a_browser_whose_session_has_ended(double: Emulator) -> None:
-    """Every process, and every file, is gone before the destruction is answered."""
+def test_deleting_a_session_removes_its_browser(double: Emulator) -> None:
+    """Every process and file is gone before the deletion is answered."""
     plane = data_plane(double, "s")
     started(plane)
     processes = processes_of(double, plane)
@@ -66,8 +66,8 @@ def test_nothing_is_left_of_a_browser_whose_session_has_ended(double: Emulator) 
     assert not home.parent.exists()
 
 
-def test_a_browser_that_died_is_followed_by_another(double: Emulator) -> None:
-    """Its clients are cut off, the session lives on, and the next call starts a new one."""
+def test_a_dead_browser_is_replaced_on_the_next_call(double: Emulator) -> None:
+    """Its clients are disconnected, and the session survives."""
     plane = data_plane(double, "s")
     started(plane)
     old = processes_of(double, plane)
@@ -86,8 +86,8 @@ def test_a_browser_that_died_is_followed_by_another(double: Emulator) -> None:
     assert [] == [process for process in old if process.is_running()]
 
 
-def test_no_more_browsers_run_than_the_setting_allows(double: Emulator) -> None:
-    """A further session is refused until one has ended."""
+def test_max_browsers_limits_running_browsers(double: Emulator) -> None:
+    """Another session is refused until one ends."""
     first, second = data_plane(double, "first"), data_plane(double, "second")
     started(first)
 
@@ -102,8 +102,8 @@ def test_no_more_browsers_run_than_the_setting_allows(double: Emulator) -> None:
     assert (429, reason) == refused
 
 
-def test_nobody_outside_can_reach_it(double: Emulator) -> None:
-    """It listens on no port: whoever wants to talk to it needs the session's token."""
+def test_a_browser_listens_on_no_port(double: Emulator) -> None:
+    """Clients can reach it only with the session's token."""
     plane = data_plane(double, "s")
     started(plane)
 
@@ -124,8 +124,8 @@ def _connections(process: psutil.Process) -> list[Any]:
 
 
 @LINUX
-def test_it_is_held_as_the_sessions_code_is(browsing: Emulator) -> None:
-    """The same user, the same view of the files, and its pages in a sandbox of their own."""
+def test_a_browser_is_confined_like_the_session(browsing: Emulator) -> None:
+    """It has the same user and view of files, and sandboxes its pages."""
     plane = data_plane(browsing, "held")
     started(plane)
     kernel = psutil.Process(pid_of(browsing, session="held"))
@@ -158,10 +158,10 @@ def _users(process: psutil.Process) -> list[int]:
         ("exec sleep 600", 502, "it gave no answer for 0.5 s"),
     ],
 )
-def test_a_browser_that_does_not_start_says_why(
+def test_a_browser_that_fails_to_start_reports_why(
     tmp_path: Path, script: str, status: int, reason: str
 ) -> None:
-    """Nothing of it is left, and the session lives on."""
+    """It leaves no processes, and the session survives."""
     browser = executable(tmp_path, script)
     patience = 0.5 if "sleep" in script else 30
     with Emulator(pool_size=0, browser=str(browser), browser_start_timeout_s=patience) as double:
@@ -193,8 +193,8 @@ def _runs(process: psutil.Process, browser: Path) -> bool:
         return False
 
 
-def test_a_missing_browser_is_told_with_the_command_that_installs_it() -> None:
-    """Every route says it; nothing has been started for it."""
+def test_a_missing_browser_error_names_the_install_command() -> None:
+    """Every route reports it, and nothing is started."""
     with Emulator(pool_size=0, browser="no-such-browser") as double:
         plane = data_plane(double, "s")
         messages = {message(plane, f"/v1/browser/{path}") for path in ("info", "screenshot")}
@@ -202,8 +202,8 @@ def test_a_missing_browser_is_told_with_the_command_that_installs_it() -> None:
     assert {(503, f"no-such-browser {MISSING}{chromium.INSTALL}")} == messages
 
 
-def test_a_paused_session_has_no_browser_to_give(browsing: Emulator) -> None:
-    """409, until it is resumed."""
+def test_a_paused_session_refuses_browser_calls(browsing: Emulator) -> None:
+    """They answer 409 until it is resumed."""
     plane = data_plane(browsing, "paused")
     session = plane.query["faasInstanceName"]
     act_on_session(browsing, "PauseSession", session)
@@ -214,8 +214,8 @@ def test_a_paused_session_has_no_browser_to_give(browsing: Emulator) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root's browsers are those of sessions' users")
-def test_an_ordinary_users_browser_is_his_own(browsing: Emulator) -> None:
-    """It works without root, in a user namespace where there is one."""
+def test_a_browser_runs_as_the_ordinary_user(browsing: Emulator) -> None:
+    """It needs no root, and uses a user namespace if available."""
     plane = data_plane(browsing, "ordinary")
     started(plane)
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.once
 
 
 class FakeBrowser:
-    """Answers what the multiplexer itself asks for, and keeps what clients send."""
+    """Answers the multiplexer's own calls and records what clients send."""
 
     def __init__(self) -> None:
         self.multiplexer = Multiplexer(self.hear)
@@ -51,8 +51,8 @@ def driven(script: Callable[[FakeBrowser], Awaitable[None]]) -> None:
     asyncio.run(drive())
 
 
-def test_two_clients_with_the_same_numbers_get_their_own_answers() -> None:
-    """Each numbers its calls from 1, and sees neither the other's answers nor our numbers."""
+def test_clients_with_equal_call_ids_get_their_own_answers() -> None:
+    """Clients see neither each other's answers nor internal ids."""
 
     async def script(browser: FakeBrowser) -> None:
         (client, one_got), (two, two_got) = await browser.client(), await browser.client()
@@ -72,7 +72,7 @@ def test_two_clients_with_the_same_numbers_get_their_own_answers() -> None:
 
 
 def test_a_child_session_belongs_to_its_parents_client() -> None:
-    """A page's frames and workers are attached through its session, however deep."""
+    """Frames and workers attach through their page's session at any depth."""
 
     async def script(browser: FakeBrowser) -> None:
         (first, one_got), (_, two_got) = await browser.client(), await browser.client()
@@ -92,8 +92,8 @@ def test_a_child_session_belongs_to_its_parents_client() -> None:
     driven(script)
 
 
-def test_a_client_that_leaves_is_detached_and_hears_no_more() -> None:
-    """Answers to what it asked last, and events of its sessions, go nowhere."""
+def test_a_client_that_leaves_is_detached_and_gets_nothing() -> None:
+    """Pending answers and events of its sessions are dropped."""
 
     async def script(browser: FakeBrowser) -> None:
         client, one_got = await browser.client()
@@ -123,10 +123,10 @@ def test_a_client_that_leaves_is_detached_and_hears_no_more() -> None:
         ({"id": 1, "method": "A.b", "params": []}, 1, "'params' must be an object"),
     ],
 )
-def test_what_is_no_call_is_answered_without_the_browser(
+def test_an_invalid_call_is_answered_without_the_browser(
     message: Any, number: int | None, text: str
 ) -> None:
-    """The client's connection lives on."""
+    """The client's connection stays open."""
 
     async def script(browser: FakeBrowser) -> None:
         client, one_got = await browser.client()

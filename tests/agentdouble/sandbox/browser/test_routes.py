@@ -1,4 +1,4 @@
-"""The browser's routes: what it is, what it shows, and its protocol for clients of any kind."""
+"""The browser's routes: info, screenshots and the CDP endpoint."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def plane(browsing: Emulator) -> DataPlane:
 
 
 def read_png(picture: bytes) -> tuple[int, int, bytes]:
-    """Return width, height and the colour of the first pixel, which no filter changes."""
+    """Return the width, the height and the colour of the first pixel, which no filter changes."""
     chunks, data = {}, picture[8:]
     while data:
         (length,) = struct.unpack(">I", data[:4])
@@ -83,8 +83,8 @@ def info(plane: DataPlane) -> dict[str, Any]:
     return info
 
 
-def test_the_browser_says_what_it_is_and_where_it_is_reached(plane: DataPlane) -> None:
-    """SBX-11: its protocol has an address that the session's token opens; it has no screen."""
+def test_info_describes_the_browser_and_its_cdp_address(plane: DataPlane) -> None:
+    """SBX-11: the session's token opens the CDP address; there is no screen."""
     answer = plane.get("/v1/browser/info")
 
     document = answer.json()
@@ -107,7 +107,7 @@ def test_the_browser_says_what_it_is_and_where_it_is_reached(plane: DataPlane) -
 
 
 def test_playwright_connects_from_another_process(plane: DataPlane) -> None:
-    """By the address that the browser says."""
+    """It uses the address from the browser's info."""
     command = [sys.executable, "-c", PLAYWRIGHT, info(plane)["cdp_url"]]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=180)
@@ -115,8 +115,8 @@ def test_playwright_connects_from_another_process(plane: DataPlane) -> None:
     assert ("after\n", "") == (done.stdout, done.stderr)
 
 
-def test_a_screenshot_shows_the_page_in_front(plane: DataPlane) -> None:
-    """JPEG if nothing else is asked for (U-BROWSER-FORMAT), as large as the page's viewport."""
+def test_a_screenshot_shows_the_front_page(plane: DataPlane) -> None:
+    """It defaults to JPEG (U-BROWSER-FORMAT), in the size of the viewport."""
     with client_of(plane) as client:
         client.page().go(data_url("<body style='background: rgb(0, 128, 255)'>"))
         default = plane.get("/v1/browser/screenshot")
@@ -140,17 +140,17 @@ def test_a_screenshot_shows_the_page_in_front(plane: DataPlane) -> None:
         ({"quality": "best"}, ["query", "quality"]),
     ],
 )
-def test_a_picture_that_cannot_be_taken_is_refused(
+def test_invalid_screenshot_parameters_are_refused(
     plane: DataPlane, query: dict[str, str], where: list[str]
 ) -> None:
-    """The field is named."""
+    """The error names the field."""
     answer = plane.get("/v1/browser/screenshot", **query)
 
     assert (422, [where]) == (answer.status_code, [item["loc"] for item in answer.json()["detail"]])
 
 
-def test_clients_do_not_see_each_other(plane: DataPlane) -> None:
-    """Each has sessions of its own; what one made goes with it, what was there stays."""
+def test_clients_are_isolated_from_each_other(plane: DataPlane) -> None:
+    """What a client creates is removed with it; everything else stays."""
     with client_of(plane) as first, client_of(plane) as other:
         before = set(other.pages())
         context = first.call("Target.createBrowserContext")["browserContextId"]
@@ -166,8 +166,8 @@ def test_clients_do_not_see_each_other(plane: DataPlane) -> None:
         eventually(lambda: other.call("Target.getBrowserContexts")["browserContextIds"], not_)
 
 
-def test_a_page_of_the_sessions_own_code_is_seen(browsing: Emulator, plane: DataPlane) -> None:
-    """Code and browser share the network, and the files."""
+def test_a_page_served_by_session_code_is_reachable(browsing: Emulator, plane: DataPlane) -> None:
+    """Code and browser share the network and the files."""
     port = text(browsing, SERVES_A_PAGE, "routes").strip()
     text(browsing, "open('/home/gem/page.html', 'w').write('<title>a file</title>')", "routes")
     with client_of(plane) as client:
@@ -188,10 +188,10 @@ def test_a_page_of_the_sessions_own_code_is_seen(browsing: Emulator, plane: Data
         ({"faasInstanceName": "s-none"}, 404),
     ],
 )
-def test_the_token_opens_every_route_of_the_browser(
+def test_browser_routes_require_the_token(
     plane: DataPlane, query: dict[str, str], status: int
 ) -> None:
-    """Without it there is neither an answer nor a connection."""
+    """Neither requests nor connections work without it."""
     wrong = {**plane.query, **query}
     url = httpx.URL(f"{plane.url.replace('http', 'ws')}/v1/browser/cdp", params=wrong)
 
@@ -205,8 +205,8 @@ def test_the_token_opens_every_route_of_the_browser(
     assert [status] * 3 == [*answers, refused.value.response.status_code]
 
 
-def test_a_web_page_may_not_connect(plane: DataPlane) -> None:
-    """A foreign Origin is refused, although the token is right."""
+def test_a_foreign_origin_may_not_connect(plane: DataPlane) -> None:
+    """It is refused even with the right token."""
     url = info(plane)["cdp_url"]
 
     with (
@@ -218,8 +218,7 @@ def test_a_web_page_may_not_connect(plane: DataPlane) -> None:
     assert 403 == refused.value.response.status_code
 
 
-def test_what_is_not_built_is_refused_by_name(plane: DataPlane) -> None:
-    """No made-up success."""
+def test_unsupported_routes_are_refused_by_name(plane: DataPlane) -> None:
     answer = plane.post("/v1/browser/restart")
 
     assert (501, False) == (answer.status_code, answer.json()["success"])
@@ -227,7 +226,7 @@ def test_what_is_not_built_is_refused_by_name(plane: DataPlane) -> None:
 
 
 def test_a_connection_ends_with_its_session(browsing: Emulator) -> None:
-    """The client is told why."""
+    """The close frame carries the reason."""
     plane = data_plane(browsing, "ends")
     with client_of(plane) as client:
         client.call("Browser.getVersion")
@@ -240,8 +239,8 @@ def test_a_connection_ends_with_its_session(browsing: Emulator) -> None:
     assert (1001, "deleted by caller") == (received.code, received.reason)
 
 
-def test_the_page_in_front_is_the_newest_visible_one(plane: DataPlane) -> None:
-    """A page that was opened later covers the first; a closed one shows it again."""
+def test_the_front_page_is_the_newest_visible_one(plane: DataPlane) -> None:
+    """Closing a newer page uncovers the previous one."""
 
     def colour() -> bytes:
         return read_png(plane.get("/v1/browser/screenshot", format="png").content)[2]
@@ -255,10 +254,10 @@ def test_the_page_in_front_is_the_newest_visible_one(plane: DataPlane) -> None:
         eventually(colour, lambda pixel: pixel == b"\x00\x80\xff")
 
 
-def test_a_page_that_is_busy_is_a_failed_operation(
+def test_a_screenshot_of_a_busy_page_times_out(
     plane: DataPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has its time, and the answer says so."""
+    """The operation fails, and the error names the limit."""
     monkeypatch.setattr(front_page, "TIMEOUT_S", 0.5)
     with client_of(plane) as client:
         page = client.page()

@@ -23,7 +23,7 @@ EXECUTE = "/v1/jupyter/execute"
 
 @pytest.fixture
 def plane(double: Emulator) -> DataPlane:
-    """The data plane of a session that has run nothing."""
+    """The data plane of a session that has not run any code."""
     return data_plane(double)
 
 
@@ -38,8 +38,8 @@ def kernel_of(plane: DataPlane, session_id: str) -> int:
     )
 
 
-def test_code_runs_in_the_kernel_that_invoke_tool_uses(double: Emulator, plane: DataPlane) -> None:
-    """One context, whichever way it is reached."""
+def test_code_runs_in_the_kernel_of_invoke_tool(double: Emulator, plane: DataPlane) -> None:
+    """Both share one context."""
     text(double, "x = 41")
 
     answer = plane.post(EXECUTE, code="x + 1").json()
@@ -61,8 +61,8 @@ def test_code_runs_in_the_kernel_that_invoke_tool_uses(double: Emulator, plane: 
     } == answer
 
 
-def test_a_named_session_has_a_context_of_its_own(plane: DataPlane) -> None:
-    """And files in common with the others."""
+def test_a_named_session_has_its_own_context(plane: DataPlane) -> None:
+    """It shares files with the others."""
     plane.data(EXECUTE, code="x = 1; open('f', 'w').write('shared')")
     plane.data(EXECUTE, code="x = 2", session_id="other")
 
@@ -70,8 +70,8 @@ def test_a_named_session_has_a_context_of_its_own(plane: DataPlane) -> None:
     assert "2 shared\n" == printed(plane, "print(x, open('f').read())", session_id="other")
 
 
-def test_code_that_raises_is_a_result(plane: DataPlane) -> None:
-    """As InvokeTool has it."""
+def test_an_exception_is_returned_as_a_result(plane: DataPlane) -> None:
+    """InvokeTool does the same."""
     answer = plane.post(EXECUTE, code="1 / 0", session_id="other").json()
 
     assert (False, "error", "ZeroDivisionError") == (
@@ -81,8 +81,8 @@ def test_code_that_raises_is_a_result(plane: DataPlane) -> None:
     )
 
 
-def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
-    """A closed one's kernel is gone."""
+def test_sessions_are_created_listed_and_closed(plane: DataPlane) -> None:
+    """Closing a session ends its kernel."""
     session = plane.data("/v1/jupyter/sessions/create", session_id="one")
     plane.data("/v1/jupyter/sessions/create")
     pid = kernel_of(plane, "one")
@@ -100,8 +100,8 @@ def test_sessions_are_made_listed_and_closed(plane: DataPlane) -> None:
     assert {} == plane.get("/v1/jupyter/sessions").json()["data"]["sessions"]
 
 
-def test_sessions_are_bounded(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One too many is refused by name."""
+def test_sessions_are_limited(plane: DataPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the limit."""
     monkeypatch.setattr("agentdouble.sandbox.named_kernels.MOST", 1)
     plane.data("/v1/jupyter/sessions/create", session_id="one")
 
@@ -113,8 +113,8 @@ def test_sessions_are_bounded(plane: DataPlane, monkeypatch: pytest.MonkeyPatch)
     )
 
 
-def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPlane) -> None:
-    """The instance and its own kernel live on."""
+def test_a_session_restarts_after_its_kernel_dies(double: Emulator, plane: DataPlane) -> None:
+    """The instance and its own kernel survive."""
     text(double, "x = 1")
     pid = kernel_of(plane, "one")
     killed = plane.post(EXECUTE, code="import os; os._exit(3)", session_id="one").json()
@@ -130,16 +130,16 @@ def test_a_session_whose_kernel_dies_begins_anew(double: Emulator, plane: DataPl
     assert "new\n" == printed(plane, "print('new')", session_id="one")
 
 
-def test_a_kernel_of_another_language(plane: DataPlane) -> None:
-    """By the name it has for InvokeTool, too."""
+def test_a_session_can_run_another_language(plane: DataPlane) -> None:
+    """It uses the same name as InvokeTool."""
     assert "42\n" == printed(plane, "console.log(6 * 7)", kernel_name="javascript")
 
 
 @pytest.mark.parametrize(
     ("language", "code"), [("python", "print(6 * 7)"), ("javascript", "console.log(6 * 7)")]
 )
-def test_code_runs_in_a_language(plane: DataPlane, language: str, code: str) -> None:
-    """With what it has put out apart."""
+def test_code_execute_runs_each_language(plane: DataPlane, language: str, code: str) -> None:
+    """stdout and stderr are separate."""
     data = plane.data("/v1/code/execute", language=language, code=code)
 
     assert (language, "ok", "42\n", "", 0, None, None) == tuple(
@@ -148,8 +148,8 @@ def test_code_runs_in_a_language(plane: DataPlane, language: str, code: str) -> 
     )
 
 
-def test_code_keeps_its_state_where_that_is_asked_for(plane: DataPlane) -> None:
-    """Else each time begins anew, and nothing is left of it."""
+def test_code_execute_keeps_state_only_if_stateful(plane: DataPlane) -> None:
+    """Otherwise each call starts fresh and leaves no session."""
     execute = "/v1/code/execute"
     first = plane.data(execute, language="python", code="x = 1", stateful=True)
     stopped = plane.data(
@@ -164,8 +164,7 @@ def test_code_keeps_its_state_where_that_is_asked_for(plane: DataPlane) -> None:
     assert [first["session_id"]] == list(listed)
 
 
-def test_what_there_is_can_be_asked_for(plane: DataPlane) -> None:
-    """Kernels, languages and limits."""
+def test_info_lists_kernels_languages_and_limits(plane: DataPlane) -> None:
     jupyter = plane.get("/v1/jupyter/info").json()["data"]
     code = plane.get("/v1/code/info").json()["data"]["languages"]
 
@@ -198,8 +197,8 @@ def test_what_there_is_can_be_asked_for(plane: DataPlane) -> None:
     ],
     ids=lambda value: str(value)[:50],
 )
-def test_what_cannot_be_run_is_refused(
+def test_invalid_code_requests_are_refused(
     shared: Emulator, path: str, body: dict[str, Any], status: int
 ) -> None:
-    """With the status that says whose fault it is."""
+    """The status tells a bad body from an unsupported value."""
     assert status == data_plane(shared, "door").post(f"/v1/{path}", **body).status_code

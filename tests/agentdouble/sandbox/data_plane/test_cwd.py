@@ -13,7 +13,7 @@ WHERE = {"python3": "import os; print(os.getcwd())", "javascript": "console.log(
 
 @pytest.fixture(params=["auto", "none"], scope="module")
 def plane(request: pytest.FixtureRequest) -> Any:
-    """The data plane of a session that has a directory, in its own view and in a mapped one."""
+    """The data plane of a session with a directory, with isolated and with mapped paths."""
     with Emulator(isolation=request.param) as double:
         plane = data_plane(double)
         plane.bash("mkdir -p ~/work/\U0001f600")
@@ -21,7 +21,7 @@ def plane(request: pytest.FixtureRequest) -> Any:
 
 
 def where(plane: DataPlane, kernel: str = "python3", **fields: Any) -> str:
-    """Return where code runs, as its session names it."""
+    """Return the directory in which code runs, as the session names it."""
     data = plane.data(EXECUTE, code=WHERE[kernel], kernel_name=kernel, **fields)
     output = "".join(output["text"] for output in data["outputs"])
     home = plane.bash("cd; pwd -P")["stdout"].strip()
@@ -30,10 +30,10 @@ def where(plane: DataPlane, kernel: str = "python3", **fields: Any) -> str:
 
 @pytest.mark.parametrize("kernel", WHERE)
 @pytest.mark.parametrize("session", [{}, {"session_id": "one"}], ids=["its own", "a further"])
-def test_code_runs_in_a_directory_for_once(
+def test_cwd_applies_to_one_execution(
     plane: DataPlane, kernel: str, session: dict[str, str]
 ) -> None:
-    """What comes after runs where it ran before."""
+    """The next execution runs in the previous directory."""
     named = {"session_id": f"one-{kernel}"} if session else {}
 
     folders = [
@@ -45,8 +45,7 @@ def test_code_runs_in_a_directory_for_once(
     assert ["~/work", "~/work/\U0001f600", "~"] == folders
 
 
-def test_a_session_that_is_made_in_a_directory_stays_there(plane: DataPlane) -> None:
-    """Until its code goes elsewhere."""
+def test_a_session_created_with_a_cwd_stays_there(plane: DataPlane) -> None:
     plane.data("/v1/jupyter/sessions/create", session_id="there", cwd="work")
 
     folders = [where(plane, session_id="there"), where(plane, session_id="there", cwd="/home/gem")]
@@ -54,8 +53,7 @@ def test_a_session_that_is_made_in_a_directory_stays_there(plane: DataPlane) -> 
     assert ["~/work", "~", "~/work"] == [*folders, where(plane, session_id="there")]
 
 
-def test_code_execute_runs_in_a_directory(plane: DataPlane) -> None:
-    """Kept or not."""
+def test_code_execute_runs_in_the_given_cwd(plane: DataPlane) -> None:
     answer = plane.data("/v1/code/execute", language="python", code=WHERE["python3"], cwd="work")
 
     assert answer["stdout"].strip().endswith("/work")
@@ -63,8 +61,8 @@ def test_code_execute_runs_in_a_directory(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize("cwd", ["none", "/dev/null", "work/../../../../../none"])
 @pytest.mark.parametrize("path", [EXECUTE, "/v1/jupyter/sessions/create"])
-def test_a_directory_that_is_not_there_is_refused(plane: DataPlane, path: str, cwd: str) -> None:
-    """By its name, and nothing has run or is left."""
+def test_a_missing_directory_is_refused(plane: DataPlane, path: str, cwd: str) -> None:
+    """The error names it, and nothing runs."""
     before = plane.get("/v1/jupyter/info").json()["data"]["active_sessions"]
     response = plane.post(path, code="open('/tmp/ran', 'w')", cwd=cwd, session_id="none")
 
@@ -75,8 +73,8 @@ def test_a_directory_that_is_not_there_is_refused(plane: DataPlane, path: str, c
 
 
 @pytest.mark.slow
-def test_a_mapped_session_stays_inside() -> None:
-    """Where there is no view of its own, the rest of the machine is no directory of it."""
+def test_a_mapped_session_cannot_leave_its_directories() -> None:
+    """Without isolation, host directories are refused."""
     with Emulator(isolation="none") as double:
         response = data_plane(double).post(EXECUTE, code="1", cwd="/usr")
         output = text(double, "import os; print(os.getcwd())")

@@ -7,7 +7,7 @@ from tests.agentdouble.calling import data_plane
 
 
 def test_a_sandbox_describes_itself() -> None:
-    """In the fields that the public client reads, with the limits of the settings."""
+    """It uses the public client's fields and the configured limits."""
     with Emulator(exec_timeout_s=7, workspace_limit=5 * 1024 * 1024) as double:
         answer = data_plane(double).get("/v1/sandbox").json()
 

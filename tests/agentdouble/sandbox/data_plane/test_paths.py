@@ -1,4 +1,4 @@
-"""Paths of the data plane that name nothing, as clients spell them."""
+"""Unknown data-plane paths and methods, in unusual spellings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.agentdouble.calling import data_plane, http
     "path", ["%00", "%0a", "%7f", "%1b%5b2J", "%ff", "%c0%af", "%ed%a0%80", "nowhere", "%2e%2e"]
 )
 @pytest.mark.parametrize("area", ["bash", "file", "shell", "jupyter", "nowhere"])
-def test_what_there_is_not_is_said_in_the_envelope(shared: Emulator, area: str, path: str) -> None:
-    """Control characters and bytes that are no text included."""
+def test_unknown_paths_answer_404_in_the_envelope(shared: Emulator, area: str, path: str) -> None:
+    """This includes control characters and invalid UTF-8."""
     plane = data_plane(shared, "paths")
 
     answer = http.get(f"{plane.url}/v1/{area}/{path}", params=plane.query)
@@ -22,8 +22,8 @@ def test_what_there_is_not_is_said_in_the_envelope(shared: Emulator, area: str, 
 
 
 @pytest.mark.parametrize("path", ["/v1/bash/exec", "/v1/file/read"])
-def test_a_method_that_there_is_not_is_said_in_the_envelope(shared: Emulator, path: str) -> None:
-    """With the methods that there are."""
+def test_unsupported_methods_answer_405_in_the_envelope(shared: Emulator, path: str) -> None:
+    """The Allow header lists the supported methods."""
     plane = data_plane(shared, "paths")
 
     answer = http.delete(f"{plane.url}{path}", params=plane.query)

@@ -19,8 +19,8 @@ def status(plane: DataPlane, headers: dict[str, str] | None = None, **query: Any
     return response.status_code, document["message"].partition(":")[0]
 
 
-def test_the_token_opens_the_door(shared: Emulator) -> None:
-    """In the query, as the Endpoint has it, or as a bearer token."""
+def test_the_session_token_is_accepted(shared: Emulator) -> None:
+    """It can be in the query, as in the Endpoint, or a bearer token."""
     plane = data_plane(shared, "door")
     token = plane.query["Authorization"]
 
@@ -42,10 +42,10 @@ def test_the_token_opens_the_door(shared: Emulator) -> None:
     ],
     ids=str,
 )
-def test_without_its_token_nobody_enters(
+def test_a_request_without_a_valid_token_is_refused(
     shared: Emulator, query: dict[str, Any], expected: tuple[int, str]
 ) -> None:
-    """And the answer says what is missing."""
+    """The error says what is missing."""
     plane = data_plane(shared, "door")
     code, message = expected
 
@@ -55,15 +55,14 @@ def test_without_its_token_nobody_enters(
     assert (code, expected_message) == (refusal[0], refusal[1][: len(expected_message)])
 
 
-def test_another_session_s_token_does_not_open_it(shared: Emulator) -> None:
-    """Each session has a token of its own."""
+def test_another_session_s_token_is_refused(shared: Emulator) -> None:
     plane, other = data_plane(shared, "door"), data_plane(shared, "other-door")
 
     assert 403 == status(plane, Authorization=other.query["Authorization"])[0]
 
 
-def test_a_session_that_has_ended_says_when_and_why(double: Emulator) -> None:
-    """410, so that a client knows that it need not try again."""
+def test_an_ended_session_answers_410(double: Emulator) -> None:
+    """The error says when and why it ended."""
     plane = data_plane(double)
     double.clock.advance(dt.timedelta(minutes=30))
 
@@ -73,8 +72,8 @@ def test_a_session_that_has_ended_says_when_and_why(double: Emulator) -> None:
     assert "has ended: expired at " in response.json()["message"]
 
 
-def test_a_paused_session_is_not_entered(double: Emulator) -> None:
-    """Not until it is resumed."""
+def test_a_paused_session_refuses_requests(double: Emulator) -> None:
+    """They answer 409 until it is resumed."""
     plane = data_plane(double)
     session = plane.query["faasInstanceName"]
     act_on_session(double, "PauseSession", session)
@@ -85,8 +84,7 @@ def test_a_paused_session_is_not_entered(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_an_api_key_is_not_asked_for_where_the_token_is() -> None:
-    """The token proves more: it is the session's own."""
+def test_the_session_token_replaces_the_api_key() -> None:
     with Emulator(api_key="s3cret") as double:
         plane = data_plane(double)
         code = plane.get(LIST).status_code
@@ -97,8 +95,8 @@ def test_an_api_key_is_not_asked_for_where_the_token_is() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("extends", "alive"), [("sliding", True), ("absolute", False)])
-def test_the_data_plane_is_use(extends: str, alive: bool) -> None:
-    """U-TTL-EXTENDS: it sets the deadline anew where the ledger says so."""
+def test_a_data_plane_request_counts_as_use(extends: str, alive: bool) -> None:
+    """U-TTL-EXTENDS: it extends the deadline if the ledger says so."""
     with Emulator(unknowns={"U-TTL-EXTENDS": extends}) as double:
         plane = data_plane(double)
         double.clock.advance(dt.timedelta(minutes=20))
@@ -119,8 +117,8 @@ def test_the_data_plane_is_use(extends: str, alive: bool) -> None:
         ("/vnc/index.html", "The screen of a session (/vnc)"),
     ],
 )
-def test_what_is_not_built_is_refused_by_name(shared: Emulator, path: str, name: str) -> None:
-    """501, in the data plane's own shape."""
+def test_unsupported_features_are_refused_by_name(shared: Emulator, path: str, name: str) -> None:
+    """The answer is 501, in the data plane's own envelope."""
     response = data_plane(shared, "door").get(path)
 
     expected = f"{name} is part of the platform, but this version of agentdouble has not built it"
@@ -132,13 +130,11 @@ def test_what_is_not_built_is_refused_by_name(shared: Emulator, path: str, name:
 
 
 @pytest.mark.parametrize("path", ["/v1/none", "/v1/", "/v1/bash", "/v1/bash/none"])
-def test_what_does_not_exist_is_not_found(shared: Emulator, path: str) -> None:
-    """404, whoever would have answered."""
+def test_unknown_paths_answer_404(shared: Emulator, path: str) -> None:
     assert 404 == data_plane(shared, "door").get(path).status_code
 
 
-def test_the_guard_stands_before_the_door(shared: Emulator) -> None:
-    """A web page does not get in, even if it knew the token."""
+def test_a_foreign_origin_is_refused_despite_the_token(shared: Emulator) -> None:
     plane = data_plane(shared, "door")
 
     response = http.get(

@@ -10,14 +10,14 @@ from tests.agentdouble.sandbox.javascript.session import Session
 
 @pytest.fixture(scope="session", autouse=True)
 def _forked() -> None:
-    """The options of an engine are given to the fork server."""
+    """Pass engine options through the fork server."""
     if sys.platform != "linux":
         pytest.skip("kernels are forked on Linux only")
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Session]:
-    """A session that is never reset: its tests take names of their own."""
+    """A session that is never reset; its tests use their own names."""
     session = Session()
     yield session
     session.close()
@@ -25,7 +25,7 @@ def shared() -> Iterator[Session]:
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    """A session that a test may spoil."""
+    """A session that a test may break."""
     session = Session()
     yield session
     session.close()

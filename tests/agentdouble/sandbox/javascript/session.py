@@ -1,4 +1,4 @@
-"""What the tests of the JavaScript kernel share: a kernel of their own, without HTTP."""
+"""Run JavaScript kernels in tests without HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 
 
 class Session:
-    """One kernel on a loop of its own; ``memory`` is a setting, ``options`` are its engine's."""
+    """One kernel on its own loop; ``memory`` is a setting, ``options`` go to its engine."""
 
     def __init__(self, memory: int | None = None, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()
@@ -33,19 +33,19 @@ class Session:
         return self._loop.run_until_complete(run)
 
     def engine(self) -> psutil.Process:
-        """Return the process of the engine."""
+        """Return the engine's process."""
         self("0")  # it is there when it has answered
         (engine,) = psutil.Process(self.kernel.pid).children()
         return engine
 
     def close(self) -> None:
-        """End everything."""
+        """End the kernel and its loop."""
         self._loop.run_until_complete(self.kernels.close())
         self._loop.close()
 
 
 def text_of(result: ExecutionResult) -> str:
-    """Return the plain text of the result of a cell, which must have succeeded."""
+    """Return the plain text of the result of a cell that succeeded."""
     assert "ok" == result.status, result
     (text,) = (o.data["text/plain"] for o in result.outputs if o.data is not None)
     return str(text)

@@ -26,28 +26,28 @@ pytestmark = pytest.mark.once
     ],
 )
 def test_the_last_value_is_the_result(shared: Session, code: str, text: str) -> None:
-    """A cell's last value is shown as Deno.inspect shows it."""
+    """It is formatted by Deno.inspect."""
     assert text == text_of(shared(code))
 
 
 @pytest.mark.parametrize("code", ["undefined", "let nothing = 1", "{ let block = 1 }", ""])
-def test_no_value_is_no_result(shared: Session, code: str) -> None:
-    """A cell that has no value, or undefined, puts nothing out."""
+def test_a_cell_without_a_value_has_no_result(shared: Session, code: str) -> None:
+    """The same applies to undefined."""
     result = shared(code)
 
     assert ("ok", ()) == (result.status, result.outputs)
 
 
-def test_what_is_declared_stays_and_can_be_declared_again(shared: Session) -> None:
-    """Variables, functions and classes live on; let and const can be declared anew."""
+def test_declarations_persist_and_can_be_repeated(shared: Session) -> None:
+    """Even let and const can be declared again."""
     shared("let a = 1; const b = 2; function f() { return a } class A { v = 3 }")
     shared("let a = 10; const b = 20;")
 
     assert "[ 10, 20, 10, A { v: 3 } ]" == text_of(shared("[a, b, f(), new A()]"))
 
 
-def test_a_thrown_error_has_its_own_name_and_stack(shared: Session) -> None:
-    """The stack names the cells and the places where the error came from."""
+def test_an_error_keeps_its_name_and_stack(shared: Session) -> None:
+    """The stack names the cells and positions."""
     boom = shared("function boom() { throw new RangeError('no') }").execution_count
     result = shared("const before = 1;\n  boom()")
 
@@ -76,8 +76,8 @@ def test_a_thrown_error_has_its_own_name_and_stack(shared: Session) -> None:
         ("prompt('?')", "Error", "prompt() is not available: nobody is there to answer"),
     ],
 )
-def test_what_is_thrown_is_an_error(shared: Session, code: str, name: str, value: str) -> None:
-    """Whatever a cell throws, its error says what it is."""
+def test_any_thrown_value_is_an_error(shared: Session, code: str, name: str, value: str) -> None:
+    """The error describes the value."""
     error = failure(shared(code))
 
     assert (name, value) == (error.ename, error.evalue)
@@ -103,12 +103,12 @@ def test_what_is_thrown_is_an_error(shared: Session, code: str, name: str, value
     ],
 )
 def test_imports_work_in_a_cell(shared: Session, code: str, text: str) -> None:
-    """Static imports, relative ones too, and dynamic imports; again as often as one likes."""
+    """Static, relative and dynamic imports can be repeated."""
     assert [text, text] == [text_of(shared(code)), text_of(shared(code))]
 
 
 def test_a_missing_export_is_an_error(shared: Session) -> None:
-    """A name that the module does not export is not silently undefined."""
+    """It is not silently undefined."""
     error = failure(shared("import {nope} from 'node:path'"))
 
     assert (
@@ -116,8 +116,8 @@ def test_a_missing_export_is_an_error(shared: Session) -> None:
     )
 
 
-def test_a_promise_that_nothing_can_settle_is_an_error(shared: Session) -> None:
-    """Where the engine finds that an awaited promise is garbage, the cell does not hang."""
+def test_a_promise_that_never_settles_is_an_error(shared: Session) -> None:
+    """The cell does not hang once the promise is garbage."""
     code = "setTimeout(() => { for (let i = 0; i < 200; i++) new Array(1e5).fill(i) }, 1); await new Promise(() => {})"
 
     result = shared(code, timeout_s=5)
@@ -127,8 +127,8 @@ def test_a_promise_that_nothing_can_settle_is_an_error(shared: Session) -> None:
 
 
 @pytest.mark.slow
-def test_typescript_is_accepted_where_it_is_the_language() -> None:
-    """Types are taken off, enums and the like compiled; a mistake is an error with its place."""
+def test_typescript_is_accepted_as_a_language() -> None:
+    """Types are stripped, enums compiled; a syntax error has its position."""
     session = Session(typescript=True)
     try:
         code = """
@@ -150,5 +150,5 @@ def test_typescript_is_accepted_where_it_is_the_language() -> None:
 
 
 def test_types_are_refused_in_javascript(shared: Session) -> None:
-    """JavaScript stays JavaScript: a type is a syntax error."""
+    """A type is a syntax error."""
     assert "SyntaxError" == failure(shared("let typed: number = 1")).ename

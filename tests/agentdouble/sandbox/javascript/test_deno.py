@@ -10,18 +10,17 @@ from tests.agentdouble.sandbox.javascript.session import Session, failure
 pytestmark = pytest.mark.once
 
 
-def test_a_missing_deno_is_told_with_the_command_that_installs_it(
+def test_a_missing_deno_error_names_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without deno the error names the pip command."""
     monkeypatch.setitem(sys.modules, "deno", None)
 
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'agentdouble\[emulator\]'"):
         deno.find()
 
 
-def test_a_kernel_without_deno_answers_every_cell_so() -> None:
-    """A kernel whose engine cannot start lives and says why."""
+def test_a_kernel_without_deno_survives_and_says_why() -> None:
+    """Every cell gets the same error."""
     session = Session(deno="/nowhere/deno")
     try:
         error = failure(session("1"))

@@ -25,12 +25,12 @@ pytestmark = pytest.mark.once
     ],
 )
 def test_code_is_confined(shared: Session, code: str, reason: str) -> None:
-    """Deno refuses what lies outside the session's directories, processes and the network."""
+    """Deno denies other directories, processes and the network."""
     assert (failure(shared(code)).evalue or "").startswith(reason)
 
 
-def test_files_of_the_session_are_there(shared: Session) -> None:
-    """The working directory and TMPDIR can be written; other variables are undefined."""
+def test_session_files_are_accessible(shared: Session) -> None:
+    """Code can write to the working directory and TMPDIR; other variables are undefined."""
     code = """
     Deno.writeTextFileSync("here.txt", "h");
     const scratch = Deno.makeTempFileSync();
@@ -54,7 +54,7 @@ def test_files_of_the_session_are_there(shared: Session) -> None:
     ],
 )
 def test_an_interrupt_stops_code_and_keeps_state(shared: Session, code: str) -> None:
-    """Loops, awaits and busy coroutines end; variables stay, and nothing goes on behind."""
+    """It ends loops, awaits and busy coroutines, and nothing runs on."""
     shared("var kept = 'kept'")
 
     result = shared(code, timeout_s=0.2)
@@ -66,8 +66,8 @@ def test_an_interrupt_stops_code_and_keeps_state(shared: Session, code: str) -> 
     assert ('"kept"', []) == (text_of(after), streams(after))
 
 
-def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> None:
-    """The first cell may be given up before there is an engine; the next one has it all the same."""
+def test_an_interrupt_works_while_the_engine_starts(session: Session) -> None:
+    """The next cell gets an engine even so."""
     result = session("var begun = true; while (true);", timeout_s=0)
 
     assert ("timeout", False) == (result.status, result.context_lost)
@@ -89,7 +89,7 @@ def test_an_interrupt_is_heeded_while_the_engine_starts(session: Session) -> Non
 def test_an_engine_that_ends_is_reported_and_replaced(
     session: Session, code: str, message: str
 ) -> None:
-    """The cell says how the engine ended, keeps its output, and the next one has a new engine."""
+    """The cell keeps its output and says how the engine ended."""
     session("var lost = 1")
 
     result = session(code)
@@ -103,7 +103,7 @@ def test_an_engine_that_ends_is_reported_and_replaced(
 
 
 def test_an_engine_that_dies_between_cells_is_replaced(session: Session) -> None:
-    """An engine that is killed while nothing runs does not fail the next cell."""
+    """The next cell does not fail."""
     engine = session.engine()
     engine.kill()
     psutil.wait_procs([engine], timeout=30)
@@ -118,7 +118,7 @@ HEAP_OF_200_MB = (
 
 @pytest.mark.slow
 def test_running_out_of_memory_is_reported() -> None:
-    """A heap that grows beyond ``javascript_memory_limit`` ends the engine, and only that."""
+    """Exceeding ``javascript_memory_limit`` ends only the engine."""
     session = Session(memory=64 * MIB)
     try:
         result = session(HEAP_OF_200_MB)
@@ -131,8 +131,8 @@ def test_running_out_of_memory_is_reported() -> None:
         session.close()
 
 
-def test_nothing_is_left_when_a_session_ends(session: Session) -> None:
-    """The engine ends with its kernel, however that ends."""
+def test_the_engine_ends_with_its_kernel(session: Session) -> None:
+    """It does not matter how the kernel ends."""
     engine = session.engine()
 
     psutil.Process(session.kernel.pid).kill()
@@ -140,8 +140,7 @@ def test_nothing_is_left_when_a_session_ends(session: Session) -> None:
     assert ([engine], []) == psutil.wait_procs([engine], timeout=30)
 
 
-def test_nothing_is_left_when_the_fork_server_dies(session: Session) -> None:
-    """The engine ends when the fork server is killed."""
+def test_the_engine_ends_with_the_fork_server(session: Session) -> None:
     engine = session.engine()
     server = psutil.Process(session.kernel.pid).parent()
     assert server is not None

@@ -29,6 +29,6 @@ pytestmark = [pytest.mark.once, pytest.mark.smoke]
         ("import a, b from 'x'", None),
     ],
 )
-def test_a_static_import_becomes_a_dynamic_one(source: str, dynamic: str | None) -> None:
-    """Every form of the statement, and nothing that only looks like it."""
+def test_static_imports_become_dynamic_ones(source: str, dynamic: str | None) -> None:
+    """Every form is rewritten, and lookalikes are left alone."""
     assert dynamic == cells.rewrite(source, 0)

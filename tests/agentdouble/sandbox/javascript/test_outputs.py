@@ -8,8 +8,8 @@ from tests.agentdouble.sandbox.javascript.session import Session, streams, text_
 pytestmark = pytest.mark.once
 
 
-def test_console_goes_to_stdout_and_stderr_in_order(shared: Session) -> None:
-    """log, info and debug are stdout, warn and error are stderr, and their order is kept."""
+def test_console_writes_to_stdout_and_stderr_in_order(shared: Session) -> None:
+    """log, info and debug go to stdout, warn and error to stderr."""
     code = (
         "console.log('%d', 1); console.info(2); console.warn(3); console.error(4); console.debug(5)"
     )
@@ -26,10 +26,8 @@ def test_console_goes_to_stdout_and_stderr_in_order(shared: Session) -> None:
     ],
     ids=["console", "raw"],
 )
-def test_a_stream_ends_at_its_limit_and_the_next_cell_has_a_whole_one(
-    session: Session, code: str
-) -> None:
-    """What goes beyond 8 MiB of a cell ends in the kernel: receiving it would hold the double."""
+def test_output_over_the_stream_limit_is_dropped(session: Session, code: str) -> None:
+    """The kernel cuts it at 8 MiB per cell; the next cell has the full limit again."""
     for _ in range(2):
         (name, text), last = streams(session(f"{code}; console.error('after')"))
 
@@ -37,8 +35,8 @@ def test_a_stream_ends_at_its_limit_and_the_next_cell_has_a_whole_one(
         assert ("stderr", "after\n") == last
 
 
-def test_display_shows_media_between_other_outputs(shared: Session) -> None:
-    """Objects with Jupyter's symbol, Deno.jupyter's helpers and raw bundles are shown in place."""
+def test_display_shows_media_between_outputs(shared: Session) -> None:
+    """It takes Jupyter's symbol, Deno.jupyter's helpers and raw bundles."""
     code = """
     display({"text/html": "<b>raw</b>"}, {raw: true});
     console.log("between");
@@ -57,8 +55,8 @@ def test_display_shows_media_between_other_outputs(shared: Session) -> None:
     ] == [(o.output_type, o.data) for o in result.outputs]
 
 
-def test_a_display_is_no_result(shared: Session) -> None:
-    """What display returns can be awaited and is not shown itself."""
+def test_the_value_of_display_is_not_shown(shared: Session) -> None:
+    """It can be awaited."""
     codes = ("display(1)", "await display(2)", "for (;;) { display(3); break }")
 
     assert [["display_data"]] * 3 == [[o.output_type for o in shared(c).outputs] for c in codes]
@@ -71,8 +69,8 @@ def test_a_display_is_no_result(shared: Session) -> None:
         ("queueMicrotask(() => { throw new Error('y') }); 1", "Uncaught Error: y\n"),
     ],
 )
-def test_unhandled_errors_are_reported_and_harmless(shared: Session, code: str, text: str) -> None:
-    """An error that nobody catches is told on stderr, and the session goes on."""
+def test_unhandled_errors_are_reported_on_stderr(shared: Session, code: str, text: str) -> None:
+    """The session goes on."""
     result = shared(code)
 
     (message,) = streams(result)

@@ -25,7 +25,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture
 def plane(shared: Emulator) -> Iterator[DataPlane]:
-    """The data plane of a session that no other test uses."""
+    """The data plane of a session used by one test only."""
     plane = data_plane(shared, f"bash-{next(NUMBERS)}")
     yield plane
     act(shared, "DeleteSession", SessionId=plane.query["faasInstanceName"])
@@ -35,8 +35,8 @@ def listed(plane: DataPlane) -> dict[str, Any]:
     return {shell["session_id"]: shell for shell in plane.get("/v1/bash/sessions").json()["data"]}
 
 
-def test_a_command_answers_with_its_output_and_exit_code(plane: DataPlane) -> None:
-    """stdout and stderr are apart, and a failure is completed all the same (SBX-09)."""
+def test_a_command_returns_its_output_and_exit_code(plane: DataPlane) -> None:
+    """stdout and stderr are separate; a failed command is completed too (SBX-09)."""
     answer = plane.post("/v1/bash/exec", command="echo out; echo err >&2; (exit 3)").json()
 
     data = answer["data"]
@@ -59,23 +59,23 @@ def test_a_command_answers_with_its_output_and_exit_code(plane: DataPlane) -> No
 
 
 def test_a_session_keeps_its_state(plane: DataPlane) -> None:
-    """Directory, variables and functions stay; another session has its own."""
+    """It keeps directory, variables and functions, apart from other sessions."""
     plane.bash('mkdir -p deep && cd deep; x=1; say() { echo "said $1"; }')
 
     assert "/home/gem/deep 1\nsaid so\n" == plane.bash('echo "$PWD $x"; say so')["stdout"]
     assert "/home/gem \n" == plane.bash('echo "$PWD $x"', "other")["stdout"]
 
 
-def test_a_session_without_a_name_is_a_new_one(plane: DataPlane) -> None:
-    """Its name is in the answer."""
+def test_a_session_without_a_name_is_new(plane: DataPlane) -> None:
+    """The answer has its name."""
     first, two = (plane.data("/v1/bash/exec", command="echo $$") for _ in range(2))
 
     assert first["session_id"] != two["session_id"]
     assert first["stdout"] == plane.bash("echo $$", first["session_id"])["stdout"]
 
 
-def test_variables_hold_for_one_command(plane: DataPlane) -> None:
-    """Whatever they hold; None takes one away, for that command alone."""
+def test_variables_apply_to_one_command(plane: DataPlane) -> None:
+    """Any value works; None unsets a variable for that command."""
     plane.bash("export KEPT='it stays'")
 
     env = {"A": 'it\'s "$KEPT"\n`x`', "KEPT": None}
@@ -83,8 +83,7 @@ def test_variables_hold_for_one_command(plane: DataPlane) -> None:
     assert "|it stays" == plane.bash('printf "$A|$KEPT"')["stdout"]
 
 
-def test_the_working_directory_is_set_for_good(plane: DataPlane) -> None:
-    """exec_dir holds for the commands that follow, too."""
+def test_exec_dir_changes_the_directory_permanently(plane: DataPlane) -> None:
     first = plane.bash("pwd", exec_dir="/tmp")["stdout"]
 
     assert [first, first] == [plane.bash("pwd")["stdout"], plane.bash("pwd")["stdout"]]
@@ -105,16 +104,16 @@ def test_the_working_directory_is_set_for_good(plane: DataPlane) -> None:
         ("exec 3>&- 4>&- 5>&-; echo on", "on\n", 0),
     ],
 )
-def test_commands_of_every_kind(plane: DataPlane, command: str, stdout: str, code: int) -> None:
-    """None of them leaves the session without an answer, and the next one is answered too."""
+def test_unusual_commands_work(plane: DataPlane, command: str, stdout: str, code: int) -> None:
+    """The session can run the next command afterwards."""
     data = plane.bash(command)
 
     assert ("completed", stdout, code) == (data["status"], data["stdout"], data["exit_code"])
     assert "again\n" == plane.bash("echo again")["stdout"]
 
 
-def test_a_timeout_ends_the_waiting_and_not_the_command(plane: DataPlane) -> None:
-    """It is answered as running; what it puts out later is read by its offset."""
+def test_a_timeout_ends_the_wait_but_not_the_command(plane: DataPlane) -> None:
+    """The status is running, and later output is read by offset."""
     running = plane.bash("read line; echo got $line", timeout=0.2)
     plane.data("/v1/bash/write", session_id="b", input="a line\n")
     later = plane.data(
@@ -126,7 +125,7 @@ def test_a_timeout_ends_the_waiting_and_not_the_command(plane: DataPlane) -> Non
 
 
 def test_an_async_command_is_answered_at_once(plane: DataPlane) -> None:
-    """Its result is to be had by its id, and so is that of each command."""
+    """Results of all commands can be read by id."""
     command = plane.bash("read line; echo one; exit 0", async_mode=True)
     waiting = plane.bash("echo never", async_mode=True)
     plane.data("/v1/bash/write", session_id="b", command_id=command["command_id"], input="\n")
@@ -141,8 +140,8 @@ def test_an_async_command_is_answered_at_once(plane: DataPlane) -> None:
     assert ("", "killed") == (second["stdout"], second["command"]["status"])  # bash had ended
 
 
-def test_commands_of_one_session_run_in_turn(plane: DataPlane) -> None:
-    """The second waits for the first, in arrival order."""
+def test_commands_of_one_session_run_in_order(plane: DataPlane) -> None:
+    """The second waits for the first."""
     first = plane.bash("read line; echo $line", async_mode=True)
     second = background(lambda: plane.bash("echo second"))
     while listed(plane)["b"]["command_count"] < 2:
@@ -163,7 +162,7 @@ def test_commands_of_one_session_run_in_turn(plane: DataPlane) -> None:
     ],
 )
 def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, is_kept: bool) -> None:
-    """What it has started is gone; its bash with it only where the command is bash itself."""
+    """Its children end too; bash ends only if it is the command itself."""
     plane.bash("x=1")
 
     data = plane.bash(command, hard_timeout=1 if is_kept else 0.2)  # by then it has started that
@@ -174,8 +173,8 @@ def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, is_kept
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
-def test_a_signal_ends_the_command_that_runs(plane: DataPlane, name: str) -> None:
-    """It is answered as killed, and its bash goes on."""
+def test_a_signal_ends_the_running_command(plane: DataPlane, name: str) -> None:
+    """Its status is killed, and bash goes on."""
     plane.bash("x=1")
     running = plane.bash("sleep 600", async_mode=True)
     while "sleep" not in plane.bash("pgrep -a sleep; true", "other")["stdout"]:
@@ -188,8 +187,8 @@ def test_a_signal_ends_the_command_that_runs(plane: DataPlane, name: str) -> Non
     assert "1\n" == after["stdout"]
 
 
-def test_long_output_is_cut_in_its_middle(plane: DataPlane) -> None:
-    """Where it is asked for; its end is always there."""
+def test_long_output_is_truncated_in_the_middle(plane: DataPlane) -> None:
+    """Only on request; the end is always kept."""
     data = plane.bash("seq 1 100000", max_output_length=20)
 
     assert "1\n2\n3\n4\n5\n\n[... 588875 characters omitted ...]\n99\n100000\n" == data["stdout"]
@@ -198,7 +197,7 @@ def test_long_output_is_cut_in_its_middle(plane: DataPlane) -> None:
 
 @pytest.mark.slow
 def test_a_command_has_the_session_s_limits() -> None:
-    """Its memory is limited as that of the session's kernel."""
+    """The memory limit of the kernel applies."""
     allocate = "python3 -c 'bytearray(900 << 20)'"
     with Emulator(memory_limit=512 << 20, pool_size=0) as double:
         data = data_plane(double).bash(allocate)
@@ -207,15 +206,15 @@ def test_a_command_has_the_session_s_limits() -> None:
     assert "MemoryError" in data["stderr"]
 
 
-def test_the_session_s_python_comes_first(plane: DataPlane) -> None:
-    """A command has the modules that the session's code has."""
+def test_the_session_s_python_comes_first_in_path(plane: DataPlane) -> None:
+    """A command can import the same modules as the session's code."""
     prefix = plane.bash("python3 -c 'import sys; print(sys.prefix)'")["stdout"]
 
     assert f"{sys.prefix}\n" == prefix
 
 
-def test_a_session_is_made_listed_and_closed(plane: DataPlane) -> None:
-    """Its directory is the one it was made with; closed, it is gone."""
+def test_a_session_is_created_listed_and_closed(plane: DataPlane) -> None:
+    """It keeps its directory and disappears when closed."""
     session = plane.data("/v1/bash/sessions/create", session_id="mine", exec_dir="/tmp")
     plane.bash("cd /home/gem; true", "mine")
     during = listed(plane)["mine"]
@@ -238,10 +237,10 @@ def test_a_session_is_made_listed_and_closed(plane: DataPlane) -> None:
     ],
     ids=str,
 )
-def test_a_body_that_is_not_what_a_route_takes_is_refused(
+def test_a_body_with_invalid_fields_is_refused(
     plane: DataPlane, path: str, body: dict[str, Any], field: str
 ) -> None:
-    """With 422 and the place, as FastAPI says it."""
+    """The answer is 422 with the location, like FastAPI's."""
     response = plane.post(f"/v1/bash/{path}", **body)
 
     assert 422 == response.status_code
@@ -249,8 +248,8 @@ def test_a_body_that_is_not_what_a_route_takes_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"[]", b"{"])
-def test_a_body_that_is_no_json_object_is_refused(plane: DataPlane, content: bytes) -> None:
-    """Nothing is run, and the answer says what is wrong."""
+def test_a_body_that_is_not_a_json_object_is_refused(plane: DataPlane, content: bytes) -> None:
+    """Nothing runs, and the error says why."""
     response = http.post(f"{plane.url}/v1/bash/exec", params=plane.query, content=content)
 
     assert 422 == response.status_code, response.text
@@ -272,18 +271,18 @@ def test_a_body_that_is_no_json_object_is_refused(plane: DataPlane, content: byt
         ),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_an_unknown_session_or_command_is_named(
     plane: DataPlane, path: str, body: dict[str, Any], message: str
 ) -> None:
-    """A session or a command that nobody made is a failed operation."""
+    """The operation fails."""
     plane.bash(":")
 
     assert message == plane.refusal(f"/v1/bash/{path}", **body)
 
 
 @pytest.mark.slow
-def test_a_fork_bomb_ends_with_its_hard_timeout(plane: DataPlane) -> None:
-    """It cannot take more processes than the session may have, and nothing of it is left."""
+def test_a_hard_timeout_ends_a_fork_bomb(plane: DataPlane) -> None:
+    """It stays within the process limit, and nothing remains."""
     if sys.platform != "linux":
         pytest.skip("only Linux limits the processes of a session")
 

@@ -1,4 +1,4 @@
-"""Commands and code whose caller goes away while it waits for them."""
+"""Commands and code whose caller disconnects while waiting."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ RUNS = "echo $BASHPID > pid; echo > begun; exec sleep 600"
 
 @pytest.fixture
 def plane(double: Emulator) -> DataPlane:
-    """The data plane of a session that can tell when something has begun."""
+    """The data plane of a session that can tell when a command has begun."""
     text(double, "import os; os.mkfifo('begun')")
     return data_plane(double)
 
 
 def desert(double: Emulator, request: httpx.Request) -> int:
-    """Send a request on a socket, and close that when its command has begun.
+    """Send a request and close the socket once its command has begun.
 
-    Returns the pid, on this machine, of the process whose id the command wrote.
+    Return the pid on this machine of the process whose id the command wrote.
     """
     home, neighbour_pid = home_of(double, "s1"), pids_of(double)[0]
     with socket.create_connection((request.url.host, request.url.port or 80)) as caller:
@@ -50,13 +50,13 @@ def desert(double: Emulator, request: httpx.Request) -> int:
 
 
 def on_plane(double: Emulator, plane: DataPlane, path: str, **body: Any) -> int:
-    """Desert an operation of the data plane."""
+    """Disconnect from a running operation of the data plane."""
     request = http.build_request("POST", plane.url + path, params=plane.query, json=body)
     return desert(double, request)
 
 
 def on_control_plane(double: Emulator, command: str) -> int:
-    """Desert an ExecBash."""
+    """Disconnect from a running ExecBash."""
     body = {
         "ToolId": double.tool_id,
         "UserSessionId": "s1",
@@ -73,10 +73,10 @@ def on_control_plane(double: Emulator, command: str) -> int:
 @pytest.mark.parametrize(
     ("path", "named"), [("/v1/bash/exec", "session_id"), ("/v1/shell/exec", "id")]
 )
-def test_a_command_whose_caller_goes_away_is_interrupted(
+def test_a_command_is_interrupted_if_its_caller_disconnects(
     double: Emulator, plane: DataPlane, path: str, named: str
 ) -> None:
-    """Its session keeps its state, and has its turn at once."""
+    """Its session keeps its state and is free at once."""
     plane.data(path, command="x=42", **{named: "b"})
 
     pid = on_plane(double, plane, path, command=f"({RUNS})", **{named: "b"})
@@ -87,8 +87,8 @@ def test_a_command_whose_caller_goes_away_is_interrupted(
 
 
 @pytest.mark.slow
-def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: DataPlane) -> None:
-    """Its session keeps its state nevertheless."""
+def test_a_command_that_ignores_the_interrupt_is_killed(double: Emulator, plane: DataPlane) -> None:
+    """Its session keeps its state."""
     plane.bash("x=42")
 
     ignores = f"(trap '' INT; {RUNS})"
@@ -98,10 +98,10 @@ def test_a_command_that_heeds_no_interrupt_is_killed(double: Emulator, plane: Da
     assert has_gone(pid, timeout_s=30)
 
 
-def test_exec_bash_whose_caller_goes_away_is_interrupted(
+def test_exec_bash_is_interrupted_if_its_caller_disconnects(
     double: Emulator, plane: DataPlane
 ) -> None:
-    """As RunCode is; the session's bash keeps its state."""
+    """The session's bash keeps its state."""
     exec_bash(double, "x=42")
 
     pid = on_control_plane(double, f"({RUNS})")
@@ -111,10 +111,10 @@ def test_exec_bash_whose_caller_goes_away_is_interrupted(
 
 
 @pytest.mark.parametrize("session", [{}, {"session_id": "one"}], ids=["its own", "a further"])
-def test_code_of_the_data_plane_is_interrupted_too(
+def test_data_plane_code_is_interrupted_if_its_caller_disconnects(
     double: Emulator, plane: DataPlane, session: dict[str, str]
 ) -> None:
-    """And its kernel has its state."""
+    """Its kernel keeps its state."""
     plane.data("/v1/jupyter/execute", code="x = 42", **session)
     code = "open('pid', 'w').write('1'); open('begun', 'w').close()\nwhile True: pass"
     on_plane(double, plane, "/v1/jupyter/execute", code=code, **session)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture(scope="module", params=["auto", "none"])
 def double(request: pytest.FixtureRequest) -> Iterator[Emulator]:
-    """A double with sessions held apart, and one whose paths are mapped."""
+    """A double with isolated sessions, and one with mapped paths."""
     with Emulator(isolation=request.param, pool_size=0) as double:
         yield double
 
@@ -51,8 +51,8 @@ def failure(plane: DataPlane, operation: str, /, **body: Any) -> tuple[str, str 
 
 
 @pytest.mark.slow
-def test_what_is_written_is_read_and_seen_by_code(double: Emulator, plane: DataPlane) -> None:
-    """SBX-10: one and the same file, for the file routes, code and commands."""
+def test_written_files_are_visible_to_reads_and_code(double: Emulator, plane: DataPlane) -> None:
+    """SBX-10: file routes, code and commands see the same file."""
     assert 7 == write(plane, "/home/gem/a b/ü.txt", "Grüße")
 
     assert "Grüße" == read(plane, "/home/gem/a b/ü.txt")
@@ -60,8 +60,8 @@ def test_what_is_written_is_read_and_seen_by_code(double: Emulator, plane: DataP
     assert "Grüße" == plane.bash("cat 'a b/ü.txt'")["stdout"]
 
 
-def test_writing_can_append_and_add_lines(plane: DataPlane) -> None:
-    """Newlines are added where they are asked for, but not to bytes."""
+def test_writing_can_append_and_add_newlines(plane: DataPlane) -> None:
+    """Newlines are added on request, but never to bytes."""
     write(plane, "/tmp/f", "a", trailing_newline=True)
     write(plane, "/tmp/f", "b", append=True, leading_newline=True)
     write(plane, "/tmp/f", "Yw==", append=True, encoding="base64", leading_newline=True)
@@ -72,7 +72,7 @@ def test_writing_can_append_and_add_lines(plane: DataPlane) -> None:
 
 
 def test_bytes_are_written_as_base64(plane: DataPlane) -> None:
-    """Whatever they are; what is no UTF-8 is replaced when it is read as text."""
+    """Reading invalid UTF-8 as text replaces it."""
     data = bytes(range(256))
     write(plane, "/tmp/b", base64.b64encode(data).decode(), encoding="base64")
 
@@ -89,15 +89,15 @@ def test_bytes_are_written_as_base64(plane: DataPlane) -> None:
     ],
     ids=str,
 )
-def test_lines_are_read(plane: DataPlane, lines: dict[str, int], expected: str) -> None:
-    """Counted from 0; the last one is not included."""
+def test_lines_are_read_by_range(plane: DataPlane, lines: dict[str, int], expected: str) -> None:
+    """Lines count from 0, and the end is exclusive."""
     write(plane, "/tmp/f", "0\n1\n2\n3")
 
     assert expected == read(plane, "/tmp/f", **lines)
 
 
-def test_a_text_is_replaced_wherever_it_stands(plane: DataPlane) -> None:
-    """The answer says how often; where it is not found, nothing is changed."""
+def test_text_is_replaced_everywhere(plane: DataPlane) -> None:
+    """The answer has the count; without a match the file is unchanged."""
     write(plane, "/tmp/f", "a.b.a")
 
     replaced = [
@@ -110,8 +110,8 @@ def test_a_text_is_replaced_wherever_it_stands(plane: DataPlane) -> None:
     assert "invalid_argument" == kind
 
 
-def test_lines_are_searched_for(plane: DataPlane) -> None:
-    """By a regular expression; numbers count from 1."""
+def test_lines_are_searched_by_regular_expression(plane: DataPlane) -> None:
+    """Line numbers start at 1."""
     write(plane, "/tmp/f", "one\ntwo\nthree\n")
 
     matches = plane.data("/v1/file/search", file="/tmp/f", regex="^t.*[eo]$")
@@ -121,8 +121,8 @@ def test_lines_are_searched_for(plane: DataPlane) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("double", ["auto"], indirect=True)
-def test_a_regular_expression_that_never_ends_is_ended(plane: DataPlane) -> None:
-    """And the session answers meanwhile."""
+def test_an_endless_regular_expression_is_stopped(plane: DataPlane) -> None:
+    """The session answers other requests meanwhile."""
     from tests.agentdouble.calling import background
 
     write(plane, "/tmp/f", "a" * 40 + "!")
@@ -132,8 +132,8 @@ def test_a_regular_expression_that_never_ends_is_ended(plane: DataPlane) -> None
     assert "timeout" == searching.result(25)[0]
 
 
-def test_files_are_found_by_a_pattern(plane: DataPlane) -> None:
-    """Below the directory only."""
+def test_files_are_found_by_pattern(plane: DataPlane) -> None:
+    """Only below the directory."""
     for name in ("a.py", "b.txt", "deep/er/c.py"):
         write(plane, f"/home/gem/x/{name}", "")
     home = "/home/gem/x"
@@ -149,7 +149,7 @@ def test_files_are_found_by_a_pattern(plane: DataPlane) -> None:
 
 
 def test_a_directory_is_listed(plane: DataPlane) -> None:
-    """Names, kinds, sizes, what is asked for."""
+    """The answer has names, kinds and sizes as requested."""
     write(plane, "/home/gem/b.txt", "12345")
     write(plane, "/home/gem/.hidden", "1")
     write(plane, "/home/gem/deep/a.py", "12")
@@ -186,8 +186,8 @@ def upload(plane: DataPlane, content: Any, name: str = "f.bin", /, **form: str) 
     return http.post(url, params=plane.query, files=files, data=form).json()
 
 
-def test_a_file_keeps_a_name_that_is_not_ascii(plane: DataPlane) -> None:
-    """Its own, if there is no path, and that of its path."""
+def test_a_file_keeps_a_non_ascii_name(plane: DataPlane) -> None:
+    """Both its own name and the one in a path."""
     name = "ü 日本.bin"
     paths = [upload(plane, b"content", name, **form) for form in ({}, {"path": f"/tmp/{name}"})]
 
@@ -205,7 +205,7 @@ def test_a_file_keeps_a_name_that_is_not_ascii(plane: DataPlane) -> None:
     ids=str,
 )
 def test_a_file_is_uploaded(plane: DataPlane, form: dict[str, str], expected: str) -> None:
-    """To its path, into a directory under its own name, or home."""
+    """To its path, into a directory by its own name, or to home."""
     data = bytes(range(256)) * 1000
 
     answer = upload(plane, data, **form)
@@ -236,10 +236,8 @@ def test_a_file_is_uploaded(plane: DataPlane, form: dict[str, str], expected: st
         (b"{}", "application/json"),
     ],
 )
-def test_an_upload_that_is_none_is_refused(
-    plane: DataPlane, content: bytes, content_type: str
-) -> None:
-    """And leaves nothing, not even a part of a file."""
+def test_an_invalid_upload_is_refused(plane: DataPlane, content: bytes, content_type: str) -> None:
+    """It leaves no partial file."""
     answer = http.post(
         f"{plane.url}/v1/file/upload",
         params=plane.query,
@@ -262,10 +260,10 @@ def test_an_upload_that_is_none_is_refused(
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_a_file_that_cannot_be_read_says_why(
+def test_an_unreadable_file_says_why(
     double: Emulator, plane: DataPlane, file: str, kind: str, number: str | None
 ) -> None:
-    """With the public sandbox's data about it; a pipe does not keep anybody waiting."""
+    """The error has the public sandbox's data, and a pipe does not block."""
     if file.endswith("locked") and double.settings.isolation == "none" and os.geteuid() == 0:
         pytest.skip("root without isolation reads everything")
     plane.bash("echo x > f; echo x > locked; chmod 000 locked; mkfifo pipe; ln -s loop loop")
@@ -281,10 +279,10 @@ def test_a_file_that_cannot_be_read_says_why(
 
 @pytest.mark.parametrize("operation", ["read", "write"])
 @pytest.mark.parametrize("secret", ["../../etc/agentdouble-secret", "out/secret", "secret"])
-def test_nothing_outside_of_the_session_is_to_be_had(
+def test_files_outside_the_session_are_unreachable(
     double: Emulator, plane: DataPlane, tmp_path: Any, operation: str, secret: str
 ) -> None:
-    """Not by .., not by a link; in a view of its own it is not even there."""
+    """Neither .. nor links lead out; isolated sessions do not even see them."""
     (tmp_path / "secret").write_text("secret")
     plane.bash(f"ln -s {tmp_path} out; ln -s {tmp_path}/secret secret")
     fields = {"content": "x", "old_str": "s", "new_str": "x", "regex": "."}
@@ -300,8 +298,8 @@ def test_nothing_outside_of_the_session_is_to_be_had(
         assert not uploaded["success"] or "secret" == (tmp_path / "secret").read_text()
 
 
-def test_the_host_is_not_reached_through_proc(double: Emulator, plane: DataPlane) -> None:
-    """The root of another process is no way around the session's own."""
+def test_the_host_is_unreachable_through_proc(double: Emulator, plane: DataPlane) -> None:
+    """The root of another process is no way out."""
     host = f"/proc/{os.getpid()}/root/etc/hostname"
     for path in (host, f"/proc/{os.getpid()}/environ"):
         assert failure(plane, "read", file=path)[0] in ("not_found", "permission_denied")
@@ -317,10 +315,10 @@ def test_the_host_is_not_reached_through_proc(double: Emulator, plane: DataPlane
     ],
     ids=str,
 )
-def test_a_body_that_is_not_what_a_route_takes_is_refused(
+def test_a_body_with_invalid_fields_is_refused(
     plane: DataPlane, operation: str, body: dict[str, Any], field: str
 ) -> None:
-    """With 422 and the place, as FastAPI says it."""
+    """The answer is 422 with the location, like FastAPI's."""
     response = plane.post(f"/v1/file/{operation}", **body)
 
     assert 422 == response.status_code
@@ -328,8 +326,8 @@ def test_a_body_that_is_not_what_a_route_takes_is_refused(
 
 
 @pytest.mark.slow
-def test_an_upload_has_a_limit_of_its_own() -> None:
-    """upload_limit holds for uploads, body_limit for the rest."""
+def test_uploads_have_their_own_limit() -> None:
+    """upload_limit applies to uploads, body_limit to everything else."""
     with Emulator(body_limit=1000, upload_limit=5000, pool_size=0) as double:
         plane = data_plane(double)
         sizes = {

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture
 def mapped(tmp_path: Path) -> Paths:
-    """The paths of a session without a view of its own."""
+    """The paths of a session without isolation."""
     for name in ("home", "tmp", "other"):
         (tmp_path / name).mkdir()
     (tmp_path / "other" / "secret").write_text("secret")
@@ -26,10 +26,8 @@ def mapped(tmp_path: Path) -> Paths:
         ("notes.txt", "home/notes.txt"),
     ],
 )
-def test_the_session_s_paths_are_mapped(
-    mapped: Paths, tmp_path: Path, path: str, expected: str
-) -> None:
-    """/home/gem and /tmp are the session's directories, and back again."""
+def test_session_paths_are_mapped(mapped: Paths, tmp_path: Path, path: str, expected: str) -> None:
+    """/home/gem and /tmp map to the session's directories and back."""
     assert str(tmp_path / expected) == mapped.real(path)
 
 
@@ -43,10 +41,8 @@ def test_the_session_s_paths_are_mapped(
         "linked",
     ],
 )
-def test_nothing_outside_is_to_be_had_where_paths_are_mapped(
-    mapped: Paths, tmp_path: Path, path: str
-) -> None:
-    """Not by an absolute path, not by .., not by a link that leads out."""
+def test_mapped_paths_cannot_leave_the_session(mapped: Paths, tmp_path: Path, path: str) -> None:
+    """Neither absolute paths nor .. nor links lead out."""
     (tmp_path / "home" / "link").symlink_to(tmp_path / "other")
     (tmp_path / "home" / "linked").symlink_to("/etc/passwd")
 
@@ -54,13 +50,12 @@ def test_nothing_outside_is_to_be_had_where_paths_are_mapped(
         mapped.real(path)
 
 
-def test_a_view_of_its_own_needs_no_mapping() -> None:
-    """The paths are what they are; a relative one begins at home."""
+def test_an_isolated_session_needs_no_mapping() -> None:
+    """Paths are unchanged; relative ones start at home."""
     assert ("/etc/passwd", "/home/gem/a") == (Paths().real("/etc/passwd"), Paths().real("a"))
     assert "/home/gem/a" == Paths().shown("/home/gem/a")
 
 
-def test_a_path_has_no_nul() -> None:
-    """It is refused before the system would."""
+def test_a_path_with_nul_is_refused() -> None:
     with pytest.raises(ValueError, match="NUL"):
         Paths().real("a\0b")

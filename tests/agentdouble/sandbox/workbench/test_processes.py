@@ -9,7 +9,7 @@ pytestmark = pytest.mark.once
 
 
 def test_offsets_count_bytes() -> None:
-    """What is read between two offsets is what was put out between them."""
+    """Two offsets select the output written between them."""
     stream = Output()
     stream.append("Grüße".encode())
     stream.append(b", all")
@@ -20,8 +20,8 @@ def test_offsets_count_bytes() -> None:
     assert ("", 12) == stream.read(99)
 
 
-def test_a_character_that_has_come_in_part_is_left_for_the_next_time() -> None:
-    """Nothing is replaced that the rest would have made whole."""
+def test_an_incomplete_character_is_left_for_the_next_read() -> None:
+    """It is not replaced."""
     stream = Output()
     stream.append("aß".encode()[:-1])
     first, offset = stream.read(0)
@@ -31,8 +31,8 @@ def test_a_character_that_has_come_in_part_is_left_for_the_next_time() -> None:
     assert ("ß", 3) == stream.read(offset)
 
 
-def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is bounded; who reads from before is told how much is missing."""
+def test_a_flood_is_dropped_at_its_start_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded; a read from before gets the missing size."""
     monkeypatch.setattr(processes, "KEPT", 10)
     stream = Output()
     for _ in range(5):
@@ -54,6 +54,6 @@ def test_a_flood_is_dropped_at_its_front_and_marked(monkeypatch: pytest.MonkeyPa
         ("abcdef", 1, "\n[... 5 characters omitted ...]\nf"),
     ],
 )
-def test_a_text_is_shortened_in_its_middle(text: str, limit: int, expected: str) -> None:
-    """Head and tail stay, and a mark says how much is missing."""
+def test_text_is_truncated_in_the_middle(text: str, limit: int, expected: str) -> None:
+    """Head and tail stay, with a mark for the missing size."""
     assert expected == shorten(text, limit)

@@ -16,7 +16,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture
 def plane(shared: Emulator) -> Iterator[DataPlane]:
-    """The data plane of a session that no other test uses."""
+    """The data plane of a session used by one test only."""
     plane = data_plane(shared, f"shell-{next(NUMBERS)}")
     yield plane
     act(shared, "DeleteSession", SessionId=plane.query["faasInstanceName"])
@@ -27,8 +27,8 @@ def shell(plane: DataPlane, command: str, **fields: Any) -> dict[str, Any]:
     return data
 
 
-def test_a_command_answers_with_its_output(plane: DataPlane) -> None:
-    """stdout and stderr in their order, the exit code, and the line with its prompt."""
+def test_a_command_returns_its_output(plane: DataPlane) -> None:
+    """It has stdout and stderr in order, the exit code and the prompt line."""
     output = "out\nerr\n"
 
     data = shell(plane, "echo out; echo err >&2; (exit 3)")
@@ -45,7 +45,7 @@ def test_a_command_answers_with_its_output(plane: DataPlane) -> None:
 
 
 def test_a_shell_keeps_its_state(plane: DataPlane) -> None:
-    """And another one has its own."""
+    """Other shells have their own."""
     shell(plane, "cd /tmp; x=1")
 
     assert "/tmp 1\n" == shell(plane, 'echo "$PWD $x"')["output"]
@@ -53,8 +53,8 @@ def test_a_shell_keeps_its_state(plane: DataPlane) -> None:
     assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/home/gem")["output"]
 
 
-def test_a_directory_that_is_none_is_passed_over_unless_that_is_strict(plane: DataPlane) -> None:
-    """The shell stays where it is, or the command is refused."""
+def test_a_missing_directory_is_ignored_unless_strict(plane: DataPlane) -> None:
+    """The shell stays in place, or the command is refused."""
     assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/none")["output"]
     assert "exec_dir '/none' is not a directory." == plane.refusal(
         "/v1/shell/exec", command="pwd", exec_dir="/none", strict=True
@@ -69,16 +69,16 @@ def test_a_directory_that_is_none_is_passed_over_unless_that_is_strict(plane: Da
     ],
     ids=str,
 )
-def test_waiting_ends(plane: DataPlane, fields: dict[str, Any], status: str) -> None:
-    """Only the hard timeout ends the command as well."""
+def test_timeouts_end_the_wait(plane: DataPlane, fields: dict[str, Any], status: str) -> None:
+    """Only the hard timeout ends the command too."""
     data = shell(plane, "sleep 600", **fields)
 
     assert status == data["status"]
     assert (137 if status == "hard_timeout" else None) == data["exit_code"]
 
 
-def test_long_output_is_cut(plane: DataPlane) -> None:
-    """At 30000 characters, unless it is not to be."""
+def test_long_output_is_truncated(plane: DataPlane) -> None:
+    """At 30000 characters, unless disabled."""
     cut = shell(plane, "seq 1 20000")["output"]
     output = shell(plane, "seq 1 20000", truncate=False)["output"]
 
@@ -88,21 +88,21 @@ def test_long_output_is_cut(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize("command", ["exit 3", "if"])
 def test_every_command_is_answered(plane: DataPlane, command: str) -> None:
-    """Also one that ends its shell."""
+    """Even one that ends its shell."""
     assert "completed" == shell(plane, command)["status"]
     assert "completed" == shell(plane, "true")["status"]
 
 
-def test_an_empty_name_is_none(plane: DataPlane) -> None:
-    """The platform's own client sends "" for a new shell, and for no directory."""
+def test_an_empty_name_counts_as_absent(plane: DataPlane) -> None:
+    """The platform's client sends "" for a new shell and for no directory."""
     done = [plane.data("/v1/shell/exec", id="", exec_dir="", command="pwd") for _ in range(2)]
 
     assert [0, 0] == [command["exit_code"] for command in done]
     assert 2 == len({command["session_id"] for command in done} - {""})
 
 
-def test_what_is_not_built_is_refused_by_name(plane: DataPlane) -> None:
-    """501 for a route, and 422 for a field."""
+def test_unsupported_features_are_refused_by_name(plane: DataPlane) -> None:
+    """501 for a route, 422 for a field."""
     refused = plane.post("/v1/shell/exec", command="true", no_change_timeout=1)
 
     assert 501 == plane.get("/v1/shell/view").status_code

@@ -30,7 +30,7 @@ class Screen:
         return frame
 
     def until(self, text: str, kind: str = "output") -> str:
-        """Return what is shown until a text has come."""
+        """Return the output up to a text."""
         output = ""
         while text not in output:
             frame = self.frame()
@@ -38,7 +38,7 @@ class Screen:
         return output
 
     def opened(self) -> str:
-        """Return the name of the terminal, once that is ready."""
+        """Return the terminal's name once it is ready."""
         first = self.frame()
         assert "session_id" == first["type"]
         while self.frame()["type"] != "ready":
@@ -58,8 +58,8 @@ def screen(plane: DataPlane, **query: str) -> Iterator[Screen]:
         yield Screen(connection)
 
 
-def test_a_person_types_at_a_terminal(double: Emulator) -> None:
-    """An interactive bash in the session's home, with the files of its code."""
+def test_a_terminal_runs_an_interactive_bash(double: Emulator) -> None:
+    """It starts in the session's home, with the files of its code."""
     plane = data_plane(double)
     plane.bash("echo kept > file")
     with screen(plane) as terminal:
@@ -71,8 +71,8 @@ def test_a_person_types_at_a_terminal(double: Emulator) -> None:
     assert "1\r\nkept\r\n/dev/\r\n42x\r\n" in output
 
 
-def test_keys_and_size_are_a_terminal_s(double: Emulator) -> None:
-    """Ctrl-C interrupts, and jobs are told of a new size."""
+def test_ctrl_c_and_resizing_work(double: Emulator) -> None:
+    """Ctrl-C interrupts, and jobs learn the new size."""
     with screen(data_plane(double)) as terminal:
         terminal.opened()
         terminal.send("resize", {"cols": 100, "rows": 30})
@@ -86,7 +86,7 @@ def test_keys_and_size_are_a_terminal_s(double: Emulator) -> None:
 
 
 def test_a_terminal_outlives_its_client(double: Emulator) -> None:
-    """By its name it is found again, with what it had shown; two may look at one."""
+    """It is found again by name with its screen; two clients may share it."""
     plane = data_plane(double)
     with screen(plane) as terminal:
         name = terminal.opened()
@@ -105,7 +105,7 @@ def test_a_terminal_outlives_its_client(double: Emulator) -> None:
 
 
 def test_a_terminal_ends_with_its_bash(double: Emulator) -> None:
-    """Its client is told by a close, and the name begins anew."""
+    """The connection is closed, and its name is free again."""
     plane = data_plane(double)
     with screen(plane, session_id="t") as terminal:
         terminal.opened()
@@ -122,7 +122,7 @@ def test_a_terminal_ends_with_its_bash(double: Emulator) -> None:
 
 
 def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
-    """And with it what was begun there; its client is told why."""
+    """So do its jobs; the client gets the reason."""
     plane = data_plane(double)
     with screen(plane) as terminal:
         terminal.opened()
@@ -149,8 +149,8 @@ def test_a_terminal_ends_with_its_session(double: Emulator) -> None:
     ],
     ids=str,
 )
-def test_a_frame_that_is_none_is_an_error(shared: Emulator, frame: str | bytes) -> None:
-    """It is told, and the terminal stays."""
+def test_an_invalid_frame_is_an_error(shared: Emulator, frame: str | bytes) -> None:
+    """The terminal stays open."""
     with screen(data_plane(shared, "door"), session_id="frames") as terminal:
         terminal.opened()
         terminal.connection.send(frame)

@@ -25,7 +25,7 @@ ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks 
 
 
 def workbench_of(plane: DataPlane) -> psutil.Process:
-    """Return the process whose child a bash of the session is."""
+    """Return the parent process of the session's bash."""
     bash = psutil.Process(plane.pid_outside(int(plane.bash("echo $$", "whose")["stdout"])))
     parent = bash.parent()
     assert parent is not None
@@ -33,13 +33,13 @@ def workbench_of(plane: DataPlane) -> psutil.Process:
 
 
 def stray_of(plane: DataPlane) -> int:
-    """Have a bash leave a process alone and return that one."""
+    """Start a detached process from bash and return its pid."""
     pid = plane.bash("setsid sleep 600 >/dev/null 2>&1 & echo $!")["stdout"]
     return plane.pid_outside(int(pid))
 
 
-def test_it_is_started_when_it_is_needed(double: Emulator) -> None:
-    """A session that only runs code has none; one that only has files has no kernel."""
+def test_a_workbench_starts_on_demand(double: Emulator) -> None:
+    """A code-only session has none; a files-only session has no kernel."""
     run(double, "1", "code")
     exec_bash(double, ":", "files")
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
@@ -47,8 +47,8 @@ def test_it_is_started_when_it_is_needed(double: Emulator) -> None:
     assert {"code": 1, "files": 1} == {s["UserSessionId"]: len(s["pids"]) for s in sessions}
 
 
-def test_it_ends_with_its_session(double: Emulator) -> None:
-    """And with it what its terminals have started, whatever they did to get away."""
+def test_a_workbench_ends_with_its_session(double: Emulator) -> None:
+    """So do detached processes of its terminals."""
     plane = data_plane(double)
     workbench = workbench_of(plane)
     stray = stray_of(plane)
@@ -64,8 +64,8 @@ def test_it_ends_with_its_session(double: Emulator) -> None:
     assert (410, True) == (response.status_code, "the double was reset" in response.text)
 
 
-def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) -> None:
-    """What ran in its terminals is lost, files and the session's code are not."""
+def test_a_dead_workbench_is_reported_and_replaced(double: Emulator) -> None:
+    """Its terminals are lost, but files and code state are kept."""
     run(double, "x = 42")
     plane = data_plane(double)
     plane.bash("echo kept > file")
@@ -95,8 +95,8 @@ def test_its_death_is_told_and_the_next_call_starts_another(double: Emulator) ->
     [{}, {"isolation": "none"}, {"provisioner": "local-provisioner"}],
     ids=str,
 )
-def test_nothing_of_it_is_left(settings: dict[str, Any]) -> None:
-    """Whoever starts it, the double's end is its own."""
+def test_stopping_the_double_ends_the_workbench(settings: dict[str, Any]) -> None:
+    """It does not matter how it was started."""
     with Emulator(pool_size=0, **settings) as double:
         plane = data_plane(double)
         workbench = workbench_of(plane).pid
@@ -107,8 +107,8 @@ def test_nothing_of_it_is_left(settings: dict[str, Any]) -> None:
 
 
 @ON_LINUX
-def test_its_socket_is_out_of_the_session_s_reach(double: Emulator) -> None:
-    """A session that could put another socket in its place would have the double call that."""
+def test_the_workbench_socket_is_hidden_from_the_session(double: Emulator) -> None:
+    """A session could otherwise replace it and receive the double's calls."""
     from agentdouble.processes import isolation
 
     if not isolation.find_out().offers("files"):
