@@ -69,7 +69,7 @@ def test_every_frame_is_shown_to_whoever_asks(
     """Those of ours stand below the user's."""
     result = run(pytester, platform_server, option, "-k", "fault")
 
-    result.stdout.fnmatch_lines(["*test_it.py*", "*doublecheck*faults.py*"])
+    result.stdout.fnmatch_lines(["*test_it.py*", "*doublecheck*controls.py*"])
 
 
 def test_an_error_of_a_fixture_is_its_message_alone(
