@@ -48,7 +48,7 @@ def _serving() -> Iterator[Emulator]:
 
 @pytest.fixture
 def double(_serving: Emulator) -> Iterator[Emulator]:
-    """A double without sessions, that works when the test is over."""
+    """A double without sessions that must still work after the test."""
     _serving.reset()
     yield _serving
     _serving.faults.clear()
@@ -60,7 +60,7 @@ def invoke(double: Emulator, **payload: Any) -> httpx.Response:
 
 
 def received(double: Emulator) -> tuple[int | None, bytes]:
-    """Return status and body of an invocation as far as they come, to the end of the connection."""
+    """Return the status and the partial body of an invocation, up to the end of the connection."""
     address = urlsplit(double.url)
     connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
     connection.request("POST", "/invoke", json.dumps({"count": 3}))
@@ -79,8 +79,8 @@ def fired(double: Emulator) -> list[int]:
 
 
 @pytest.mark.slow
-def test_the_nth_call_fails_and_is_not_executed(double: Emulator) -> None:
-    """In the control plane's shape, with the code and the header that were asked for."""
+def test_the_nth_call_fails_without_being_executed(double: Emulator) -> None:
+    """The error has the control plane's shape and the given code and header."""
     double.faults.arm(
         "fail", "InvokeTool", nth=2, status=429, code="FlowLimit", message="slow", retry_after_s=3
     )
@@ -94,8 +94,7 @@ def test_the_nth_call_fails_and_is_not_executed(double: Emulator) -> None:
     assert "2\n" == text(double, LENGTH)
 
 
-def test_a_failure_has_the_shape_of_its_surface(double: Emulator) -> None:
-    """The error's kind stands where the surface's errors have it."""
+def test_a_failure_has_its_surface_s_error_shape(double: Emulator) -> None:
     for path in ("/invoke", "/mcp", "/message:send"):
         double.faults.arm("fail", path, status=503)
     answers = [
@@ -109,8 +108,8 @@ def test_a_failure_has_the_shape_of_its_surface(double: Emulator) -> None:
     assert "SERVICE_UNAVAILABLE" == a2a["details"][0]["reason"]
 
 
-def test_a_failure_may_have_any_body(double: Emulator) -> None:
-    """200 with rubbish, too."""
+def test_a_failure_can_have_any_body(double: Emulator) -> None:
+    """Even 200 with garbage."""
     double.faults.arm("fail", "ping", status=200, body="rubbish", headers={"X-Note": "mine"})
 
     answer = client.get(f"{double.url}/ping")
@@ -118,8 +117,7 @@ def test_a_failure_may_have_any_body(double: Emulator) -> None:
     assert (200, "rubbish", "mine") == (answer.status_code, answer.text, answer.headers["x-note"])
 
 
-def test_a_gateway_answers_with_a_page(double: Emulator) -> None:
-    """HTML where JSON was asked for."""
+def test_a_gateway_error_is_an_html_page(double: Emulator) -> None:
     double.faults.arm("gateway", "invoke", status=504)
 
     answer = invoke(double)
@@ -128,8 +126,8 @@ def test_a_gateway_answers_with_a_page(double: Emulator) -> None:
     assert "<title>504 Gateway Timeout</title>" in answer.text
 
 
-def test_a_call_waits_until_it_is_released(double: Emulator) -> None:
-    """It is held before it is executed, and goes on as if nothing had been."""
+def test_a_held_call_waits_before_it_is_executed(double: Emulator) -> None:
+    """Once released, it continues normally."""
     fault = double.faults.arm("delay", "InvokeTool")
     answer = background(lambda: text(double, "print(1)"))
     assert 1 == double.faults.wait(fault.id, timeout_s=30).fired
@@ -140,8 +138,8 @@ def test_a_call_waits_until_it_is_released(double: Emulator) -> None:
     assert ([], "1\n") == (executed, answer.result(30))
 
 
-def test_an_answer_waits_though_the_call_is_executed(double: Emulator) -> None:
-    """The client gives up; what it asked for has been done."""
+def test_a_held_answer_waits_after_execution(double: Emulator) -> None:
+    """The call takes effect though the client gives up."""
     fault = double.faults.arm("delay", "InvokeTool", after_execution=True)
     answer = background(lambda: run(double, COUNT))
     double.faults.wait(fault.id, timeout_s=30)
@@ -153,8 +151,7 @@ def test_an_answer_waits_though_the_call_is_executed(double: Emulator) -> None:
     assert answer.result(30)["success"]
 
 
-def test_a_delay_has_an_end(double: Emulator) -> None:
-    """After its seconds the call goes on by itself."""
+def test_a_delay_ends_by_itself(double: Emulator) -> None:
     double.faults.arm("delay", "ping", seconds=0.01)
 
     assert 200 == client.get(f"{double.url}/ping").status_code
@@ -162,7 +159,7 @@ def test_a_delay_has_an_end(double: Emulator) -> None:
 
 
 def test_a_stream_is_cut_after_events(double: Emulator) -> None:
-    """Whole events come, then the connection ends without the end of the answer."""
+    """Whole events arrive, then the connection ends early."""
     double.faults.arm("cut", "invoke", after=2)
 
     status, body = received(double)
@@ -176,7 +173,7 @@ def test_a_stream_is_cut_after_events(double: Emulator) -> None:
 
 
 def test_an_answer_is_cut_after_bytes(double: Emulator) -> None:
-    """Any answer, wherever; with its head alone where nothing else is said."""
+    """By default only its head is sent."""
     double.faults.arm("cut", "invoke", after_bytes=5)
     double.faults.arm("cut", "invoke", nth=2)
 
@@ -184,7 +181,7 @@ def test_an_answer_is_cut_after_bytes(double: Emulator) -> None:
 
 
 def test_a_lost_answer_was_executed(double: Emulator) -> None:
-    """The connection ends without a byte, and the code has run."""
+    """The connection ends without a byte."""
     run(double, COUNT)
     lost = double.faults.arm("lose_answer", "InvokeTool")
 
@@ -196,8 +193,8 @@ def test_a_lost_answer_was_executed(double: Emulator) -> None:
     assert "2\n" == text(double, LENGTH)
 
 
-def test_a_reset_is_not_executed(double: Emulator) -> None:
-    """The other end hears of a reset, not of an end."""
+def test_a_reset_call_is_not_executed(double: Emulator) -> None:
+    """The client gets a connection reset."""
     run(double, COUNT)
     double.faults.arm("reset", "InvokeTool")
 
@@ -216,10 +213,10 @@ def test_a_reset_is_not_executed(double: Emulator) -> None:
     ],
     ids=["broken", "given", "without"],
 )
-def test_the_inner_json_is_wrong(
+def test_a_corrupt_answer_has_invalid_inner_json(
     double: Emulator, fields: dict[str, Any], expected: str | set[str]
 ) -> None:
-    """The envelope is right, and the code has run."""
+    """The envelope is valid, and the code has run."""
     double.faults.arm("wrong_json", "InvokeTool", **fields)
 
     inner = result(double, COUNT)["Result"]
@@ -233,8 +230,8 @@ def test_the_inner_json_is_wrong(
     assert "1\n" == text(double, LENGTH)
 
 
-def test_the_kernel_dies_while_it_runs(double: Emulator) -> None:
-    """The answer says so; nothing of the session is left, and the next call has a new one."""
+def test_a_kernel_dies_while_code_runs(double: Emulator) -> None:
+    """The answer says so, and the next call gets a new session."""
     text(double, "x = 1")
     (pid,) = pids_of(double)
     double.faults.arm("kill_kernel", "InvokeTool")
@@ -248,8 +245,8 @@ def test_the_kernel_dies_while_it_runs(double: Emulator) -> None:
     assert "NameError" == run(double, "x")["data"]["outputs"][0]["ename"]
 
 
-def test_the_kernel_dies_after_what_it_after_outputs(double: Emulator) -> None:
-    """What it did before is done and told, what comes after is not."""
+def test_a_kernel_dies_after_outputs(double: Emulator) -> None:
+    """Earlier outputs are kept; later code does not run."""
     double.faults.arm("kill_kernel", "InvokeTool", after=1)
 
     inner = run(double, "print('told\\n', end='', flush=True)\nimport time\ntime.sleep(3600)")
@@ -259,8 +256,8 @@ def test_the_kernel_dies_after_what_it_after_outputs(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_code_that_runs_too_long_before_is_interrupted(double: Emulator) -> None:
-    """As without the fault, which did not happen."""
+def test_code_that_times_out_first_is_interrupted(double: Emulator) -> None:
+    """The fault does not occur."""
     double.faults.arm("kill_kernel", "InvokeTool", after=1)
 
     inner = run(double, "import time; time.sleep(3600)", timeout_s=1)
@@ -270,8 +267,8 @@ def test_code_that_runs_too_long_before_is_interrupted(double: Emulator) -> None
     assert [0] == fired(double)
 
 
-def test_code_of_the_data_plane_loses_its_kernel_too(double: Emulator) -> None:
-    """A Jupyter session's own kernel dies; the session's other one does not."""
+def test_data_plane_code_loses_its_kernel(double: Emulator) -> None:
+    """Other kernels of the session survive."""
     text(double, "x = 1; print(x)")
     plane = data_plane(double)
     double.faults.arm("kill_kernel", "/v1/code/execute")
@@ -282,8 +279,8 @@ def test_code_of_the_data_plane_loses_its_kernel_too(double: Emulator) -> None:
     assert "1\n" == text(double, "print(x)")
 
 
-def test_the_instance_expires_while_code_runs(double: Emulator) -> None:
-    """What runs is ended as at the deadline (U-TTL-DURING), and the next call has a new one."""
+def test_an_instance_expires_while_code_runs(double: Emulator) -> None:
+    """Code ends as at the deadline (U-TTL-DURING), and the next call gets a new instance."""
     text(double, "x = 1; print(x)")
     double.faults.arm("expire_instance", "InvokeTool")
 
@@ -295,8 +292,7 @@ def test_the_instance_expires_while_code_runs(double: Emulator) -> None:
     assert "NameError" == run(double, "x")["data"]["outputs"][0]["ename"]
 
 
-def test_the_instance_expires_after_code_that_may_finish() -> None:
-    """Where the ledger lets code finish, it does, and the instance ends then."""
+def test_an_instance_expires_after_code_that_may_finish() -> None:
     with Emulator(unknowns={"U-TTL-DURING": "finishes"}, pool_size=0) as double:
         double.faults.arm("expire_instance", "InvokeTool")
 
@@ -305,7 +301,6 @@ def test_the_instance_expires_after_code_that_may_finish() -> None:
 
 
 def test_the_journal_and_a_header_name_the_fault(double: Emulator) -> None:
-    """So that nobody looks for the reason elsewhere."""
     state = double.faults.arm("fail", "ping")
 
     answer = client.get(f"{double.url}/ping")
@@ -315,8 +310,8 @@ def test_the_journal_and_a_header_name_the_fault(double: Emulator) -> None:
     assert "x-agentdouble-faults" not in client.get(f"{double.url}/ping").headers
 
 
-def test_faults_meet_in_the_order_they_were_armed(double: Emulator) -> None:
-    """A call may meet several: the first one is outermost."""
+def test_faults_apply_in_the_order_they_were_armed(double: Emulator) -> None:
+    """Several can hit one call; the first is the outermost."""
     late = double.faults.arm("delay", "ping", seconds=0.001)
     fail = double.faults.arm("fail", "ping", status=500)
     never = double.faults.arm("delay", "ping", seconds=60)
@@ -325,8 +320,8 @@ def test_faults_meet_in_the_order_they_were_armed(double: Emulator) -> None:
     assert {late.id: 1, fail.id: 1, never.id: 0} == {s.id: s.fired for s in double.faults.states()}
 
 
-def test_over_tls_too() -> None:
-    """Reset, lost and cut end a connection that is encrypted."""
+def test_connection_faults_work_over_tls() -> None:
+    """This covers reset, lost and cut."""
     with Emulator(APP, tls=True) as double:
         context = ssl.create_default_context(cafile=str(double.ca_file))
         with httpx.Client(verify=context, trust_env=False, timeout=30) as trusting:
@@ -338,15 +333,13 @@ def test_over_tls_too() -> None:
         assert [1, 1, 1] == fired(double)
 
 
-def test_every_kind_has_an_effect() -> None:
-    """None can be armed that does nothing."""
+def test_every_kind_of_fault_has_an_effect() -> None:
     from agentdouble.faults.layer import _EFFECTS
 
     assert set(KINDS.values()) == set(_EFFECTS)
 
 
-def test_a_double_that_stops_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call that is held does not hold the end up."""
+def test_stopping_the_double_releases_held_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 30)  # what is not let go is ended
     with Emulator(APP) as double:
         fault = double.faults.arm("delay", "ping")

@@ -42,8 +42,8 @@ def rpc(method: str, **params: str) -> bytes:
         ("POST /apps/*/users/*/sessions", "POST /apps/a/users/u/sessions", None),
     ],
 )
-def test_a_request_asks_for_an_operation(operation: str, request_: str, body: bytes | None) -> None:
-    """By its path, its Action or what its body says."""
+def test_a_request_matches_an_operation(operation: str, request_: str, body: bytes | None) -> None:
+    """By its path, its Action or its body."""
     method, _, url = request_.partition(" ")
     path, _, query = url.partition("?")
 
@@ -68,10 +68,10 @@ def test_a_request_asks_for_an_operation(operation: str, request_: str, body: by
         ("POST /apps/*/users/*/sessions", "POST /apps/a/users/u/sessions/s", None),
     ],
 )
-def test_a_request_asks_for_another_operation(
+def test_a_request_does_not_match_another_operation(
     operation: str, request_: str, body: bytes | None
 ) -> None:
-    """What is near is not it, and a body that is none says nothing."""
+    """Near misses and invalid bodies do not match."""
     method, _, url = request_.partition(" ")
     path, _, query = url.partition("?")
 
@@ -94,6 +94,6 @@ def test_a_request_asks_for_another_operation(
     ],
 )
 def test_an_unknown_operation_is_refused(operation: str, message: str) -> None:
-    """The nearest is suggested, and what there is is named."""
+    """The error suggests the nearest one and lists all."""
     with pytest.raises(FaultError, match=message.replace("?", "\\?")):
         find(operation, ACTIONS)

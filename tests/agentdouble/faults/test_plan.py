@@ -30,16 +30,16 @@ PING = call_of("GET", "/ping", "")
         ({"every": 2, "times": 1}, [1]),
     ],
 )
-def test_which_calls_meet_a_fault(selection: dict[str, Any], expected: list[int]) -> None:
-    """By numbers: from the nth on, each so many, so often."""
+def test_faults_apply_to_the_selected_calls(selection: dict[str, Any], expected: list[int]) -> None:
+    """From the nth call on, at an interval, a number of times."""
     faults = Faults(())
     faults.arm("fail", "ping", **selection)
 
     assert expected == [number for number in range(1, 8) if faults.matching(PING)]
 
 
-def test_the_states_count_and_name_what_was_seen() -> None:
-    """Calls of the operation, those it was to meet, those it happened to; and all that came."""
+def test_states_count_calls() -> None:
+    """They count calls of the operation, matching calls and fired faults."""
     faults = Faults(("InvokeTool",))
     state = faults.arm("fail", "ping", nth=2, status=503)
     faults.matching(call_of("POST", "/", "Action=InvokeTool"))
@@ -80,8 +80,8 @@ def test_the_states_count_and_name_what_was_seen() -> None:
     ],
     ids=str,
 )
-def test_a_wrong_fault_is_refused_by_name(document: Any, message: str) -> None:
-    """What is wrong, what would be right, and nothing is armed."""
+def test_an_invalid_fault_is_refused_by_name(document: Any, message: str) -> None:
+    """The error says what is valid, and nothing is armed."""
     faults = Faults(("InvokeTool",))
 
     with pytest.raises(FaultError) as raised:
@@ -91,8 +91,7 @@ def test_a_wrong_fault_is_refused_by_name(document: Any, message: str) -> None:
     assert not faults.active
 
 
-def test_there_is_a_limit() -> None:
-    """A plan that grows for ever is refused."""
+def test_the_number_of_faults_is_limited() -> None:
     faults = Faults(())
     for _ in range(MOST):
         faults.arm("reset", "ping")
@@ -101,8 +100,8 @@ def test_there_is_a_limit() -> None:
         faults.arm("reset", "ping")
 
 
-def test_the_routes_arm_show_and_take_away(double: Emulator) -> None:
-    """The same plan as in the process, as JSON."""
+def test_routes_arm_list_and_remove_faults(double: Emulator) -> None:
+    """They share the plan with the Python API."""
     url = f"{double.url}/_emulator/faults"
     armed = http.post(url, json={"kind": "fail", "operation": "ping", "status": 502})
     id_ = armed.json()["id"]
@@ -132,15 +131,15 @@ def test_the_routes_arm_show_and_take_away(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"[" * 100_000, b'{"kind": "fial"}'])
-def test_a_wrong_fault_is_refused(double: Emulator, content: bytes) -> None:
+def test_an_invalid_fault_is_refused(double: Emulator, content: bytes) -> None:
     """400 in JSON."""
     answer = http.post(f"{double.url}/_emulator/faults", content=content)
 
     assert (400, "FaultError") == (answer.status_code, answer.json()["error"]["type"])
 
 
-def test_an_id_that_is_not_there_is_not_found(double: Emulator) -> None:
-    """Whatever is asked of it; and a number that is none is refused."""
+def test_an_unknown_fault_id_is_not_found(double: Emulator) -> None:
+    """An id that is not a number is refused."""
     url = f"{double.url}/_emulator/faults/f0"
 
     assert 404 == http.get(url).status_code
@@ -150,8 +149,7 @@ def test_an_id_that_is_not_there_is_not_found(double: Emulator) -> None:
     assert 400 == http.get(url, params={"fired": "nan"}).status_code
 
 
-def test_a_reset_takes_faults_away(double: Emulator) -> None:
-    """No fault outlives the test it was armed for."""
+def test_a_reset_removes_faults(double: Emulator) -> None:
     double.faults.arm("fail", "ping")
 
     double.reset()
@@ -159,8 +157,7 @@ def test_a_reset_takes_faults_away(double: Emulator) -> None:
     assert ((), {}) == (double.faults.states(), double.faults.seen())
 
 
-def test_faults_of_the_settings_begin_anew_with_a_reset() -> None:
-    """They are the state in which the double starts."""
+def test_faults_from_settings_restart_after_a_reset() -> None:
     with Emulator(faults=[{"kind": "fail", "operation": "ping"}]) as double:
         statuses = [http.get(f"{double.url}/ping").status_code for _ in range(2)]
         double.reset()
@@ -169,14 +166,14 @@ def test_faults_of_the_settings_begin_anew_with_a_reset() -> None:
     assert [500, 200, 500, 200] == statuses
 
 
-def test_a_wrong_fault_of_the_settings_is_refused_at_once() -> None:
-    """Nothing is started, no port is taken."""
+def test_invalid_faults_in_settings_are_refused_at_once() -> None:
+    """Nothing starts, and no port is taken."""
     with pytest.raises(FaultError, match="Did you mean 'fail'"):
         Emulator(faults=[{"kind": "fial", "operation": "ping"}])
 
 
-def test_the_doubles_own_routes_meet_nothing(double: Emulator) -> None:
-    """Else nobody could take away a fault that every call meets."""
+def test_the_double_s_own_routes_meet_no_fault(double: Emulator) -> None:
+    """A fault on every call can still be removed."""
     double.faults.arm("fail", "/**", times="all")
 
     assert 500 == http.get(f"{double.url}/v1/sandbox").status_code
@@ -184,8 +181,8 @@ def test_the_doubles_own_routes_meet_nothing(double: Emulator) -> None:
     assert 1 == http.delete(f"{double.url}/_emulator/faults").json()["faults"][0]["fired"]
 
 
-def test_who_is_refused_at_the_door_meets_nothing() -> None:
-    """A fault is no way past the API key, and its call is not counted."""
+def test_a_refused_request_meets_no_fault() -> None:
+    """A fault does not bypass the API key, and the call is not counted."""
     with Emulator(api_key="s3cret", faults=[{"kind": "fail", "operation": "ping"}]) as double:
         refused = http.get(f"{double.url}/ping").status_code
         met = http.get(f"{double.url}/ping", headers={"X-API-Key": "s3cret"}).status_code
@@ -193,8 +190,8 @@ def test_who_is_refused_at_the_door_meets_nothing() -> None:
     assert (401, 500) == (refused, met)
 
 
-def test_a_body_that_was_looked_at_reaches_its_surface(double: Emulator) -> None:
-    """Whether a fault is meant may stand in it; what it is for reads it again."""
+def test_an_inspected_body_reaches_its_surface(double: Emulator) -> None:
+    """Matching reads the body, and the surface reads it again."""
     double.faults.arm("fail", "mcp:other", times="all")
     double.faults.arm("fail", "a2a:tasks/get", times="all")
     message = {"messageId": "m", "role": "user", "kind": "message", "parts": []}

@@ -1,4 +1,4 @@
-"""What counts as a difference between two answers, where a third shows what differs each time."""
+"""Differences between two answers, with a third to show what always varies."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from agentdouble.journal.what_if_differences import LONGEST, differences, unfold
         ({}, {}, None, True),
     ],
 )
-def test_a_value(first: Any, again: Any, other: Any, differs: bool) -> None:
-    """Differs by more than what differs between two answers that are meant to be the same."""
+def test_only_unusual_changes_differ(first: Any, again: Any, other: Any, differs: bool) -> None:
     changes = differences({"body": first}, {"body": again}, {"body": other})
 
     assert differs == bool(changes)
 
 
-def test_what_one_answer_lacks() -> None:
-    """Even if it is an id; and the time that something took is none, as the connection's headers."""
+def test_missing_fields_are_differences() -> None:
+    """Ids count; durations and connection headers do not."""
     first = {"body": {"id": "a1", "took_ms": 5}, "headers": {"date": "x"}}
     again = {"body": {"id": "b2", "took_ms": 5}, "headers": {"date": "y"}}
     other = {"body": {"took_ms": 9, "new": [1]}, "headers": {"date": "z"}}
@@ -42,8 +41,8 @@ def test_what_one_answer_lacks() -> None:
     ] == differences(first, again, other)
 
 
-def test_what_is_shown_has_no_secrets_and_an_end() -> None:
-    """And can be sent: half a character cannot."""
+def test_differences_are_redacted_and_truncated() -> None:
+    """Lone surrogates are replaced so that they can be sent."""
     first = {"headers": {"authorization": "Bearer s3cret"}, "long": "a", "half": "a"}
     other = {"headers": {"authorization": "Bearer other"}, "long": "b" * 9000, "half": "\ud800"}
 
@@ -66,6 +65,6 @@ def test_what_is_shown_has_no_secrets_and_an_end() -> None:
         ("[" * 90_000, "application/json", "[" * 90_000),
     ],
 )
-def test_a_body(text: str, kind: str, value: Any) -> None:
-    """JSON inside texts is unfolded, and an event is what its data says."""
+def test_bodies_are_unfolded(text: str, kind: str, value: Any) -> None:
+    """JSON inside strings is decoded, and an event becomes its data."""
     assert value == unfolded(text, kind)

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.smoke
 
 
 def test_a_curl_line_can_be_pasted_into_a_shell() -> None:
-    """Quotes are quoted, and headers that curl makes itself are left out."""
+    """Quotes are escaped, and curl's own headers are left out."""
     start = Start()
     start.add(b"it's")
     entry = Entry(
@@ -28,7 +28,7 @@ def test_a_curl_line_can_be_pasted_into_a_shell() -> None:
 
 
 def test_the_journal_keeps_the_last_requests() -> None:
-    """Older entries make room; ids go on, also after the journal was emptied."""
+    """Ids continue, even after the journal is cleared."""
     scope = {"method": "GET", "path": "/", "query_string": b"", "scheme": "http", "headers": []}
     journal = Journal(2, Clock())
 
@@ -41,7 +41,7 @@ def test_the_journal_keeps_the_last_requests() -> None:
 
 
 def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
-    """Everything is there, the unknowns that the answer relied on included."""
+    """It lists the unknowns that the answer relied on."""
     response = http.post(f"{double.url}/invoke?q=1", json={"prompt": ""}, headers={"user_id": "u"})
 
     (entry,) = double.journal.entries()
@@ -59,14 +59,14 @@ def test_an_entry_has_the_request_and_its_answer(double: Emulator) -> None:
 
 
 def test_the_answer_names_the_unknowns_it_relied_on(double: Emulator) -> None:
-    """The response header says which guesses an answer rests on."""
+    """A response header lists them."""
     response = http.get(f"{double.url}/ping")
 
     assert "U-PROBE-BODIES, U-PROBE-ERROR" == response.headers["x-agentdouble-unknowns"]
 
 
 def test_no_secret_reaches_the_journal(double: Emulator) -> None:
-    """Not a signature, not a key, not a token, not a cookie: in no field of any entry."""
+    """No field holds a signature, key, token or cookie."""
     secrets = ["s3cret-bearer", "s3cret-key", "s3cret-token", "s3cret-cookie"]
     headers = {
         "Authorization": f"Bearer {secrets[0]}",
@@ -86,8 +86,8 @@ def test_no_secret_reaches_the_journal(double: Emulator) -> None:
     assert [] == [secret for secret in secrets if secret in written]
 
 
-def test_no_secret_of_an_application_reaches_the_journal(double: Emulator) -> None:
-    """In headers, query and bodies, told by their names; what merely looks alike does."""
+def test_no_application_secret_reaches_the_journal(double: Emulator) -> None:
+    """Names mark them in headers, query and bodies; similar names are kept."""
     body = {
         "api_key": "s3cret",
         "password": "s3cret",
@@ -104,8 +104,8 @@ def test_no_secret_of_an_application_reaches_the_journal(double: Emulator) -> No
     assert "s3cret" not in written
 
 
-def test_no_secret_of_an_action_reaches_the_journal(double: Emulator) -> None:
-    """Its other fields do."""
+def test_no_action_secret_reaches_the_journal(double: Emulator) -> None:
+    """Its other fields are kept."""
     body = {
         "Name": "a name",
         "ToolType": "CodeEnv",
@@ -126,8 +126,8 @@ def test_no_secret_of_an_action_reaches_the_journal(double: Emulator) -> None:
     assert "s3cret" not in written
 
 
-def test_bodies_are_cut_and_say_so() -> None:
-    """A long body is kept up to 64 KiB, with how much is missing."""
+def test_long_bodies_are_truncated() -> None:
+    """64 KiB are kept, with the missing size."""
     app = SimpleApp()
 
     @app.entrypoint
@@ -143,8 +143,7 @@ def test_bodies_are_cut_and_say_so() -> None:
     assert f"{entry.response_body[:BODY_LIMIT]}... (2 more bytes)" == entry.response_body
 
 
-def test_the_double_s_own_routes_are_not_written(double: Emulator) -> None:
-    """Looking at the journal does not fill it."""
+def test_the_double_s_own_routes_are_not_recorded(double: Emulator) -> None:
     http.get(f"{double.url}/_emulator/journal")
 
     assert () == double.journal.entries()

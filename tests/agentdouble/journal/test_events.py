@@ -33,14 +33,14 @@ def following(double: Emulator, **query: str) -> Iterator[Any]:
 
 @contextmanager
 def listening(double: Emulator, **query: str) -> Iterator[Iterator[ServerSentEvent]]:
-    """Follow the events from now on."""
+    """Follow events from now on."""
     with following(double, **query) as events:
         assert "listening" == next(events).event
         yield events
 
 
 def until(events: Iterator[ServerSentEvent], name: str, happened: str) -> dict[str, Any]:
-    """Return the data of the first event of that name in which that happened."""
+    """Return the data of the first event with that name that reports this."""
     for event in events:
         data: dict[str, Any] = json.loads(event.data)
         if event.event == name and happened in data["happened"]:
@@ -48,8 +48,8 @@ def until(events: Iterator[ServerSentEvent], name: str, happened: str) -> dict[s
     raise AssertionError(f"The stream ended without {name} {happened}.")
 
 
-def test_a_request_is_told_before_its_answer(double: Emulator) -> None:
-    """One that takes long is open first, without a status and a duration."""
+def test_a_request_is_published_before_its_answer(double: Emulator) -> None:
+    """An open request has no status or duration."""
     double.faults.arm("delay", "/ping", seconds=30)
     with listening(double) as events, ExitStack() as stack:
         stack.callback(double.faults.clear)
@@ -69,8 +69,8 @@ def test_a_request_is_told_before_its_answer(double: Emulator) -> None:
     assert (opened["id"], 200) == (event["id"], event["status"])
 
 
-def test_the_life_of_a_session_is_told(double: Emulator) -> None:
-    """From its begin to its end, with the fields that the list of sessions has."""
+def test_the_life_of_a_session_is_published(double: Emulator) -> None:
+    """Events have the same fields as the list of sessions."""
     address = f"{double.url}/_emulator/sessions"
     with listening(double, only="session") as events:
         text(double, "1")
@@ -92,8 +92,8 @@ def test_the_life_of_a_session_is_told(double: Emulator) -> None:
     assert listed == {name: value for name, value in ended.items() if name != "happened"}
 
 
-def test_clock_faults_and_unknowns_are_told(double: Emulator) -> None:
-    """Whichever way they are changed: by a request, or by the program that has the double."""
+def test_clock_faults_and_unknowns_are_published(double: Emulator) -> None:
+    """Changes by request or from Python both count."""
     with listening(double) as events:
         double.clock.advance(minutes=5)
         moved = until(events, "clock", "moved")
@@ -115,8 +115,8 @@ def test_clock_faults_and_unknowns_are_told(double: Emulator) -> None:
     assert "sliding" == chosen["in_force"]["U-TTL-EXTENDS"]
 
 
-def test_what_is_created_is_told(double: Emulator) -> None:
-    """A tool: created, changed and deleted; and a reset."""
+def test_changes_of_tools_are_published(double: Emulator) -> None:
+    """This covers create, update, delete and reset."""
     with listening(double) as events:
         tool = act(double, "CreateTool", Name="told", ToolType="CodeEnv")["ToolId"]
         created = until(events, "tool", "created")
@@ -135,8 +135,8 @@ def test_what_is_created_is_told(double: Emulator) -> None:
     assert {"happened": ["reset"]} == reset
 
 
-def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
-    """The state is the last one, and nothing that happened is left out."""
+def test_simultaneous_changes_are_one_event(double: Emulator) -> None:
+    """It has the final state and every change."""
     with listening(double, only="session,double") as events:
         text(double, "1")
         until(events, "session", "idle")
@@ -160,7 +160,7 @@ def test_what_happens_at_once_is_one_event(double: Emulator) -> None:
 
 @pytest.mark.slow
 def test_a_stream_ends_when_the_double_stops() -> None:
-    """After what happened until then: the end of the connection is no error."""
+    """Pending events are sent first, and the connection closes cleanly."""
     with Emulator() as double, ExitStack() as stack:
         events = stack.enter_context(listening(double))
         call(double, body_of(double, "1"))
@@ -171,8 +171,8 @@ def test_a_stream_ends_when_the_double_stops() -> None:
     assert {"request", "session"} <= set(names)
 
 
-def test_a_slow_listener_is_told_that_it_missed_events(double: Emulator) -> None:
-    """It holds up nobody, and loses what waited for it."""
+def test_a_slow_listener_learns_that_it_missed_events(double: Emulator) -> None:
+    """It loses its queue and delays nobody else."""
     bus = double._platform.context.events
 
     async def happen(round_: int) -> None:

@@ -21,7 +21,7 @@ REFERENCE = re.compile(r"failure-[0-9a-f]{12}")
 
 
 async def broken(*_: object, **__: object) -> Any:
-    """Stand for a mistake in the double."""
+    """Raise as a bug in the double would."""
     raise KeyError("a mistake of ours")
 
 
@@ -38,7 +38,7 @@ def double() -> Iterator[Emulator]:
 
 @pytest.fixture
 def check_told(double: Emulator, caplog: pytest.LogCaptureFixture) -> Callable[[str], None]:
-    """Give what checks that log and journal have the reference that an answer has, and none else."""
+    """Return a check that the log and the journal have the answer's reference and no other."""
 
     def check(text: str) -> None:
         assert text.startswith(("The double failed: KeyError: 'a mistake", "The double failed. "))
@@ -55,10 +55,10 @@ def check_told(double: Emulator, caplog: pytest.LogCaptureFixture) -> Callable[[
     return check
 
 
-def test_the_control_plane_tells_it(
+def test_the_control_plane_reports_a_failure(
     double: Emulator, check_told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In its envelope."""
+    """It uses its own envelope."""
     monkeypatch.setattr(Instances, "get_or_create", broken)
 
     answer = call(double, body_of(double, "1"))
@@ -120,13 +120,13 @@ MESSAGES: dict[str, Callable[[Emulator], tuple[httpx.Response, int, Callable[[An
 
 
 @pytest.mark.parametrize("surface", MESSAGES)
-def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
+def test_a_failure_under_an_agent_is_an_error_of_its_surface(
     double: Emulator,
     check_told: Callable[[str], None],
     monkeypatch: pytest.MonkeyPatch,
     surface: str,
 ) -> None:
-    """The shipped coder says nothing of it: each surface tells it as an error of its own."""
+    """The agent itself does not report it."""
     http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
     monkeypatch.setattr(Instances, "get_or_create", broken)
 
@@ -138,8 +138,8 @@ def test_a_failure_beneath_an_agent_is_no_answer_of_the_agent_s(
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureFixture) -> None:
-    """And an open WebSocket is closed with the reference as its reason."""
+async def test_a_started_answer_is_aborted(caplog: pytest.LogCaptureFixture) -> None:
+    """An open WebSocket is closed with the reference as the reason."""
 
     async def application(scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -166,8 +166,8 @@ async def test_an_answer_that_has_begun_is_broken_off(caplog: pytest.LogCaptureF
 
 
 @pytest.mark.anyio
-async def test_a_client_that_has_gone_is_no_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """A server says so by an OSError of its own, which it wants back."""
+async def test_a_disconnected_client_is_not_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    """The server gets back the OSError it raised."""
 
     class GoneError(OSError):
         pass
@@ -189,5 +189,5 @@ async def nothing() -> Message:
 
 
 def fails(*_: object, **__: object) -> None:
-    """Stand for a mistake in the double that is no coroutine's."""
+    """Raise as a bug in synchronous code of the double would."""
     raise KeyError("a mistake of ours")

@@ -12,8 +12,7 @@ def read(double: Emulator, **query: Any) -> Any:
     return http.get(f"{double.url}/_emulator/journal", params=query).json()
 
 
-def test_it_is_read_page_by_page(double: Emulator) -> None:
-    """Each page begins after the last one of the page before."""
+def test_the_journal_is_read_page_by_page(double: Emulator) -> None:
     for _ in range(5):
         http.get(f"{double.url}/ping")
 
@@ -25,8 +24,8 @@ def test_it_is_read_page_by_page(double: Emulator) -> None:
     assert ids == sorted(set(ids))
 
 
-def test_an_entry_is_whole_by_its_id(double: Emulator) -> None:
-    """The list has no bodies unless they are asked for."""
+def test_an_entry_by_id_is_complete(double: Emulator) -> None:
+    """The list leaves out bodies by default."""
     text(double, "print('said')")
     (short,) = read(double)["entries"]
 
@@ -53,8 +52,8 @@ def test_an_entry_is_whole_by_its_id(double: Emulator) -> None:
     ],
     ids=str,
 )
-def test_filters_choose(double: Emulator, query: dict[str, str], count: int) -> None:
-    """All of them together."""
+def test_filters_select_entries(double: Emulator, query: dict[str, str], count: int) -> None:
+    """They are combined."""
     http.get(f"{double.url}/ping")
     http.get(f"{double.url}/nowhere")
     text(double, "1")
@@ -73,10 +72,8 @@ def test_filters_choose(double: Emulator, query: dict[str, str], count: int) -> 
     ],
     ids=str,
 )
-def test_what_it_does_not_know_is_refused(
-    double: Emulator, query: dict[str, str], message: str
-) -> None:
-    """With what it knows."""
+def test_an_invalid_query_is_refused(double: Emulator, query: dict[str, str], message: str) -> None:
+    """The error lists the valid parameters."""
     answer = http.get(f"{double.url}/_emulator/journal", params=query)
 
     assert answer.status_code == 400
@@ -99,7 +96,7 @@ def test_what_it_does_not_know_is_refused(
 def test_a_secret_in_a_query_is_hidden(
     double: Emulator, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """By what it is called, in the journal and in the log."""
+    """Parameters are recognised by name, in the journal and the log."""
     with caplog.at_level("INFO", "agentdouble.journal.entries"):
         http.get(f"{double.url}/ping", params={name: "s3cret", "NextToken": "place"})
 

@@ -1,4 +1,4 @@
-"""What callers and the log hear of a double that stops while it answers."""
+"""What callers and the log get when a double stops while answering."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADERS = {"user_id": "ann", "session_id": "s1"}
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A double that stops gives what it answers no time to end."""
+    """Make a stopping double cut off its answers at once."""
     monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 0)
 
 
@@ -44,8 +44,8 @@ def sleeping(started: threading.Event) -> SimpleApp:
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_call_that_is_cut_off_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
-    """It gets 503 in the application's error shape, and the log has one line and no traceback."""
+def test_a_call_cut_off_by_stopping_gets_503(caplog: pytest.LogCaptureFixture) -> None:
+    """It has the application's error shape; the log has one line and no traceback."""
     caplog.set_level("INFO", "agentdouble.journal.entries")
     started = threading.Event()
     emulator = Emulator(sleeping(started)).start()
@@ -63,8 +63,8 @@ def test_a_call_that_is_cut_off_is_told_so(caplog: pytest.LogCaptureFixture) -> 
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_stream_that_is_cut_off_does_not_look_whole(caplog: pytest.LogCaptureFixture) -> None:
-    """Its connection is closed before the end of its body, without a word in the log."""
+def test_a_stream_cut_off_by_stopping_is_incomplete(caplog: pytest.LogCaptureFixture) -> None:
+    """Its connection closes before the end of the body, and nothing is logged."""
     emulator = Emulator(sleeping(threading.Event())).start()
 
     body = {"stream": True}
@@ -80,8 +80,8 @@ def test_a_stream_that_is_cut_off_does_not_look_whole(caplog: pytest.LogCaptureF
     assert [] == caplog.messages
 
 
-def test_a_call_that_its_caller_cancels_stays_cancelled() -> None:
-    """Who calls the application in this process, and gives up, gets no answer in its place."""
+def test_a_call_cancelled_by_its_caller_stays_cancelled() -> None:
+    """An in-process caller gets no answer instead."""
 
     async def sleep(_scope: Scope, _receive: Receive, _send: Send) -> None:
         await asyncio.Event().wait()

@@ -1,4 +1,4 @@
-"""The journal of what takes long: WebSockets, and answers that are streams."""
+"""Journal entries of WebSockets and streamed answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def last(double: Emulator) -> dict[str, Any]:
 
 
 def test_a_stream_is_shown_while_it_runs(streaming: Emulator) -> None:
-    """As far as it has been sent, without a duration."""
+    """The entry has what was sent, without a duration."""
     _GO_ON.clear()
     headers = {"user_id": "ann", "session_id": "s1"}
     with http.stream("POST", f"{streaming.url}/invoke", json={}, headers=headers) as response:
@@ -58,7 +58,7 @@ def test_a_stream_is_shown_while_it_runs(streaming: Emulator) -> None:
 
 
 def test_a_websocket_has_an_entry(double: Emulator) -> None:
-    """With the session, how long it took and how many bytes it had, and without its token."""
+    """It has the session, duration and bytes, but no token."""
     plane = data_plane(double)
     address = plane.url.replace("http", "ws", 1) + "/v1/shell/ws"
     with connect(f"{address}?{urlencode(plane.query)}", proxy=None) as socket:

@@ -1,4 +1,4 @@
-"""A request asked again under another answer, on doubles that end with the question."""
+"""What-if questions: repeating a request with another ledger answer on fresh doubles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SESSIONS = "/apps/echo/users/ann/sessions"
 
 @pytest.fixture
 def double() -> Iterator[Emulator]:
-    """A double of which nothing is shared, because processes and ports are counted."""
+    """An unshared double, because processes and ports are counted."""
     with Emulator(pool_size=0) as double:
         yield double
 
@@ -54,7 +54,7 @@ def session_ids(double: Emulator) -> list[str]:
 
 
 def resources() -> tuple[set[int], int, list[str]]:
-    """Return the processes and the ports of this process, and its threads but for the idle ones."""
+    """Return this process's children, ports and busy threads."""
     own = psutil.Process()
     ports = [port for port in own.net_connections() if port.status == psutil.CONN_LISTEN]
     names = (thread.name for thread in threading.enumerate())
@@ -66,7 +66,7 @@ def resources() -> tuple[set[int], int, list[str]]:
 
 
 def leftovers(before: tuple[set[int], int, list[str]]) -> tuple[set[int], int, list[str]]:
-    """Return what is held now and was not; of the tests before, processes may have ended since."""
+    """Return new resources that are still held; earlier tests' processes may have ended."""
     processes, ports, threads = resources()
     return (
         processes - before[0],
@@ -76,8 +76,8 @@ def leftovers(before: tuple[set[int], int, list[str]]) -> tuple[set[int], int, l
 
 
 @pytest.mark.slow
-def test_code_of_a_session_is_asked_again(double: Emulator) -> None:
-    """With the session's earlier code; what it says of processes and times is no difference."""
+def test_session_code_is_repeated(double: Emulator) -> None:
+    """The session's earlier code runs first; pids and times are not differences."""
     result(double, "x = 7; import os, time")
     result(double, "1/0", "another")
     result(double, "print(x, os.getpid(), time.time_ns()); 1/0")
@@ -97,8 +97,8 @@ def test_code_of_a_session_is_asked_again(double: Emulator) -> None:
     )
 
 
-def test_ids_of_earlier_answers_are_those_of_the_fresh_double(double: Emulator) -> None:
-    """A session that the journal's answer named is another one there."""
+def test_ids_of_earlier_answers_are_mapped(double: Emulator) -> None:
+    """A session named in the journal has another id on the fresh double."""
     session_id = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]
     http.post(f"{double.url}{SESSIONS}/{session_id}", json={})
 
@@ -110,8 +110,8 @@ def test_ids_of_earlier_answers_are_those_of_the_fresh_double(double: Emulator) 
 
 
 @pytest.mark.slow
-def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) -> None:
-    """A tool is copied; a session whose creation the journal forgot is not."""
+def test_missing_prerequisites_are_reported(double: Emulator) -> None:
+    """Tools are copied, but a session missing from the journal is not."""
     tool = act(double, "CreateTool", Name="mine", ToolType="CodeEnv")["ToolId"]
     call(double, {**body_of(double, "1/0"), "ToolId": tool})
     copied = effect(double, "U-EXEC-SUCCESS", "true")
@@ -144,10 +144,9 @@ def test_what_it_relied_on_and_a_fresh_double_lacks_is_said(double: Emulator) ->
         ({"more": 1}, 400, "BadRequest", "The body must be"),
     ],
 )
-def test_a_question_that_cannot_be_asked(
+def test_an_invalid_question_is_refused_by_name(
     recorded: Emulator, question: Any, status: int, kind: str, says: str
 ) -> None:
-    """Is refused by name."""
     default = {"entry": 1, "unknown": "U-PROBE-BODIES", "answer": "text"}
     if "RETURN" in str(question):
         default["answer"] = "object"
@@ -161,7 +160,7 @@ def test_a_question_that_cannot_be_asked(
 
 @pytest.fixture(scope="module")
 def recorded() -> Iterator[Emulator]:
-    """A double that was asked once, too much, and with a secret."""
+    """A double with a good request, one too large and one with a secret."""
     with Emulator(pool_size=0) as double:
         http.get(f"{double.url}/ping")
         http.post(f"{double.url}/invoke", content=b"x" * 70_000)
@@ -169,8 +168,9 @@ def recorded() -> Iterator[Emulator]:
         yield double
 
 
-def test_a_double_that_does_not_start(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is no answer."""
+def test_a_fresh_double_that_cannot_start_is_an_error(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     http.get(f"{double.url}/ping")
     options = {"port": double.url.rpartition(":")[2]}
 
@@ -186,8 +186,8 @@ def test_a_double_that_does_not_start(double: Emulator, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application that never answers again keeps nothing alive."""
+def test_a_question_ends_on_timeout_or_disconnect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hanging application keeps nothing alive."""
     app, calls = SimpleApp(), list[int]()
 
     @app.entrypoint
@@ -219,8 +219,8 @@ def test_it_ends_with_its_time_and_with_its_client(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.slow
-def test_applications_that_were_handed_in() -> None:
-    """Are served by each double for itself: those of the running one go on as they were."""
+def test_applications_are_served_by_each_double_separately() -> None:
+    """Those of the running double are unaffected."""
     simple, tools, agent = SimpleApp(), MCPApp(), A2AApp("echo", runner="echo")
     urls: list[str] = []
 

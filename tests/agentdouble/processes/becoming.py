@@ -1,7 +1,7 @@
-"""``python -m tests.agentdouble.processes.becoming UID MODULE ...``: run a module as another user.
+"""Run a module as another user: ``python -m tests.agentdouble.processes.becoming UID MODULE ...``.
 
-A process of its own does it, and no ``preexec_fn``: that runs in a fork of the tests' process, where
-other threads may be, and then the child may not live to run anything.
+It uses its own process instead of ``preexec_fn``, which runs in a fork of the tests' process and
+may deadlock on other threads.
 """
 
 from __future__ import annotations
@@ -17,17 +17,14 @@ REPOSITORY = Path(__file__).parents[3]
 
 
 def as_user(uid: int, *module: str) -> list[str]:
-    """Return the command that runs a module, with its arguments, as a user.
-
-    Only root can become another one.
-    """
+    """Return the command that runs a module with arguments as a user, which only root can do."""
     if os.geteuid() != ROOT:
         return [sys.executable, "-m", *module]
     return [sys.executable, "-m", __name__, str(uid), *module]
 
 
 def _become(uid: int) -> None:
-    """Become a user; this Python is readable for all of them, wherever it lies."""
+    """Become a user and make this Python readable to all users."""
     linux.unshare(linux.CLONE_NEWNS)
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_SLAVE)
     closed = {top for path in _needed() if (top := _closed_above(path)) is not None}

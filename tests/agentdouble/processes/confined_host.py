@@ -1,7 +1,7 @@
-"""A small double that starts confined kernels and runs code in them; a process of its own.
+"""A small double that runs code in confined kernels, in its own process.
 
-``Host`` starts it as root or as an ordinary user and speaks to it, a JSON line each way. Run as
-a module it is the process.
+``Host`` starts it as root or as an ordinary user and exchanges JSON lines with it. Run as a module,
+it is the process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SECRET = "s3cret-of-the-server"
 
 
 class Host:
-    """The process, and what its kernels answered."""
+    """The process and the answers of its kernels."""
 
     def __init__(self, uid: int) -> None:
         self.uid = uid
@@ -71,9 +71,9 @@ class Host:
         of: Session | None = None,
         **changed: Any,
     ) -> Session:
-        """Start a kernel on a machine that offers these measures at the most.
+        """Start a kernel on a machine that offers at most these measures.
 
-        ``changed`` are fields of its confinement; it is one more kernel ``of`` that session. Raises RuntimeError if it does not start.
+        ``changed`` are fields of its confinement, ``of`` is its session. Raises RuntimeError.
         """
         answer = self._ask(
             op="start",
@@ -99,7 +99,7 @@ class Host:
         return json.loads(line)
 
     def close(self) -> None:
-        """End the process and remove what it left."""
+        """End the process and remove its files."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         code = self._process.wait(30)
@@ -122,16 +122,16 @@ class Session:
     run: str
 
     def text(self, code: str) -> str:
-        """Run code and return what it printed, or the name of the error it ended with."""
+        """Run code and return its printed text, or the name of its error."""
         return str(self.host._ask(op="run", number=self.number, code=code)["text"])
 
     def death(self, code: str) -> str:
-        """Run code that ends the kernel and return how that is told."""
+        """Run code that ends the kernel and return the reported cause."""
         return str(self.host._ask(op="run", number=self.number, code=code)["message"])
 
 
 class _Double:
-    """Starts kernels and runs code in them, as the real one does."""
+    """Starts kernels and runs code in them, like a real double."""
 
     def __init__(self) -> None:
         self.isolation = isolation.find_out()

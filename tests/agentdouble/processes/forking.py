@@ -1,4 +1,4 @@
-"""A fork server for a test, and requests to it."""
+"""A fork server for tests, and requests to it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def with_fork_server(
     test: Callable[[ForkServer, psutil.Process, Path], Awaitable[None]],
     kind: Literal["kernels", "commands"] = "kernels",
 ) -> None:
-    """Run a test with a fork server, its guardian and a directory of its own."""
+    """Run a test with a fork server, its guardian and a directory."""
 
     async def run_test(directory: Path) -> None:
         before = set(psutil.Process().children())
@@ -37,6 +37,6 @@ def with_fork_server(
 
 
 def request_in(directory: Path, name: str, *, padding: int = 0) -> ForkRequest:
-    """Return a request for a Python kernel, with so much more in its environment."""
+    """Return a request for a Python kernel with extra environment variables."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PADDING": " " * padding}
     return ForkRequest(str(directory / f"{name}.json"), str(directory), environment)

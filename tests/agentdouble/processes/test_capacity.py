@@ -23,8 +23,8 @@ from agentdouble.settings import Settings
     ],
     ids=errno.errorcode.get,
 )
-def test_what_has_run_out_is_named(number: int, resource: str) -> None:
-    """With what the system said, and with what raises it."""
+def test_an_exhausted_resource_is_named(number: int, resource: str) -> None:
+    """The error has the system's message and the remedy."""
     with pytest.raises(ResourceExhaustedError) as caught, capacity.named():
         raise OSError(number, os.strerror(number))
 
@@ -33,8 +33,8 @@ def test_what_has_run_out_is_named(number: int, resource: str) -> None:
     assert caught.value.remedy in str(caught.value)
 
 
-def test_another_failure_stays_what_it_is() -> None:
-    """Nothing has run out where a file is missing."""
+def test_other_errors_are_passed_through() -> None:
+    """A missing file exhausts nothing."""
     with pytest.raises(FileNotFoundError), capacity.named():
         raise FileNotFoundError(errno.ENOENT, "no such file")
 
@@ -42,10 +42,10 @@ def test_another_failure_stays_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("available", [0, 109])
-def test_what_is_kept_back_is_not_given_to_sessions(
+def test_reserved_capacity_is_not_given_to_sessions(
     monkeypatch: pytest.MonkeyPatch, available: int
 ) -> None:
-    """The double and the sessions that run must go on."""
+    """The double and its running sessions need it."""
     headroom = Headroom("memory", available=available, session=10, reserve=100)
     monkeypatch.setattr(capacity, "headrooms", lambda: iter([headroom]))
 
@@ -53,10 +53,10 @@ def test_what_is_kept_back_is_not_given_to_sessions(
         capacity.check()
 
 
-def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
+def test_the_scarcest_resource_limits_instances(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The refusal names it; a number that somebody sets holds instead."""
+    """The error names it, unless max_instances is set."""
     both = [Headroom("memory", 130, session=10, reserve=100), Headroom("processes", 9000, 10, 100)]
     monkeypatch.setattr(capacity, "headrooms", lambda: iter(both))
 
@@ -75,8 +75,7 @@ def test_a_double_has_as_many_sessions_as_the_scarcest_thing_allows(
     )
 
 
-def test_this_machine_is_counted() -> None:
-    """Each thing in numbers that a test can run in."""
+def test_this_machine_has_room_for_sessions() -> None:
     headrooms = [*capacity.headrooms()]
 
     assert {"open files", "processes", "memory"} >= {headroom.resource for headroom in headrooms}

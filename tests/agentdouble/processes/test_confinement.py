@@ -1,4 +1,4 @@
-"""What confined code cannot do, each breach tried with its guard and without it."""
+"""Escapes from confinement, each tried with and without its guard."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def other(host: Host) -> Session:
-    """Another session of the same double, confined to the full."""
+    """Another fully confined session of the same double."""
     session = host.start()
     session.text(f"open('notes', 'w').write({SECRET!r})")
     return session
@@ -44,18 +44,18 @@ def other(host: Host) -> Session:
 
 @pytest.fixture(scope="module")
 def session(host: Host) -> Session:
-    """A session that is confined to the full."""
+    """A fully confined session."""
     return host.start()
 
 
 @pytest.fixture(scope="module")
 def sessions(host: Host) -> dict[str, Session]:
-    """The sessions that have been started, by the measures they have."""
+    """The started sessions by their measures."""
     return {}
 
 
 def only(host: Host, sessions: dict[str, Session], measure: str) -> Session:
-    """Return a session that has one measure and no other; "all" and "none" are what they say."""
+    """Return a session with only one measure, or with "all" or "none"."""
     if measure not in sessions:
         if measure in isolation.MEASURES:
             need(host, measure)
@@ -65,7 +65,7 @@ def only(host: Host, sessions: dict[str, Session], measure: str) -> Session:
 
 
 def need(host: Host, measure: str) -> None:
-    """Leave the test out where the machine lacks a measure; in CI that is a failure."""
+    """Skip the test if the machine lacks a measure; fail it in CI."""
     reason = host.isolation[measure]
     if reason is None:
         return
@@ -114,10 +114,10 @@ BREACHES = {  # the code, and which measures stop it on their own
 
 
 @pytest.mark.parametrize("measure", ["none", "files", "landlock", "user", "all"])
-def test_a_breach_is_stopped_by_its_guards(
+def test_an_escape_is_stopped_by_its_guards(
     host: Host, other: Session, sessions: dict[str, Session], measure: str
 ) -> None:
-    """Each measure stops it on its own, all together do, and without any it succeeds."""
+    """Each guard stops it alone, all do together, and without any it succeeds."""
     session = only(host, sessions, measure)
     breaches = {
         name: code
@@ -146,7 +146,7 @@ def test_a_breach_is_stopped_by_its_guards(
 def test_nothing_is_written_to_the_server_s_home(
     host: Host, sessions: dict[str, Session], measure: str
 ) -> None:
-    """What code writes to that path does not get there, unless it is not confined at all."""
+    """Writes to that path arrive only from unconfined code."""
     planted = host.directory / f"planted-{measure}"
 
     only(host, sessions, measure).text(f"open('{planted}', 'w')")
@@ -154,8 +154,8 @@ def test_nothing_is_written_to_the_server_s_home(
     assert (measure == "none") == planted.exists()
 
 
-def test_the_environment_a_process_was_started_with_holds_no_secret(session: Session) -> None:
-    """A fork shows its server's environment in /proc; there is nothing in it."""
+def test_the_initial_environment_holds_no_secret(session: Session) -> None:
+    """A fork shows its server's environment in /proc, which must be empty."""
     output = session.text(
         "import os; print(open('/proc/self/environ').read(), open('/proc/self/cmdline').read(),"
         " dict(os.environ))"
@@ -165,8 +165,8 @@ def test_the_environment_a_process_was_started_with_holds_no_secret(session: Ses
     assert SECRET not in output
 
 
-def test_nothing_of_the_fork_server_is_open(session: Session) -> None:
-    """Neither its sockets nor the epoll that watches them."""
+def test_no_descriptor_of_the_fork_server_is_open(session: Session) -> None:
+    """Neither its sockets nor its epoll."""
     of_server, of_kernel = Path(f"/proc/{session.fork_server}"), Path(f"/proc/{session.pid}")
     opened = {fd.stat().st_ino: str(fd.readlink()) for fd in (of_server / "fd").iterdir()}
     sockets = {inode for inode, name in opened.items() if name.startswith("socket:")}
@@ -179,8 +179,8 @@ def test_nothing_of_the_fork_server_is_open(session: Session) -> None:
     assert [] == [inode for inode in sockets if f"ino:{inode:x} " in watched]
 
 
-def test_home_and_tmp_are_the_session_s_own(host: Host, session: Session, other: Session) -> None:
-    """Code writes to /home/gem and /tmp; the double finds the files in the session's directories."""
+def test_home_and_tmp_belong_to_the_session(host: Host, session: Session, other: Session) -> None:
+    """Files written to /home/gem and /tmp are in the session's directories."""
     need(host, "files")
     output = session.text(
         "import os, tempfile, pathlib\n"
@@ -196,7 +196,7 @@ def test_home_and_tmp_are_the_session_s_own(host: Host, session: Session, other:
 
 
 def test_the_system_is_read_only(session: Session) -> None:
-    """Nothing can be written where the session does not live."""
+    """Only the session's own directories are writable."""
     output = session.text(
         "for path in ('/x', '/usr/x', '/etc/x', '/dev/x', '/var/x', '/home/x'):\n"
         "    try: open(path, 'w'); print('written', path)\n"
@@ -221,8 +221,8 @@ print(subprocess.run(["unshare", "-Urm", sys.executable, "-c", code], stdout=-1,
 """
 
 
-def test_a_namespace_made_later_uncovers_nothing(host: Host) -> None:
-    """Whoever is root in it can unmount nothing of the session's view, nor climb out of it."""
+def test_a_nested_namespace_uncovers_nothing(host: Host) -> None:
+    """Its root can neither unmount parts of the view nor leave it."""
     need(host, "user")
     need(host, "files")
 
@@ -232,8 +232,8 @@ def test_a_namespace_made_later_uncovers_nothing(host: Host) -> None:
     assert "False False ['gem']" in output
 
 
-def test_the_user_of_a_session_has_no_privileges(host: Host, session: Session) -> None:
-    """No capability is left, and none can be gained."""
+def test_a_session_user_has_no_privileges(host: Host, session: Session) -> None:
+    """It has no capabilities and cannot gain any."""
     status = session.text("print(open('/proc/self/status').read())")
     facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
 
@@ -242,8 +242,8 @@ def test_the_user_of_a_session_has_no_privileges(host: Host, session: Session) -
     assert "0" != facts["Uid"].split()[0]
 
 
-def test_sessions_of_root_s_double_are_strangers(session: Session, other: Session) -> None:
-    """Each is a user of its own, and has a name for it."""
+def test_sessions_of_root_have_separate_users(session: Session, other: Session) -> None:
+    """Each user has a name."""
     need(session.host, "user")
 
     uids = {confined.text("import os; print(os.getuid())") for confined in (session, other)}
@@ -253,10 +253,10 @@ def test_sessions_of_root_s_double_are_strangers(session: Session, other: Sessio
 
 
 @pytest.mark.parametrize("network", ["shared", "own"])
-def test_a_port_of_another_session_is_out_of_reach_with_a_network_of_one_s_own(
+def test_a_private_network_hides_ports_of_other_sessions(
     host: Host, other: Session, network: str
 ) -> None:
-    """It is not there; in a shared network it is. Its own ports work in both."""
+    """A shared network shows them; its own ports work in both."""
     need(host, "network")
     listening = (
         "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
@@ -276,10 +276,10 @@ SYSTEM_V = "import ctypes; print(ctypes.CDLL(None).shmget({key}, 64, {flags}) >=
 
 
 @pytest.mark.parametrize("measure", ["none", "files"])
-def test_shared_memory_without_a_file_is_a_session_s_own(
+def test_shared_memory_without_a_file_is_private(
     host: Host, sessions: dict[str, Session], measure: str
 ) -> None:
-    """It cannot be found by its key from elsewhere, and ends with the session."""
+    """Other sessions cannot find it by its key, and it ends with the session."""
     session = only(host, sessions, measure)
     key = 0x5E55 + host.uid
     session.text(SYSTEM_V.format(key=key, flags=0o1666))
@@ -300,8 +300,8 @@ KEPT_BY_NOBODY = {  # how much of each is made; where it is unlimited, all of it
 
 @pytest.mark.parametrize("resource", KEPT_BY_NOBODY)
 @pytest.mark.parametrize("limit", [None, 64 * MIB])
-def test_what_no_process_holds_is_limited(host: Host, resource: str, limit: int | None) -> None:
-    """Segments that nobody has attached, too; a later kernel of the session has the same limit."""
+def test_memory_held_by_no_process_is_limited(host: Host, resource: str, limit: int | None) -> None:
+    """This includes detached segments, and later kernels of the session."""
     if host.uid != ROOT:
         pytest.skip("only root can set it")
     need(host, "shared_memory")
@@ -322,10 +322,10 @@ print(sum(one >= 0 for one in made))
 
 
 @pytest.mark.parametrize("landlock", [False, True])
-def test_an_abstract_socket_of_another_session_is_out_of_reach(
+def test_abstract_sockets_of_other_sessions_are_unreachable(
     host: Host, other: Session, landlock: bool
 ) -> None:
-    """Such sockets have no file that could be hidden; Landlock refuses them."""
+    """They have no file to hide, so Landlock refuses them."""
     need(host, "signals")
     name = f"\\0of-{host.pid}-{landlock}"
     other.text(
@@ -343,7 +343,7 @@ def test_an_abstract_socket_of_another_session_is_out_of_reach(
 
 @pytest.mark.parametrize("limits", [{}, {"open_files": 128}])
 def test_open_files_are_limited(host: Host, limits: dict[str, int]) -> None:
-    """Too many are an OSError, and the kernel lives."""
+    """Exceeding the limit is an OSError, and the kernel survives."""
     session = host.start(limits=limits)
 
     output = session.text("held = [open('/dev/null') for _ in range(200)]; print('held')")
@@ -378,7 +378,7 @@ finally:
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [None, 60])
 def test_a_fork_bomb_is_stopped(host: Host, limit: int | None) -> None:
-    """It ends at its session's limit, and the kernel lives."""
+    """It hits its session's limit, and the kernel survives."""
     need(host, "processes")
     session = host.start(process_limit=limit)
 
@@ -386,8 +386,8 @@ def test_a_fork_bomb_is_stopped(host: Host, limit: int | None) -> None:
     assert "2" == session.text("print(1 + 1)")
 
 
-def test_a_kernel_that_cannot_be_confined_does_not_run(host: Host) -> None:
-    """A measure that fails ends the start; nothing runs less confined than was asked."""
+def test_a_kernel_that_cannot_be_confined_does_not_start(host: Host) -> None:
+    """A failed measure never weakens the requested confinement."""
     need(host, "files")
 
     with pytest.raises(RuntimeError, match="exited with code 1"):
@@ -396,7 +396,7 @@ def test_a_kernel_that_cannot_be_confined_does_not_run(host: Host) -> None:
 
 @pytest.mark.slow
 def test_a_kernel_dies_with_the_fork_server(host: Host) -> None:
-    """A change of user makes Linux forget that; it is asked for again."""
+    """Linux clears the death signal on a change of user, so it is set again."""
     doomed = Host(host.uid)
     try:
         session = doomed.start()

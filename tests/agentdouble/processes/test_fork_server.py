@@ -46,7 +46,7 @@ with Emulator() as double:
 
 
 def family(double: Emulator) -> tuple[int, int]:
-    """Return a kernel, and what it has started and left alone, as this machine knows them."""
+    """Return a kernel and its detached child, by their pids on this machine."""
     grandchild = int(text(double, GRANDCHILD))
     (kernel,) = pids_of(double)
     return kernel, pid_outside(grandchild, kernel)
@@ -59,8 +59,8 @@ def fork_server_of(pid: int) -> psutil.Process:
     return fork_server
 
 
-def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: Emulator) -> None:
-    """The double says why, and the next call gets a new one."""
+def test_an_instance_whose_idle_kernel_dies_is_destroyed(double: Emulator) -> None:
+    """The double gives the reason, and the next call gets a new instance."""
     before = result(double, "x = 1")["SessionId"]
     kernel = pid_of(double)
 
@@ -75,8 +75,8 @@ def test_an_instance_whose_kernel_dies_while_nothing_runs_is_destroyed(double: E
     )
 
 
-def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
-    """A process in a session of its own, whose parent has ended, is gone with the instance."""
+def test_detached_processes_end_with_their_session(double: Emulator) -> None:
+    """Orphans in a new process session end too."""
     session_id = result(double, "1")["SessionId"]
     kernel, grandchild = family(double)
     alive = psutil.pid_exists(grandchild)
@@ -92,8 +92,8 @@ def test_what_a_session_started_ends_with_it(double: Emulator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["double", "guardian", "fork server", "kernel"])
-def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> None:
-    """SIGKILL: soon nothing of the session runs, though it had left its kernel."""
+def test_detached_processes_end_when_anything_is_killed(victim: str) -> None:
+    """After SIGKILL nothing of the session keeps running."""
     double = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -119,8 +119,8 @@ def test_what_a_session_started_ends_with_whatever_is_killed(victim: str) -> Non
     assert (True, of_sessions) == (alive, ended)
 
 
-def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
-    """A start that is given up while it is under way leaves no kernel."""
+def test_a_cancelled_fork_is_killed() -> None:
+    """A start cancelled halfway leaves no kernel."""
 
     async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
         given_up = asyncio.ensure_future(server.fork(request_in(directory, "given-up")))
@@ -138,8 +138,8 @@ def test_a_fork_that_nobody_waits_for_any_more_is_killed() -> None:
     with_fork_server(test)
 
 
-def test_more_forks_are_asked_for_than_the_channel_holds() -> None:
-    """They wait until the server reads, and each is answered in its turn."""
+def test_forks_beyond_the_channel_s_capacity_wait() -> None:
+    """Each is answered in order."""
 
     async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
         requests = [request_in(directory, f"{i}", padding=60_000) for i in range(8)]

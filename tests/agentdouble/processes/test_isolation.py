@@ -20,7 +20,7 @@ REASON = "not here"
 
 
 def machine(*names: str) -> Isolation:
-    """Return what a machine with these measures and no others offers."""
+    """Return what a machine with only these measures offers."""
     return Isolation(
         {
             name: Measure(name, "peace", None if name in names else REASON)
@@ -45,10 +45,10 @@ def confinement_for(offered: Isolation, workspace: Workspace, **options: Any) ->
     return offered.confinement_for(workspace, workspace.make_run(), **options)
 
 
-def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
+def test_a_missing_measure_gives_its_reason_and_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Elsewhere than on Linux all of them are missing."""
+    """All are missing on systems other than Linux."""
     monkeypatch.setattr(sys, "platform", "darwin")
 
     result = isolation.find_out.__wrapped__()
@@ -60,8 +60,8 @@ def test_every_measure_says_why_it_is_missing_and_what_would_bring_it(
     assert all(measure.remedy for measure in result.measures.values())
 
 
-def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the probe failed is not promised."""
+def test_a_failing_probe_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A measure is not offered if its probe fails."""
 
     def fail(*_: object, **__: object) -> None:
         raise subprocess.CalledProcessError(1, "probe")
@@ -74,8 +74,8 @@ def test_a_probe_that_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert "the probe failed" in str(result.measures["files"].why_not)
 
 
-def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
-    """Landlock alone confines what it can."""
+def test_each_offered_measure_is_used(workspace: Workspace) -> None:
+    """Landlock works alone too."""
     confinement = confinement_for(machine("landlock"), workspace)
 
     assert confinement is not None
@@ -88,8 +88,8 @@ def test_each_measure_is_used_where_it_is_offered(workspace: Workspace) -> None:
     assert str(workspace.tmp) == confinement.tmp
 
 
-def test_without_a_network_of_its_own_a_session_has_the_shared_one(workspace: Workspace) -> None:
-    """It asked for less than the host's network, so it does not get more."""
+def test_without_network_isolation_a_session_shares_the_network(workspace: Workspace) -> None:
+    """It does not get the host's network."""
     own = confinement_for(machine("files", "network"), workspace, network="own")
     unconfined = confinement_for(machine("landlock"), workspace, network="own")
 
@@ -100,8 +100,8 @@ def test_without_a_network_of_its_own_a_session_has_the_shared_one(workspace: Wo
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a workspace away")
-def test_a_session_s_kernels_share_a_user(workspace: Workspace, tmp_path: Path) -> None:
-    """The workspace belongs to it from the first kernel on; another session has another."""
+def test_kernels_of_a_session_share_a_user(workspace: Workspace, tmp_path: Path) -> None:
+    """It owns the workspace from the first kernel on; other sessions differ."""
     offered = machine("files", "user")
     other = workspace_in(tmp_path / "t" / "2")
 
@@ -113,10 +113,10 @@ def test_a_session_s_kernels_share_a_user(workspace: Workspace, tmp_path: Path) 
     assert os.geteuid() == workspace.runs.stat().st_uid
 
 
-def test_a_machine_that_lacks_something_for_a_moment_is_asked_again(
+def test_a_temporarily_failing_probe_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No session runs unconfined because descriptors were short when the first one started."""
+    """A momentary lack of descriptors does not leave sessions unconfined."""
     isolation.find_out.cache_clear()
     run_program = subprocess.run
     lacking = [True]

@@ -1,4 +1,4 @@
-"""What code does to processes beyond its session by calls that Landlock has no say in."""
+"""Reaching other processes with system calls that Landlock does not control."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
 
 @pytest.fixture(scope="module")
 def bare(host: Host) -> Session:
-    """A session that nothing holds."""
+    """An unconfined session."""
     return host.start(measures=())
 
 
 @pytest.fixture(scope="module")
 def alone(host: Host) -> Session:
-    """A session that has a view of the files and a process namespace, and nothing else."""
+    """A session with only a view of the files and a process namespace."""
     return host.start(measures=("files", "pid_namespace"))
 
 
 @pytest.fixture(scope="module")
 def victim(host: Host) -> Iterator[int]:
-    """A process of the double's own user, outside all sessions."""
+    """A process of the double's user outside all sessions."""
     command = ["sh", "-c", f": {SECRET}; sleep 600; :"]
     if os.geteuid() == ROOT:
         started = subprocess.Popen(command, user=host.uid, group=host.uid, extra_groups=())
@@ -77,10 +77,10 @@ def victim(host: Host) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_process_namespace_stops_every_way_to_another_process(
+def test_a_process_namespace_blocks_access_to_other_processes(
     bare: Session, alone: Session, victim: int, way: str
 ) -> None:
-    """Each reaches a process of the same user where there is none."""
+    """Without one, each way reaches a process of the same user."""
     number = IOPRIO_SET.get(os.uname().machine, -1)
     code = LIBC + WAYS[way].format(pid=victim, secret=SECRET, ioprio_set=number)
 
@@ -113,10 +113,8 @@ print("done")
 
 
 @pytest.mark.parametrize("measure", ["none", "limits"])
-def test_without_a_process_namespace_limits_of_others_are_not_set(
-    host: Host, victim: int, measure: str
-) -> None:
-    """Its own are, and those of others can be read."""
+def test_limits_of_other_processes_cannot_be_set(host: Host, victim: int, measure: str) -> None:
+    """Without a process namespace they can be read, and its own can be set."""
     session = host.start(measures=("landlock", measure))
 
     output = session.text(SETTING.format(pid=victim))
@@ -124,8 +122,8 @@ def test_without_a_process_namespace_limits_of_others_are_not_set(
     assert ("PermissionError" if measure == "limits" else "done") == output
 
 
-def test_the_init_is_out_of_reach(host: Host, alone: Session) -> None:
-    """Its root is the host's; signals do nothing to it, and its limits are its session's affair."""
+def test_the_init_process_is_unreachable(host: Host, alone: Session) -> None:
+    """Its root is the host's; signals have no effect, and its limits are the session's."""
     output = alone.text(
         "import os, signal\n"
         "for name in ('root/etc', 'environ', 'mem', 'cwd'):\n"
@@ -141,8 +139,8 @@ def test_the_init_is_out_of_reach(host: Host, alone: Session) -> None:
     assert "alive" == output
 
 
-def test_processes_of_a_session_see_and_reach_each_other(host: Host) -> None:
-    """As in a container: a terminal lists what a kernel has started, and may end it."""
+def test_processes_of_a_session_can_reach_each_other(host: Host) -> None:
+    """A terminal can list and end what a kernel has started."""
     first = host.start()
     orphan = int(first.text(LEAVING))
     second = host.start(of=first)
@@ -155,8 +153,8 @@ def test_processes_of_a_session_see_and_reach_each_other(host: Host) -> None:
     )
 
 
-def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -> None:
-    """The namespace lives until its last one has ended."""
+def test_a_kernel_ends_only_its_own_processes(host: Host) -> None:
+    """The namespace lives until its last kernel has ended."""
     first = host.start()
     second = host.start(of=first)
     orphan = pid_outside(int(first.text(LEAVING)), first.pid)
@@ -172,8 +170,8 @@ def test_a_kernel_that_ends_takes_what_it_left_and_no_other_kernel(host: Host) -
 
 
 @pytest.mark.parametrize("code", ABOUT_TO_DIE)
-def test_how_a_kernel_ends_is_told_as_ever(host: Host, code: str) -> None:
-    """It is not process 1, to which its own signals would do nothing."""
+def test_the_end_of_a_kernel_is_reported_as_usual(host: Host, code: str) -> None:
+    """It is not process 1, which would ignore its own signals."""
     session = host.start()
 
     assert ABOUT_TO_DIE[code] in session.death(f"import os, signal; {code}")
@@ -181,8 +179,8 @@ def test_how_a_kernel_ends_is_told_as_ever(host: Host, code: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["fork server", "init"])
-def test_a_session_ends_with_its_fork_server_or_its_init(host: Host, victim: str) -> None:
-    """Whichever is killed, nothing of it is left."""
+def test_a_session_ends_with_its_fork_server_or_init(host: Host, victim: str) -> None:
+    """Killing either leaves nothing running."""
     doomed = Host(host.uid)
     try:
         session = doomed.start()
@@ -201,8 +199,8 @@ SEARCH = "print('found' if libc.syscall({keyctl}, 10, -3, b'user', b'{name}', 0)
 
 
 @pytest.mark.slow
-def test_keys_of_the_double_s_own_session_are_not_a_session_s() -> None:
-    """Whatever the shell that started the double keeps there; a child of any other kind has them."""
+def test_the_keyring_of_the_double_is_hidden() -> None:
+    """Ordinary child processes inherit the keys of the shell."""
     if os.uname().machine not in KEYRING:
         pytest.skip("the numbers of system calls are not known here")
     add_key, keyctl = KEYRING[os.uname().machine]

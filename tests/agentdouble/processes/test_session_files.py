@@ -1,4 +1,4 @@
-"""Files of sessions, read while code of the session replaces directories by links."""
+"""Reading session files while session code swaps directories for links."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ while True:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Iterator[Path]:
-    """A directory in which a process exchanges a directory and a link to the host's files."""
+    """A directory in which a process swaps a directory and a link to host files."""
     host, session = tmp_path / "host", tmp_path / "session"
     (session / "directory").mkdir(parents=True)
     (session / "directory/mine").write_text("mine")
@@ -45,7 +45,7 @@ def session(tmp_path: Path) -> Iterator[Path]:
         process.kill()
 
 
-def test_a_link_leads_no_copy_to_files_of_the_host(session: Path, tmp_path: Path) -> None:
+def test_copying_follows_no_link_to_host_files(session: Path, tmp_path: Path) -> None:
     for number in range(200):
         target = tmp_path / f"copy{number}"
         target.mkdir()
@@ -53,7 +53,7 @@ def test_a_link_leads_no_copy_to_files_of_the_host(session: Path, tmp_path: Path
         assert {path.name for path in target.rglob("*")} <= {"directory", "link", "mine"}
 
 
-def test_a_link_leads_no_count_to_files_of_the_host(session: Path) -> None:
+def test_counting_follows_no_link_to_host_files(session: Path) -> None:
     for _ in range(200):
         assert usage.files([str(session)], (), 1 << 40) < MIB
 

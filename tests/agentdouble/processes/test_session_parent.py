@@ -1,4 +1,4 @@
-"""Where the files of sessions are."""
+"""The directory that holds the files of sessions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems h
 
 
 @pytest.mark.parametrize("name", ["l" * 170, "/usr"], ids=["long", "of the system"])
-def test_a_temporary_directory_that_does_not_suit_is_passed_over(
+def test_an_unsuitable_temporary_directory_is_skipped(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    """Sessions are in /tmp then, and not where every session sees them."""
+    """Sessions use /tmp instead of a path that every session sees."""
     directory = tmp_path / name
     directory.mkdir(exist_ok=True)
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
@@ -28,8 +28,8 @@ def test_a_temporary_directory_that_does_not_suit_is_passed_over(
     assert Path("/tmp") == workspace.find()
 
 
-def test_without_any_directory_no_double_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says why, and what to set."""
+def test_a_double_needs_a_directory_for_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says why none is usable and what to set."""
     monkeypatch.setattr(tempfile, "tempdir", "/proc")
     monkeypatch.setattr(os, "access", lambda *_: False)
 

@@ -1,4 +1,4 @@
-"""Signals reach the process that is meant, and never a group, the init or everything."""
+"""Signals reach the intended process, and never a group, the init or every process."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ os.wait()
 
 @pytest.mark.parametrize("pid", [1, 0, -1, -2])
 @pytest.mark.parametrize("send", [processes.send, processes.send_to_group])
-def test_no_group_no_init_and_not_every_process_is_signalled(
+def test_groups_init_and_all_processes_are_never_signalled(
     send: Callable[[int, int], None], pid: int
 ) -> None:
-    """0 is no signal, so the test harms nothing where the guard is missing."""
+    """Signal 0 keeps the test harmless if the guard is missing."""
     with pytest.raises(ProcessLookupError, match=f"{pid} is not the pid of a single process"):
         send(pid, 0)
 
 
-def test_a_pid_that_means_another_process_by_now_is_not_signalled() -> None:
+def test_a_reused_pid_is_not_signalled() -> None:
     with subprocess.Popen(["sleep", "600"]) as process:
         with pytest.raises(ProcessLookupError, match="has ended"):
             processes.send(process.pid, signal.SIGKILL, lambda: False)
@@ -46,7 +46,7 @@ def test_a_pid_that_means_another_process_by_now_is_not_signalled() -> None:
         assert -signal.SIGKILL == process.wait(30)
 
 
-def test_no_child_is_killed_by_the_pids_of_another_namespace() -> None:
+def test_pids_of_another_namespace_kill_no_child() -> None:
     """Its /proc is still that of the tests, whose process has a child."""
     command = [sys.executable, "-c", IN_A_PROCESS_NAMESPACE, str(os.getpid())]
 

@@ -27,7 +27,7 @@ with Emulator() as double:
 
 @pytest.fixture(autouse=True)
 def _own_temporary_directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each test sweeps a temporary directory of its own."""
+    """Give each test its own temporary directory to sweep."""
     with tempfile.TemporaryDirectory(prefix="t-") as short:  # socket paths end at 108 bytes
         monkeypatch.setenv("TMPDIR", short)
         monkeypatch.setattr(tempfile, "tempdir", None)
@@ -39,7 +39,7 @@ def roots() -> list[Path]:
 
 
 def test_a_session_s_directories_are_private() -> None:
-    """Nobody else of this machine looks into a session."""
+    """Other users of the machine cannot read them."""
     workspaces = Workspaces()
     space = workspaces.make()
 
@@ -53,8 +53,8 @@ def test_a_session_s_directories_are_private() -> None:
     assert [] == roots()
 
 
-def test_a_session_s_directories_are_its_own_and_go_with_it() -> None:
-    """Removing one session's leaves the other's."""
+def test_a_session_s_directories_are_removed_with_it() -> None:
+    """Other sessions keep theirs."""
     workspaces = Workspaces()
     first, two = workspaces.make(), workspaces.make()
     (first.home / "file").write_text("x")
@@ -65,8 +65,8 @@ def test_a_session_s_directories_are_its_own_and_go_with_it() -> None:
     workspaces.remove()
 
 
-def test_a_sweep_removes_the_dead() -> None:
-    """A directory whose lock nobody holds belongs to a double that was killed."""
+def test_a_sweep_removes_abandoned_directories() -> None:
+    """An unlocked directory belongs to a killed double."""
     dead = Path(tempfile.mkdtemp(prefix=workspace.PREFIX))
     (dead / "lock").touch()
     (dead / "1").mkdir()
@@ -77,8 +77,8 @@ def test_a_sweep_removes_the_dead() -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_double_leaves_no_kernel_and_the_next_sweeps_its_directory() -> None:
-    """SIGKILL of the process: its kernels end by themselves, its files with the next double."""
+def test_a_killed_double_leaves_no_kernels() -> None:
+    """After SIGKILL they end by themselves; the next double sweeps the files."""
     server = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -17,8 +17,8 @@ def trusting(bundle: Path) -> httpx.Client:
     return httpx.Client(verify=context, trust_env=False, timeout=TIMEOUT_S)
 
 
-def test_a_double_serves_https_to_whoever_trusts_its_bundle() -> None:
-    """CTL-08: the certificate holds for every name of this machine, and the file goes with it."""
+def test_https_works_for_clients_that_trust_the_bundle() -> None:
+    """CTL-08: the certificate covers every local name, and the file is removed afterwards."""
     with Emulator(tls=True) as double:
         bundle, port = double.ca_file, double.url.rpartition(":")[2]
         assert bundle is not None
@@ -30,14 +30,13 @@ def test_a_double_serves_https_to_whoever_trusts_its_bundle() -> None:
     assert double.url.startswith("https://127.0.0.1:")
 
 
-def test_who_does_not_trust_the_bundle_does_not_talk_to_the_double() -> None:
-    """The certificate is none that anybody knows."""
+def test_a_client_without_the_bundle_rejects_the_double() -> None:
     with Emulator(tls=True) as double, pytest.raises(httpx.ConnectError, match="CERTIFICATE"):
         httpx.get(double.url, trust_env=False, timeout=TIMEOUT_S)
 
 
-def test_run_code_finds_what_to_trust(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variables that a double prints are enough for the agent-side tool."""
+def test_run_code_finds_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The printed variables are enough for the agent-side tool."""
     with Emulator(tls=True) as double:
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
@@ -46,8 +45,8 @@ def test_run_code_finds_what_to_trust(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_an_authority_is_kept(tmp_path: Path) -> None:
-    """What a client trusts stays right over a restart; the key is nobody else's to read."""
+def test_an_authority_survives_a_restart(tmp_path: Path) -> None:
+    """Clients keep trusting it, and its key is private."""
     directory = tmp_path / "tls"
     with Emulator(tls=True, tls_directory=directory) as first:
         assert first.ca_file is not None
@@ -69,13 +68,13 @@ def run_over_https(double: Emulator) -> str:
     ("settings", "key"),
     [({"allow_hosts": ("a" * 64,)}, "allow_hosts"), ({"tls_directory": "file/x"}, "tls_directory")],
 )
-def test_what_no_certificate_can_be_made_for_is_refused(
+def test_an_invalid_certificate_name_is_refused(
     settings: dict[str, object],
     key: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The setting is named, and no socket or file is left."""
+    """The error names the setting, and no socket or file remains."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
 

@@ -10,7 +10,7 @@ from agentdouble.server.protocols import PEER
 
 
 def below(*prefixes: str, peer: str = "127.0.0.1") -> tuple[str, str]:
-    """Return root and path as an application sees them."""
+    """Return the root and the path that an application sees."""
     scopes: list[Any] = []
 
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
@@ -23,14 +23,14 @@ def below(*prefixes: str, peer: str = "127.0.0.1") -> tuple[str, str]:
     return result
 
 
-def test_an_application_is_below_the_prefix_of_its_gateway() -> None:
-    """As ASGI has it: the path includes it."""
+def test_an_application_is_mounted_below_the_gateway_prefix() -> None:
+    """As in ASGI, the path includes it."""
     assert ("/runtimes/one", "/runtimes/one/x") == below("/runtimes/one")
 
 
 @pytest.mark.parametrize("prefix", ["", "/", "one", "//evil", "/a b", "/a?b", "https://evil"])
-def test_what_is_no_prefix_is_not_believed(prefix: str) -> None:
-    """Nor are two of them, or one that comes from another machine."""
+def test_invalid_prefixes_are_ignored(prefix: str) -> None:
+    """So are repeated ones and those from another machine."""
     assert ("", "/x") == below(prefix)
     assert ("", "/x") == below("/a", "/b")
     assert ("", "/x") == below("/a", peer="192.0.2.1")

@@ -41,7 +41,7 @@ WRONG: list[dict[str, str]] = [
 
 @pytest.fixture(scope="module")
 def keyed() -> Iterator[Emulator]:
-    """A double that asks for an API key and takes small bodies only."""
+    """A double with an API key and a small body limit."""
     app = SimpleApp("first")
 
     @app.entrypoint
@@ -59,7 +59,7 @@ def kind(response: httpx.Response) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[Mapping[str | None, Emulator]]:
-    """Doubles without and with an API key, whose token is KEY."""
+    """Doubles without and with an API key, both with the token KEY."""
     with Emulator(token=KEY) as plain, Emulator(token=KEY, api_key="the API key") as keyed:
         yield {None: plain, "the API key": keyed}
 
@@ -69,13 +69,13 @@ def own() -> Iterator[Mapping[str | None, Emulator]]:
 )
 @pytest.mark.parametrize("path", ["/ping", "/_emulator/health", "/nothing"])
 def test_a_foreign_host_is_refused(shared: Emulator, path: str, host: str) -> None:
-    """A name that is rebound to this machine reaches nothing, the double's own routes included."""
+    """DNS rebinding reaches nothing, including the double's own routes."""
     assert (403, "ForbiddenHost") == kind(http.get(shared.url + path, headers={"Host": host}))
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8000"])
-def test_this_machine_s_names_are_allowed(shared: Emulator, host: str) -> None:
-    """A loopback name with any port is ours: a port may be forwarded."""
+def test_loopback_names_are_allowed(shared: Emulator, host: str) -> None:
+    """Any port is fine, since it may be forwarded."""
     assert 200 == http.get(f"{shared.url}/ping", headers={"Host": host}).status_code
 
 
@@ -84,14 +84,14 @@ def test_this_machine_s_names_are_allowed(shared: Emulator, host: str) -> None:
     "origin", ["http://evil.example", "null", "", "http://127.0.0.1", "https://127.0.0.1:1"]
 )
 def test_a_foreign_origin_is_refused(shared: Emulator, path: str, origin: str) -> None:
-    """A web page of somebody else reaches nothing, whatever it asks for."""
+    """A foreign web page reaches nothing."""
     response = http.get(shared.url + path, headers={"Origin": origin})
 
     assert (403, "ForbiddenOrigin") == kind(response)
 
 
 def test_names_can_be_allowed() -> None:
-    """A CI service reaches the double by its service name."""
+    """A CI service can reach the double by its service name."""
     with Emulator(allow_hosts=("Double.local",)) as double:
         allowed = http.get(f"{double.url}/ping", headers={"Host": "double.LOCAL:80"})
         refused = http.get(f"{double.url}/ping", headers={"Host": "other.local"})
@@ -99,8 +99,8 @@ def test_names_can_be_allowed() -> None:
     assert [200, 403] == [allowed.status_code, refused.status_code]
 
 
-def test_beyond_loopback_an_address_is_a_host() -> None:
-    """Listening on every interface, any IP address is allowed and a foreign name is not."""
+def test_ip_addresses_are_allowed_beyond_loopback() -> None:
+    """On every interface, any IP address is a valid Host, but no foreign name."""
     with Emulator(host="0.0.0.0", api_key=KEY) as double:
         bearer = {"Authorization": f"Bearer {KEY}"}
         by_address = http.get(f"{double.url}/ping", headers={"Host": "192.0.2.7:80", **bearer})
@@ -115,10 +115,9 @@ def test_beyond_loopback_an_address_is_a_host() -> None:
     WRONG,
     ids=str,
 )
-def test_every_surface_asks_for_the_key(
+def test_every_surface_requires_the_key(
     keyed: Emulator, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    """Without the key there is nothing, on no surface."""
     raw = {name: value.encode("latin-1") for name, value in headers.items()}
 
     response = http.request(method, keyed.url + path, headers=raw)
@@ -130,7 +129,7 @@ def test_every_surface_asks_for_the_key(
 @pytest.mark.parametrize("headers", [{"Authorization": f"bearer {KEY}"}, {"X-Api-Key": KEY}])
 @pytest.mark.parametrize("path", ["/ping", "/runtimes/second/ping"])
 def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[str, str]) -> None:
-    """The key may come as a Bearer token or in X-Api-Key."""
+    """It can be a bearer token or in X-Api-Key."""
     assert 200 == http.get(keyed.url + path, headers=headers).status_code
 
 
@@ -144,14 +143,14 @@ def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[s
     ],
 )
 @pytest.mark.parametrize("api_key", [None, "the API key"])
-def test_own_routes_need_the_token(
+def test_own_routes_require_the_token(
     own: Mapping[str | None, Emulator],
     api_key: str | None,
     method: str,
     path: str,
     headers: dict[str, str],
 ) -> None:
-    """Nothing is answered without it, and the error says where the token is."""
+    """The error says where the token is."""
     sent = {name: value.encode("latin-1") for name, value in headers.items()}
 
     response = httpx.request(method, own[api_key].url + path, headers=sent)
@@ -185,8 +184,8 @@ def test_the_token_is_not_the_api_key(own: Mapping[str | None, Emulator]) -> Non
     assert 401 == httpx.get(f"{own['the API key'].url}/ping", headers=headers).status_code
 
 
-def test_code_of_a_session_does_not_know_the_token(shared: Emulator) -> None:
-    """Neither its environment nor what it can reach without credentials has it."""
+def test_session_code_cannot_read_the_token(shared: Emulator) -> None:
+    """Neither in its environment nor without credentials."""
     code = (
         "import os, urllib.request\n"
         f"page = urllib.request.urlopen('{shared.url}/').read().decode()\n"
@@ -199,7 +198,7 @@ def test_code_of_a_session_does_not_know_the_token(shared: Emulator) -> None:
 
 
 def test_a_signed_request_needs_no_key(keyed: Emulator) -> None:
-    """A control-plane request proves itself, or is refused by its own rules."""
+    """The control plane's own rules apply to it."""
     wrong_tool = {**body_of(keyed, "1"), "ToolId": "t-other"}
     request = signed(keyed, wrong_tool)
 
@@ -207,8 +206,7 @@ def test_a_signed_request_needs_no_key(keyed: Emulator) -> None:
     assert "MissingAuthenticationToken" == error_of(http.post(request.url))["Code"]
 
 
-def test_an_unsigned_control_plane_asks_for_the_key() -> None:
-    """Where no signature is asked for, the API key is asked for."""
+def test_an_unsigned_control_plane_requires_the_key() -> None:
     with Emulator(api_key=KEY, check_signatures=False) as double:
         url = f"{double.url}/?Action=InvokeTool&Version=2025-10-30"
         body = body_of(double, "1")
@@ -219,8 +217,8 @@ def test_an_unsigned_control_plane_asks_for_the_key() -> None:
     assert (404, "InvalidResource.NotFound") == (with_key.status_code, error_of(with_key)["Code"])
 
 
-def test_a_host_header_does_not_bend_the_path_past_the_key(keyed: Emulator) -> None:
-    """Only the request line says what is asked for."""
+def test_a_host_header_cannot_bypass_the_key(keyed: Emulator) -> None:
+    """Only the request line determines the path."""
     host = keyed.url.removeprefix("http://")
 
     response = http.get(f"{keyed.url}/ping?Action=X", headers={"Host": f"{host}/?"})
@@ -239,7 +237,7 @@ def test_a_host_header_does_not_bend_the_path_past_the_key(keyed: Emulator) -> N
     ],
 )
 def test_a_body_over_the_limit_is_refused(keyed: Emulator, path: str, announced: bool) -> None:
-    """413, with the limit in the message, also where no length is announced."""
+    """413 names the limit, even without a Content-Length."""
     response = http.post(keyed.url + path, content=big_body(announced), headers={"X-Api-Key": KEY})
 
     assert (413, "BodyTooLarge") == kind(response)

@@ -22,7 +22,7 @@ from agentdouble.server.loops import run
 def test_timers_run_while_the_clocks_are_frozen(
     frozen: Callable[[], AbstractContextManager[object]],
 ) -> None:
-    """The wall clock stands still, the loop does not."""
+    """Only the wall clock stands still."""
 
     async def timers() -> bool:
         with frozen():
@@ -33,8 +33,8 @@ def test_timers_run_while_the_clocks_are_frozen(
     assert run(timers())
 
 
-def test_run_leaves_nothing_behind() -> None:
-    """What is still running is cancelled, and the loop is closed."""
+def test_run_cleans_up() -> None:
+    """Running tasks are cancelled, and the loop is closed."""
     closed = []
 
     async def main() -> asyncio.AbstractEventLoop:

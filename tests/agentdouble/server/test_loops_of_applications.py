@@ -21,7 +21,7 @@ variable: ContextVar[str] = ContextVar("variable", default="default")
 
 
 def in_loop(body: Callable[[ApplicationLoop], Awaitable[T]], *, started: bool = True) -> T:
-    """Run ``body`` with an application loop; it is stopped afterwards."""
+    """Run ``body`` with an application loop, then stop the loop."""
 
     async def main() -> T:
         loop = ApplicationLoop()
@@ -45,8 +45,8 @@ async def thread_name() -> str:
 
 @pytest.mark.parametrize("started", [True, False])
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
-def test_the_loop_survives_an_exit(error: BaseException, started: bool) -> None:
-    """sys.exit() ends its request and nothing else."""
+def test_the_loop_survives_sys_exit(error: BaseException, started: bool) -> None:
+    """It ends only its own request."""
 
     async def body(loop: ApplicationLoop) -> str:
         async def leave() -> None:
@@ -60,7 +60,6 @@ def test_the_loop_survives_an_exit(error: BaseException, started: bool) -> None:
 
 
 def test_cancelling_the_caller_cancels_the_coroutine() -> None:
-    """A request that is given up does not go on."""
 
     async def body(loop: ApplicationLoop) -> bool:
         started, cancelled = threading.Event(), threading.Event()
@@ -81,7 +80,7 @@ def test_cancelling_the_caller_cancels_the_coroutine() -> None:
 
 
 def test_a_slow_consumer_slows_the_iterator() -> None:
-    """An iterator without end does not fill the memory."""
+    """An endless iterator does not fill the memory."""
     created = []
 
     async def endless() -> AsyncIterator[int]:
@@ -103,7 +102,7 @@ def test_a_slow_consumer_slows_the_iterator() -> None:
 
 @pytest.mark.parametrize("started", [True, False])
 def test_closing_ends_the_iterator(started: bool) -> None:
-    """Who stops taking lets the iterator clean up."""
+    """The iterator can clean up."""
     closed = threading.Event()
 
     async def items() -> AsyncIterator[int]:

@@ -24,7 +24,7 @@ def app() -> Starlette:
 
 @contextlib.contextmanager
 def connected(app: ASGIApp) -> Iterator[socket.socket]:
-    """Serve an application; give a connection to it."""
+    """Serve an application and yield a connection to it."""
     listener = open_socket("127.0.0.1", 0)
     server = ServerThread(app, listener)
     server.start()
@@ -35,8 +35,8 @@ def connected(app: ASGIApp) -> Iterator[socket.socket]:
         server.stop()
 
 
-def test_a_small_answer_is_sent_as_one() -> None:
-    """Head and body together: the first thing that arrives is all of it."""
+def test_a_small_answer_is_sent_at_once() -> None:
+    """Head and body arrive together."""
     with connected(app()) as connection:
         for _ in range(20):
             connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
@@ -46,8 +46,8 @@ def test_a_small_answer_is_sent_as_one() -> None:
             assert answer.endswith(b"\r\n\r\nhere")
 
 
-def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
-    """Nor does what has no body; answers to what was asked at once come in order."""
+def test_a_head_does_not_wait_for_a_late_body() -> None:
+    """Pipelined requests are answered in order."""
     received = threading.Event()
 
     async def late() -> AsyncIterator[str]:
@@ -73,10 +73,10 @@ def test_a_head_does_not_wait_for_a_body_that_is_late() -> None:
     assert rest.endswith(b"\r\n\r\n")
 
 
-def test_clients_are_the_first_to_give_up_an_idle_connection(
+def test_clients_give_up_idle_connections_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The server would do so while their next request is on its way; it does in the end."""
+    """The server waits longer, so that no request meets a closing connection."""
     httpx_keeps_s = httpx.Limits().keepalive_expiry
     assert httpx_keeps_s is not None
     assert httpx_keeps_s * 5 < starting.KEPT_S

@@ -1,4 +1,4 @@
-"""Heads of requests that clients of libraries do not send: sent by hand, each answered with a 400."""
+"""Malformed request heads, sent by hand, are answered with 400."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agentdouble import Emulator
 
 
 def answer_to(double: Emulator, request: str) -> str:
-    """Send a request and return everything that comes until the connection is closed."""
+    """Send a request and return everything received until the connection closes."""
     host, _, port = double.url.partition("://")[2].partition(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(request.encode("latin-1"))
@@ -40,8 +40,8 @@ def get(double: Emulator, *heads: str, target: str = "/ping", version: str = "1.
     ],
     ids=str,
 )
-def test_a_host_that_is_none_is_refused(shared: Emulator, heads: list[str], message: str) -> None:
-    """One Host, and a name with a port (RFC 9112, 3.2)."""
+def test_an_invalid_host_is_refused(shared: Emulator, heads: list[str], message: str) -> None:
+    """There must be one Host, a name with a port (RFC 9112, 3.2)."""
     answer = get(shared, *heads)
 
     assert answer.startswith("HTTP/1.1 400 "), answer
@@ -49,24 +49,23 @@ def test_a_host_that_is_none_is_refused(shared: Emulator, heads: list[str], mess
     assert message in answer
 
 
-def test_a_target_that_names_another_host_than_the_header_is_refused(shared: Emulator) -> None:
-    """The target would count, and what stands in front of the double may have read the header."""
+def test_a_target_that_contradicts_the_host_is_refused(shared: Emulator) -> None:
+    """A proxy in front may have checked only the header."""
     answer = get(shared, "Host: localhost", target="http://evil.example/ping")
 
     assert answer.startswith("HTTP/1.1 400 ")
     assert "names 2 hosts: 'localhost', 'evil.example'" in answer
 
 
-def test_a_whole_url_as_the_target_is_answered(shared: Emulator) -> None:
-    """As clients send it that take the double for a proxy."""
+def test_an_absolute_url_as_target_is_answered(shared: Emulator) -> None:
+    """Clients that use the double as a proxy send it."""
     answer = get(shared, "Host: localhost", target="http://localhost/ping")
 
     assert answer.startswith("HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("target", ["/mcp", "localhost:80"])
-def test_who_takes_it_for_a_proxy_is_refused(shared: Emulator, target: str) -> None:
-    """CONNECT is for proxies."""
+def test_connect_requests_are_refused(shared: Emulator, target: str) -> None:
     answer = answer_to(shared, f"CONNECT {target} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     assert answer.startswith("HTTP/1.1 400 ")

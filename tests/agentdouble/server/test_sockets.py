@@ -9,15 +9,15 @@ from agentdouble.server.sockets import address_of, open_socket
 
 
 def test_answers_are_sent_at_once() -> None:
-    """A socket without TCP_NODELAY would cost 44 ms a request."""
+    """Without TCP_NODELAY each request would take 44 ms more."""
     listener = open_socket("127.0.0.1", 0)
 
     assert socket.IPPROTO_TCP == listener.proto
     listener.close()
 
 
-def test_a_port_in_use_names_the_next_one_to_try() -> None:
-    """The error has host and port, and says what to do."""
+def test_a_port_in_use_suggests_the_next_one() -> None:
+    """The error has the host and the port."""
     first = open_socket("127.0.0.1", 0)
     port = first.getsockname()[1]
 
@@ -39,8 +39,8 @@ def test_a_port_in_use_names_the_next_one_to_try() -> None:
         ("::", "http://[::1]:{}"),
     ],
 )
-def test_the_address_is_one_that_reaches_the_socket(bound: str, url: str) -> None:
-    """Every interface is shown as loopback, IPv6 stands in brackets."""
+def test_the_address_reaches_the_socket(bound: str, url: str) -> None:
+    """Wildcard addresses are shown as loopback, IPv6 in brackets."""
     if ":" in bound and not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")
     listener = open_socket(bound, 0)

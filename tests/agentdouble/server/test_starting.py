@@ -20,7 +20,7 @@ def app() -> Starlette:
 
 
 def test_a_thread_serves_until_it_is_stopped() -> None:
-    """It answers when start() returns, and the port is free when stop() returns."""
+    """It answers after start(), and the port is free after stop()."""
     listener = open_socket("127.0.0.1", 0)
     url = address_of(listener)
     server = ServerThread(app(), listener)
@@ -34,8 +34,8 @@ def test_a_thread_serves_until_it_is_stopped() -> None:
         http.get(url)
 
 
-def test_a_thread_stops_as_soon_as_it_is_told() -> None:
-    """It does not look ten times a second whether it should, nor rest before it ends."""
+def test_a_thread_stops_at_once() -> None:
+    """It neither polls nor sleeps before it ends."""
 
     def took() -> float:
         server = ServerThread(app(), open_socket("127.0.0.1", 0))
@@ -48,8 +48,8 @@ def test_a_thread_stops_as_soon_as_it_is_told() -> None:
     assert any(took() < 0.1 for _ in range(20))
 
 
-def test_an_idle_connection_does_not_keep_a_server() -> None:
-    """What a client keeps open for later is closed, and the server ends."""
+def test_idle_connections_do_not_delay_stopping() -> None:
+    """The server closes them."""
     with httpx.Client() as client:
         with serving_at() as url:
             assert "here" == client.get(url).text
@@ -67,8 +67,8 @@ def serving_at() -> Iterator[str]:
     server.stop()
 
 
-def test_a_startup_that_fails_is_raised() -> None:
-    """start() never returns as if the server were up."""
+def test_a_startup_failure_is_raised() -> None:
+    """start() does not return as if it had succeeded."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -81,8 +81,8 @@ def test_a_startup_that_fails_is_raised() -> None:
         server.start()
 
 
-def test_nobody_waits_for_the_loop_from_inside() -> None:
-    """A call that would wait for itself is an error, and so is one before the start."""
+def test_blocking_calls_from_inside_the_loop_are_errors() -> None:
+    """So are calls before the start."""
     listener = open_socket("127.0.0.1", 0)
     server = ServerThread(app(), listener)
 

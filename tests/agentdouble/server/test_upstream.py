@@ -32,14 +32,14 @@ def connections(listener: socket.socket) -> Connections:
 
 
 async def accept(listener: socket.socket) -> socket.socket:
-    """Return the next connection that is made."""
+    """Return the next connection."""
     loop = asyncio.get_running_loop()
     accepted, _ = await asyncio.wait_for(loop.sock_accept(listener), TIMEOUT_S)
     return accepted
 
 
 async def serve(server: socket.socket, pending: asyncio.Future[Answer], raw: bytes) -> bytes:
-    """Let a request be answered, and return the body."""
+    """Answer a request and return its body."""
     loop = asyncio.get_running_loop()
     await loop.sock_recv(server, 1000)
     await loop.sock_sendall(server, raw)
@@ -49,10 +49,10 @@ async def serve(server: socket.socket, pending: asyncio.Future[Answer], raw: byt
     return body
 
 
-async def test_a_connection_that_was_closed_meanwhile_is_not_used_again(
+async def test_a_closed_connection_is_not_reused(
     listener: socket.socket,
 ) -> None:
-    """Not even if that is not seen as yet."""
+    """Even if the close has not been noticed yet."""
     pool = connections(listener)
     pending = asyncio.ensure_future(pool.ask("GET", "/", [], b""))
     server = await accept(listener)
@@ -65,10 +65,10 @@ async def test_a_connection_that_was_closed_meanwhile_is_not_used_again(
     pool.close()
 
 
-async def test_a_connection_that_was_kept_too_long_is_not_used_again(
+async def test_a_connection_kept_too_long_is_not_reused(
     listener: socket.socket,
 ) -> None:
-    """Though the loop was too late to give it up: its server may be about to."""
+    """Its server may be about to close it, though the loop was late."""
     pool = Connections(f"http://127.0.0.1:{listener.getsockname()[1]}", kept_s=0)
     pending = asyncio.ensure_future(pool.ask("GET", "/", [], b""))
     with await accept(listener) as server:
@@ -79,10 +79,10 @@ async def test_a_connection_that_was_kept_too_long_is_not_used_again(
     pool.close()
 
 
-async def test_an_answer_before_the_request_is_out_ends_the_connection(
+async def test_an_answer_before_the_request_ends_the_connection(
     listener: socket.socket,
 ) -> None:
-    """What is sent later would be taken for another request."""
+    """The rest of the request would be taken for another one."""
     pool = connections(listener)
     connection = await pool.open()
     answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
@@ -95,10 +95,10 @@ async def test_an_answer_before_the_request_is_out_ends_the_connection(
     pool.close()
 
 
-async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_first(
+async def test_an_early_answer_is_read_despite_a_reset(
     listener: socket.socket,
 ) -> None:
-    """A server that answers without reading all of a request may close so."""
+    """A server may answer without reading all of a request."""
     pool = connections(listener)
     connection = await pool.open()
     answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
@@ -115,8 +115,8 @@ async def test_an_answer_before_a_reset_is_read_though_writing_meets_the_reset_f
     assert (413, b"no", True) == (answer.status, body, connection.closing)
 
 
-async def test_nobody_there_is_told_apart_from_who_breaks_off(listener: socket.socket) -> None:
-    """Only of the former it is sure that nothing was reached."""
+async def test_connection_refused_differs_from_connection_lost(listener: socket.socket) -> None:
+    """Only a refused connection guarantees that nothing was reached."""
     pool = connections(listener)
     pending = asyncio.ensure_future(pool.ask("GET", "/", [], b""))
     with await accept(listener) as server:
