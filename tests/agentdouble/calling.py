@@ -1,4 +1,4 @@
-"""What the tests share: signed requests to a double, and what came back."""
+"""Send signed requests to a double and read its answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKEN = "a-token-of-the-double-s-own-routes-in-tests"
 
 
 def with_token(request: httpx.Request) -> None:
-    """Add the token to a request for the double's own routes."""
+    """Add the token to a request to the double's own routes."""
     if request.url.path.startswith("/_emulator/"):
         request.headers.setdefault("Authorization", f"Bearer {TOKEN}")
 
@@ -53,7 +53,7 @@ def address(double: Emulator) -> Address:
 
 
 def instances_of(double: Emulator) -> Instances:
-    """Return the session instances of a double, for what no answer of it shows."""
+    """Return the session instances of a double, for details that no answer shows."""
     return double._platform.context.surface(Sandbox).instances
 
 
@@ -71,7 +71,7 @@ def send(request: HttpRequest) -> httpx.Response:
 
 
 def act(double: Emulator, action: str, **body: Any) -> dict[str, Any]:
-    """Ask for an action that succeeds and return its Result."""
+    """Call an action that succeeds and return its Result."""
     response = send(signed(double, body, action=action))
     assert response.status_code == 200, response.text
     result: dict[str, Any] = response.json()["Result"]
@@ -79,18 +79,18 @@ def act(double: Emulator, action: str, **body: Any) -> dict[str, Any]:
 
 
 def act_on_session(double: Emulator, action: str, session_id: str, **body: Any) -> dict[str, Any]:
-    """Ask for an action on a session of the double's tool that succeeds; return its Result."""
+    """Call an action on a session of the double's tool and return its Result."""
     return act(double, action, ToolId=double.tool_id, SessionId=session_id, **body)
 
 
 def refusal(double: Emulator, action: str, **body: Any) -> tuple[int, str, str]:
-    """Ask for an action that is refused and return status, code and message."""
+    """Call an action that is refused and return status, code and message."""
     error = error_of(send(signed(double, body, action=action)))
     return error["status"], error["Code"], error["Message"]
 
 
 def call(double: Emulator, body: Any) -> httpx.Response:
-    """Send a signed InvokeTool request with that body."""
+    """Send a signed InvokeTool request with this body."""
     return send(signed(double, body))
 
 
@@ -113,20 +113,20 @@ def run(double: Emulator, code: str, session: str = "s1", **fields: Any) -> dict
 
 
 def text(double: Emulator, code: str, session: str = "s1", **fields: Any) -> str:
-    """Run code that succeeds and return what it printed on stdout."""
+    """Run code that succeeds and return its stdout."""
     inner = run(double, code, session, **fields)
     assert inner["data"]["status"] == "ok", inner
     return "".join(o["text"] for o in inner["data"]["outputs"] if o["name"] == "stdout")
 
 
 def error_of(response: httpx.Response) -> dict[str, Any]:
-    """Return status and error of an answer of the control plane."""
+    """Return the status and the error of a control-plane answer."""
     error: Mapping[str, Any] = response.json()["ResponseMetadata"]["Error"]
     return {"status": response.status_code, **error}
 
 
 def background(function: Callable[[], T]) -> Future[T]:
-    """Run a blocking call in a thread of its own."""
+    """Run a blocking call in a thread."""
     future: Future[T] = Future()
 
     def work() -> None:
@@ -140,7 +140,7 @@ def background(function: Callable[[], T]) -> Future[T]:
 
 
 def eventually(read: Callable[[], T], done: Callable[[T], object]) -> T:
-    """Read again and again until what is read will do, and return it."""
+    """Read repeatedly until the value is acceptable, and return it."""
     until = time.monotonic() + 2 * TIMEOUT_S
     while not done(value := read()):
         assert time.monotonic() < until, value
@@ -165,7 +165,7 @@ def output(output_type: str, **fields: Any) -> dict[str, Any]:
 
 
 def has_gone(pid: int, timeout_s: float) -> bool:
-    """Wait until a process has ended, whether or not its new parent has noticed."""
+    """Wait until a process has ended, even as a zombie."""
     try:
         pidfd = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -179,20 +179,20 @@ def has_gone(pid: int, timeout_s: float) -> bool:
 
 
 def pid_of(double: Emulator, code: str = "os.getpid()", session: str = "s1") -> int:
-    """Return the pid on this machine of a process that code in a session tells of."""
+    """Return the pid on this machine of a process whose id session code prints."""
     inside = int(text(double, f"import os; print({code})", session))
     return pid_outside(inside, pids_of(double, session)[0])
 
 
 def pids_of(double: Emulator, session: str = "s1") -> list[int]:
-    """Return the pids on this machine of what the double has started for a living session."""
+    """Return the pids on this machine of a living session's processes."""
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     pids: list[int] = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
     return pids
 
 
 def pid_outside(inside: int, neighbour: int) -> int:
-    """Return the pid on this machine of a process that is so called where another one lives."""
+    """Return the pid on this machine of a process known by another namespace's pid."""
     if sys.platform != "linux":
         return inside
     namespace = Path(f"/proc/{neighbour}/ns/pid").readlink()
@@ -208,13 +208,13 @@ def pid_outside(inside: int, neighbour: int) -> int:
 
 
 def home_of(double: Emulator, session: str) -> Path:
-    """Return where the files of a living session lie on this machine."""
+    """Return the directory of a living session on this machine."""
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     return Path(next(s["home"] for s in sessions if s["UserSessionId"] == session))
 
 
 def ended(double: Emulator) -> dict[str, str]:
-    """Return the reasons of the sessions that have ended, once none is left that lives."""
+    """Return why the sessions ended, once none is alive."""
     listed = eventually(
         lambda: http.get(f"{double.url}/_emulator/sessions").json(),
         lambda listing: not listing["sessions"],
@@ -223,7 +223,7 @@ def ended(double: Emulator) -> dict[str, str]:
 
 
 class Begun:
-    """Code that runs in a session and waits to be let go; it has begun when this is made."""
+    """Code that has begun in a session and waits for permission to go on."""
 
     def __init__(self, double: Emulator, session: str, following: str, **fields: Any) -> None:
         text(double, "import os; os.mkfifo('begun'); os.mkfifo('go')", session)
@@ -240,7 +240,7 @@ class Begun:
 
 @dataclass(frozen=True)
 class DataPlane:
-    """The data plane of a session, as its Endpoint opens it."""
+    """The data plane of a session, reached through its Endpoint."""
 
     url: str
     query: Mapping[str, str]
@@ -278,7 +278,7 @@ class DataPlane:
 
 
 def exec_bash(double: Emulator, command: str, session: str = "s1", **fields: Any) -> dict[str, Any]:
-    """Run a command through InvokeTool and return the envelope in its result."""
+    """Run a command through InvokeTool and return the inner envelope."""
     payload = {"command": command, **fields}
     body = {
         "ToolId": double.tool_id,
@@ -293,7 +293,7 @@ def exec_bash(double: Emulator, command: str, session: str = "s1", **fields: Any
 
 
 def data_plane(double: Emulator, session: str = "s1") -> DataPlane:
-    """Return the data plane of a session, whose instance is made now if it has none."""
+    """Return the data plane of a session, creating its instance if needed."""
     request = {"ToolId": double.tool_id, "UserSessionId": session}
     response = send(signed(double, request, action="CreateSession"))
     address, _, query = response.json()["Result"]["Endpoint"].partition("/?")

@@ -1,4 +1,4 @@
-"""A signer as the clients write theirs, step by step, with nothing of the double's own in it."""
+"""A signer written like the clients' own, without code of the double."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def canonical(
     query: str = "Action=InvokeTool&Version=2025-10-30",
     payload: str | None = None,
 ) -> str:
-    """Return the canonical text of a request; ``payload`` stands in for the body's hash."""
+    """Return the canonical request; ``payload`` replaces the hash of the body."""
     lines = [method, path, query]
     lines += [f"{name}:{headers[name]}" for name in signed.split(";")]
     lines += ["", signed, payload or hashlib.sha256(body).hexdigest()]
@@ -28,12 +28,12 @@ def canonical(
 
 
 def string_to_sign(canonical: str, x_date: str, scope: str = SCOPE) -> str:
-    """Return what is signed of a canonical text."""
+    """Return the string to sign for a canonical request."""
     return f"HMAC-SHA256\n{x_date}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
 
 
 def signature(to_sign: str, secret: str, scope: str = SCOPE) -> str:
-    """Return the hex of a signature."""
+    """Return the signature in hex."""
     key = secret.encode()
     for part in scope.split("/"):
         key = hmac.new(key, part.encode(), "sha256").digest()

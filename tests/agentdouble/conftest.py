@@ -13,7 +13,7 @@ from tests.agentdouble import calling
 
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment() -> Iterator[None]:
-    """No setting and no credential of the developer's own reaches a test."""
+    """Hide the developer's settings and credentials from tests."""
     environment = dict(os.environ)
     for name in environment:
         if name.upper().startswith(("AGENTDOUBLE_", "PLATFORM_")):
@@ -25,7 +25,7 @@ def _clean_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared() -> Iterator[Emulator]:
-    """A double that is never reset: its tests take sessions of their own, or share one."""
+    """A double that is never reset; its tests use their own sessions or share one."""
     # code has long: the first plot of a kernel takes a busy machine half a minute
     with Emulator(exec_timeout_s=120) as emulator:
         yield emulator
@@ -39,7 +39,7 @@ def _running() -> Iterator[Emulator]:
 
 @pytest.fixture
 def double(_running: Emulator) -> Emulator:
-    """A double without sessions, with an empty journal and its clock at the wall's time."""
+    """A double without sessions, with an empty journal and an unmoved clock."""
     _running.reset()
     return _running
 
@@ -52,7 +52,7 @@ def _postgresql_server() -> Iterator[str]:
 
 @pytest.fixture
 def postgresql_url(_postgresql_server: str) -> str:
-    """The URL of a PostgreSQL in which agentdouble has nothing."""
+    """The URL of an empty PostgreSQL database."""
     import asyncio
 
     import asyncpg

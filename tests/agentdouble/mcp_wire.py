@@ -1,4 +1,4 @@
-"""MCP by hand: JSON-RPC over streamable HTTP, as any client could send it."""
+"""MCP by hand: JSON-RPC over streamable HTTP, without a client library."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ INITIALIZE = message(
 
 
 def headers(key: str | None, session: str | None = None, **more: str) -> dict[str, str]:
-    """Return the headers of a request with a key, in a session."""
+    """Return the headers of a request with a key and a session."""
     headers = {"Accept": ACCEPT, "Content-Type": "application/json", **more}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
@@ -50,12 +50,12 @@ def headers(key: str | None, session: str | None = None, **more: str) -> dict[st
 
 
 def post(url: str, body: Any, key: str | None, session: str | None = None) -> httpx.Response:
-    """Send one message and return the whole answer."""
+    """Send a message and return the complete answer."""
     return http.post(url, json=body, headers=headers(key, session))
 
 
 def open_session(url: str, key: str | None) -> str:
-    """Return the id of a new session that is ready for calls."""
+    """Open a session and return its id."""
     answer = post(url, INITIALIZE, key)
     assert answer.status_code == 200, answer.text
     session = answer.headers["mcp-session-id"]
@@ -71,12 +71,12 @@ def call(url: str, key: str | None, session: str, tool: str, **arguments: Any) -
 
 
 def call_modern(url: str, key: str | None, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool as the version without sessions does."""
+    """Call a tool with the protocol version that has no sessions."""
     return result(http.post(url, json=modern(tool, arguments), headers=modern_headers(key, tool)))
 
 
 def modern(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call of the version without sessions."""
+    """Return a tool call for the version without sessions."""
     about = {
         "io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientInfo": {"name": "wire", "version": "1"},
@@ -86,13 +86,13 @@ def modern(tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def modern_headers(key: str | None, tool: str, **more: str) -> dict[str, str]:
-    """Return the headers of a call of the version without sessions."""
+    """Return the headers of a call for the version without sessions."""
     about = {"Mcp-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tool}
     return {**headers(key), **about, **more}
 
 
 def result(answer: httpx.Response) -> dict[str, Any]:
-    """Return the result that an answer carries."""
+    """Return the result in an answer."""
     assert answer.status_code == 200, answer.text
     reply: dict[str, Any] = replies(answer)[-1]
     assert "result" in reply, reply
@@ -101,14 +101,14 @@ def result(answer: httpx.Response) -> dict[str, Any]:
 
 
 def replies(answer: httpx.Response) -> list[Any]:
-    """Return the messages of an answer, be it JSON or a stream of events."""
+    """Return the messages of an answer, either JSON or an event stream."""
     if answer.headers["content-type"].startswith("application/json"):
         return [answer.json()]
     return [json.loads(event.data) for event in EventSource(answer).iter_sse() if event.data]
 
 
 def error(answer: httpx.Response) -> tuple[int, str]:
-    """Return the status and the message of a JSON-RPC error that answers no request."""
+    """Return the status and the message of a JSON-RPC error without an id."""
     body = answer.json()
     assert (body["jsonrpc"], body["id"]) == ("2.0", None), body
     return answer.status_code, body["error"]["message"]
@@ -116,7 +116,7 @@ def error(answer: httpx.Response) -> tuple[int, str]:
 
 @contextmanager
 def waiting(url: str, body: Any, sent: Mapping[str, str]) -> Iterator[None]:
-    """Send a request and wait for its answer inside; go away at the end, without having it."""
+    """Keep a request waiting inside the block, then disconnect without its answer."""
     request = httpx.Request("POST", url, json=body, headers=dict(sent))
     lines = [f"POST {request.url.raw_path.decode()} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in request.headers.items()]
@@ -129,7 +129,7 @@ def waiting(url: str, body: Any, sent: Mapping[str, str]) -> Iterator[None]:
 def streamed(
     url: str, key: str | None, session: str, body: Any = None
 ) -> Iterator[tuple[httpx.Response, Iterator[Any]]]:
-    """Open a stream of a session; yield the answer and its messages as they come."""
+    """Open a session's stream; yield the answer and its messages as they arrive."""
     method = "GET" if body is None else "POST"
     with http.stream(method, url, json=body, headers=headers(key, session)) as answer:
         events = (json.loads(event.data) for event in EventSource(answer).iter_sse() if event.data)

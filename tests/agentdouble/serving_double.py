@@ -1,4 +1,4 @@
-"""A double of a user: prints its address and serves until its standard input closes."""
+"""Run a double that prints its address and serves until stdin closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web pages that may call, with an API key: what their browsers ask, and what they may read."""
+"""CORS for allowed web pages, together with an API key."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ PATHS = ["/invoke", "/run", "/mcp", "/v1/bash/exec", "/?Action=InvokeTool&Versio
 
 @pytest.fixture(scope="module", params=[PAGE, "*"])
 def shared_double(request: pytest.FixtureRequest) -> Iterator[Emulator]:
-    """A double with a key that lets a page, or every page, call."""
+    """A double with a key that allows one page or every page."""
     with Emulator(api_key=KEY, allow_origins=[request.param], body_limit=BODY_LIMIT) as double:
         yield double
 
 
 def readable(response: httpx.Response) -> bool:
-    """Whether the browser lets the page read an answer."""
+    """Return whether the browser lets the page read an answer."""
     return response.headers.get("access-control-allow-origin") in (PAGE, "*")
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_browser_that_asks_first_needs_no_key(shared_double: Emulator, path: str) -> None:
-    """It shows none before it knows that the page may call."""
+def test_a_preflight_needs_no_key(shared_double: Emulator, path: str) -> None:
+    """Browsers send no key before they know that the page may call."""
     answer = http.options(shared_double.url + path, headers={**PREFLIGHT, "Origin": PAGE})
 
     assert answer.status_code == 200
@@ -47,8 +47,7 @@ def test_a_browser_that_asks_first_needs_no_key(shared_double: Emulator, path: s
     assert "authorization" in answer.headers["access-control-allow-headers"].lower()
 
 
-def test_a_page_with_the_key_is_answered(shared_double: Emulator) -> None:
-    """What it asked for, readable."""
+def test_a_page_with_the_key_can_read_the_answer(shared_double: Emulator) -> None:
     headers = {"Origin": PAGE, "Authorization": f"Bearer {KEY}"}
 
     answer = http.get(f"{shared_double.url}/ping", headers=headers)
@@ -69,7 +68,7 @@ def test_a_page_with_the_key_is_answered(shared_double: Emulator) -> None:
 def test_a_page_can_read_why_it_is_refused(
     shared_double: Emulator, status: int, headers: dict[str, str], body: bytes
 ) -> None:
-    """Without the header the page is told of a network error."""
+    """Without the header it would see only a network error."""
     sent_headers = {"Origin": PAGE, **headers}
 
     answer = http.post(f"{shared_double.url}/invoke", headers=sent_headers, content=body)
@@ -77,8 +76,8 @@ def test_a_page_can_read_why_it_is_refused(
     assert (status, True) == (answer.status_code, readable(answer))
 
 
-def test_a_body_that_grows_too_large_is_refused_readably(shared_double: Emulator) -> None:
-    """Also where no length was announced."""
+def test_a_page_can_read_that_its_body_is_too_large(shared_double: Emulator) -> None:
+    """Even without a Content-Length."""
     headers = {"Origin": PAGE, "Authorization": f"Bearer {KEY}"}
     chunks = iter([b"x" * BODY_LIMIT, b"x"])
 
@@ -89,8 +88,8 @@ def test_a_body_that_grows_too_large_is_refused_readably(shared_double: Emulator
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://page.example"])
 @pytest.mark.parametrize("method", ["OPTIONS", "POST", "GET"])
-def test_a_foreign_page_is_told_nothing(method: str, origin: str) -> None:
-    """403 with or without the key, and no header of CORS."""
+def test_a_foreign_page_is_refused(method: str, origin: str) -> None:
+    """It gets 403 with or without the key, and no CORS headers."""
     headers = {**PREFLIGHT, "Origin": origin, "Authorization": f"Bearer {KEY}"}
     with Emulator(api_key=KEY, allow_origins=[PAGE]) as double:
         answer = http.request(method, f"{double.url}/invoke", headers=headers)

@@ -24,7 +24,7 @@ LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "traitlets",
 
 
 def process_state() -> dict[str, Any]:
-    """Return what belongs to the process and not to a double."""
+    """Return the process-wide state that a double must not change."""
     root = logging.getLogger()
     handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
     return {
@@ -43,7 +43,7 @@ def process_state() -> dict[str, Any]:
 
 
 def heard_by(logger: logging.Logger) -> list[logging.Handler]:
-    """Return a logger's handlers, without those that libraries add and that do nothing."""
+    """Return a logger's handlers, without null handlers of libraries."""
     return [handler for handler in logger.handlers if not isinstance(handler, logging.NullHandler)]
 
 
@@ -61,7 +61,7 @@ def current_wakeup_fd() -> int:
 
 @dataclass(frozen=True)
 class Traces:
-    """What a double could leave behind."""
+    """Resources that a double could leave behind."""
 
     threads: frozenset[threading.Thread]
     children: frozenset[int]
@@ -69,7 +69,7 @@ class Traces:
     descriptors: int
 
     def since(self, before: Traces) -> dict[str, Any]:
-        """Return what has come since then; what was there may have gone with a test before."""
+        """Return new resources; earlier ones may have gone."""
         return {
             "threads": sorted(thread.name for thread in self.threads - before.threads),
             "children": self.children - before.children,
@@ -82,11 +82,10 @@ NOTHING = {"threads": [], "children": set(), "directories": set(), "descriptors"
 
 
 def traces() -> Traces:
-    """Return what is there now.
+    """Return current resources.
 
-    Other doubles of this process open a descriptor for a moment when they look at their
-    sessions, so the fewest of several counts; and what their fork servers have started is not
-    ours.
+    Other doubles briefly open descriptors while they check sessions, so the lowest of several
+    counts is used; processes of their fork servers are left out.
     """
     gc.collect()
     return Traces(
@@ -110,8 +109,8 @@ def use(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_a_double_changes_nothing_of_its_process() -> None:
-    """No signal handler, no logging, no directory, no variable, no policy: during and after."""
+def test_a_double_does_not_change_its_process() -> None:
+    """Signal handlers, logging, directory and environment stay as they are."""
     before = process_state()
 
     with Emulator() as double:
@@ -125,7 +124,7 @@ def test_a_double_changes_nothing_of_its_process() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_own_temporary_directory")
 def test_a_double_leaves_nothing_behind() -> None:
-    """No thread, no process, no directory, no descriptor: not after ten doubles either."""
+    """No threads, processes, directories or descriptors, even after ten doubles."""
     with Emulator() as double:
         use(double)  # what is imported on first use may open something for good
     before = traces()
@@ -139,7 +138,7 @@ def test_a_double_leaves_nothing_behind() -> None:
 
 
 def test_a_double_can_be_started_once() -> None:
-    """A second start says what to do instead."""
+    """The error says what to do instead."""
     with (
         Emulator() as double,
         pytest.raises(RuntimeError, match="already started or stopped; create a new one"),
@@ -160,8 +159,8 @@ def test_only_a_running_double_can_be_reset(when: str) -> None:
 
 
 @pytest.mark.parametrize("started", [True, False])
-def test_a_port_in_use_is_one_clear_error(started: bool) -> None:
-    """Also where the other double has only been made."""
+def test_a_port_in_use_is_a_clear_error(started: bool) -> None:
+    """Even if the other double has not started yet."""
     other = Emulator()
     if started:
         other.start()
@@ -174,7 +173,7 @@ def test_a_port_in_use_is_one_clear_error(started: bool) -> None:
 
 
 @pytest.mark.slow
-def test_doubles_side_by_side_are_separate() -> None:
+def test_doubles_in_one_process_are_separate() -> None:
     """Each has its own port, keys, clock and sessions."""
     with Emulator() as first, Emulator() as other:
         run(first, "x = 1")
@@ -197,8 +196,8 @@ def named(name: str) -> SimpleApp:
     return app
 
 
-def test_the_first_application_is_at_the_root_and_the_others_by_name() -> None:
-    """Several applications behind one access point."""
+def test_the_first_application_is_at_the_root() -> None:
+    """The others are below their names."""
     with Emulator(named("one"), named("two"), named("three")) as double:
         answers = [
             http.post(double.url + path, json={}).json()
@@ -209,8 +208,7 @@ def test_the_first_application_is_at_the_root_and_the_others_by_name() -> None:
     assert (["one", "two", "three"], {"status": "pong!"}) == (answers, pong)
 
 
-def test_applications_need_names_of_their_own() -> None:
-    """Two of one name could not be told apart."""
+def test_applications_need_distinct_names() -> None:
     with pytest.raises(ApplicationLoadError, match="several are called 'one'"):
         Emulator(named("one"), named("one"))
     once = named("one")
@@ -219,16 +217,16 @@ def test_applications_need_names_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("value", [3, "module:app", SimpleApp])
-def test_what_is_no_application_is_refused(value: object) -> None:
-    """Before anything is opened, by its type."""
+def test_an_invalid_application_is_refused(value: object) -> None:
+    """The error names its type, and nothing is opened."""
     with pytest.raises(
         ApplicationLoadError, match=r"is a \w+, not an application. agentdouble serves SimpleApp"
     ):
         Emulator(value)  # type: ignore[arg-type]
 
 
-def test_a_blocking_run_code_does_not_stop_the_double_from_stopping() -> None:
-    """An entrypoint that waits for its own sandbox ends with the double."""
+def test_blocking_run_code_does_not_delay_stopping() -> None:
+    """An entrypoint that waits for the sandbox ends with the double."""
     started = threading.Event()
     app = SimpleApp("blocked")
 
@@ -246,8 +244,8 @@ def test_a_blocking_run_code_does_not_stop_the_double_from_stopping() -> None:
         assert running.result(60).status_code in (500, 503)
 
 
-def test_health_is_the_simple_application_s_or_the_api_server_s() -> None:
-    """U-HEALTH-CLASH: both modes have it, and the ledger decides."""
+def test_the_ledger_decides_whose_health_route_is_served() -> None:
+    """U-HEALTH-CLASH: the simple application and the API server both have one."""
     with Emulator(named("one")) as double:
         first = http.get(f"{double.url}/health").json()["status"]
     with Emulator(named("one"), unknowns={"U-HEALTH-CLASH": "api-server"}) as double:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.smoke
 
 
 def drawn() -> dict[str, str]:
-    """Return the base of each exception but the first, as the tree in the docstring has it."""
+    """Return the base of each exception in the docstring's tree, without the root."""
     path: list[str] = []
     bases = {}
     for line in (errors.__doc__ or "").splitlines():
@@ -26,8 +26,7 @@ def drawn() -> dict[str, str]:
     return bases
 
 
-def test_the_tree_is_the_one_that_is_drawn() -> None:
-    """Whoever reads the package's docstring knows every exception, and what catches it."""
+def test_the_docstring_shows_the_tree_of_exceptions() -> None:
     bases = {name: getattr(errors, name).__bases__[0].__name__ for name in errors.__all__}
 
     assert bases.pop("AgentDoubleError") == "ShownShort"
@@ -35,8 +34,8 @@ def test_the_tree_is_the_one_that_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("name", errors.__all__)
-def test_an_exception_is_called_by_where_it_is_imported_from(name: str) -> None:
-    """A traceback and a pickle say ``agentdouble.errors``, whatever file it stands in."""
+def test_exceptions_belong_to_the_public_module(name: str) -> None:
+    """Tracebacks and pickles say ``agentdouble.errors``."""
     error = getattr(errors, name)
 
     assert f"agentdouble.errors.{name}" == f"{error.__module__}.{error.__qualname__}"
@@ -52,9 +51,9 @@ def test_an_exception_is_called_by_where_it_is_imported_from(name: str) -> None:
         errors.UnknownRuntimeError("one", ["two"]),
     ],
 )
-def test_an_exception_comes_out_of_another_process_as_it_was(
+def test_exceptions_survive_pickling(
     error: errors.AgentDoubleError,
 ) -> None:
-    """Message and attributes; a pool of processes would break where it did not."""
+    """A pool of processes needs their message and attributes."""
     for copied in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (type(error), str(error), vars(error)) == (type(copied), str(copied), vars(copied))

@@ -1,6 +1,6 @@
-"""Input that is made to take for ever: the double answers others meanwhile, and ends when told.
+"""Input that never finishes processing neither blocks a double nor keeps it from stopping.
 
-Each goes to a double in a process of its own, as anybody could send it.
+Each attack goes to a double in its own process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PATTERNS = ["^(a+)+$", "(" * 5000, "[" + "a-" * 100_000 + "]"]
 
 
 class Double:
-    """A double in a process, and a client of it."""
+    """A double in a process, and its client."""
 
     def __init__(self, home: Path) -> None:
         self._process = subprocess.Popen(
@@ -68,7 +68,7 @@ class Double:
         )
 
     def create(self, definition: Json | str) -> httpx.Response:
-        """Create the MCP service ``api`` of a definition."""
+        """Create the MCP service ``api`` from a definition."""
         text = definition if isinstance(definition, str) else json.dumps(definition)
         api = {"HttpApiConfiguration": {"Configuration": text, "Type": "Swagger"}}
         return self.create_service(
@@ -89,7 +89,7 @@ class Double:
         return mcp_wire.post(url, message, "k", mcp_wire.open_session(url, "k"))
 
     def answers_while(self, attack: Callable[[Double], object]) -> None:
-        """Check that health is answered while an attack goes on, for some seconds at most."""
+        """Check for a few seconds that health is answered during an attack."""
         failures: list[Exception] = []
 
         def run() -> None:
@@ -117,7 +117,7 @@ class Double:
         assert took[-1] < LONGEST_S, took
 
     def end(self) -> None:
-        """Tell it to end, and check that it does, with all of its processes."""
+        """Stop it and check that all its processes end."""
         below = psutil.Process(self._process.pid).children(recursive=True)
         self._process.send_signal(signal.SIGTERM)
         try:
@@ -153,7 +153,7 @@ def document(schema: Any, media_type: str = "application/json", **more: Any) -> 
 
 
 def doubling(keyword: str, levels: int = 60) -> Json:
-    """Return schemas of which each refers to the next one twice."""
+    """Return schemas that each refer to the next one twice."""
     references = [{"$ref": f"#/components/schemas/S{level}"} for level in range(1, levels)]
     schemas: Json = {f"S{at}": {keyword: [ref, ref]} for at, ref in enumerate(references)}
     schemas[f"S{levels - 1}"] = {"type": "string", "properties": {"a": {}}}
@@ -175,7 +175,7 @@ FIRST = {"$ref": "#/components/schemas/S0"}
 def test_patterns_of_a_definition_are_not_evaluated(
     double: Double, make: Callable[[str], Json], pattern: str
 ) -> None:
-    """Not when it is read, and not with the arguments of a call."""
+    """Neither on reading it nor on checking arguments."""
 
     def attack(double: Double) -> None:
         id_ = double.create(document(make(pattern)))
@@ -209,8 +209,8 @@ ARGUMENTS: Mapping[str, tuple[Json, Any]] = {
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_the_check_of_arguments_ends(double: Double, name: str) -> None:
-    """However often a schema says the same."""
+def test_checking_arguments_ends(double: Double, name: str) -> None:
+    """However often a schema repeats itself."""
     definition, body = ARGUMENTS[name]
 
     def attack(double: Double) -> None:
@@ -223,14 +223,14 @@ def test_the_check_of_arguments_ends(double: Double, name: str) -> None:
 
 
 def aliases() -> str:
-    """Return YAML of some lines that stand for 10 to the power of 12 values."""
+    """Return a few lines of YAML that stand for 10 to the power of 12 values."""
     lines = ["openapi: 3.0.0", "a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
     return "\n".join(lines)
 
 
 def chain(length: int) -> Json:
-    """Return a definition with references that lead to references."""
+    """Return a definition with chained references."""
     names: Json = {f"S{at}": {"$ref": f"#/components/schemas/S{at + 1}"} for at in range(length)}
     return document(FIRST, components={"schemas": {**names, f"S{length}": {}}})
 
@@ -255,8 +255,8 @@ DEFINITIONS: Mapping[str, Callable[[], Json | str]] = {
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
-def test_reading_a_definition_stops_nobody(double: Double, name: str) -> None:
-    """Neither a bomb nor a large one that is meant."""
+def test_reading_a_definition_blocks_no_other_request(double: Double, name: str) -> None:
+    """Neither bombs nor large valid ones do."""
     definition = DEFINITIONS[name]()
     double.answers_while(lambda double: double.create(definition))
 
@@ -324,8 +324,8 @@ BODIES = (
         "/_emulator/what-if",
     ],
 )
-def test_a_body_stops_nobody(double: Double, path: str) -> None:
-    """Whoever reads it."""
+def test_reading_a_body_blocks_no_other_request(double: Double, path: str) -> None:
+    """Every reader of bodies is covered."""
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
     def attack(double: Double) -> None:

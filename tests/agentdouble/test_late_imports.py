@@ -1,4 +1,4 @@
-"""What is imported when it is first needed, so that commands and doubles start quickly."""
+"""Modules imported on first use, so that commands and doubles start quickly."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ print(*sys.modules, file=sys.stderr)
 
 
 def words_of(script: str) -> set[str]:
-    """Return what a script writes to stderr at its end: the modules it has imported, mostly."""
+    """Return the words that a script writes to stderr, mostly its imported modules."""
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -26,7 +26,7 @@ def words_of(script: str) -> set[str]:
 
 
 def test_help_imports_nothing_of_the_double() -> None:
-    """Neither what a double is made of, nor what draws for persons where none looks."""
+    """It needs no rich either, as its output is not a terminal."""
     heavy = {
         "asyncio",
         "httpx",
@@ -74,8 +74,8 @@ LATE = {
 }
 
 
-def test_a_double_starts_without_what_nobody_has_used() -> None:
-    """Its surfaces import that when they are first asked."""
+def test_a_double_starts_without_unused_modules() -> None:
+    """Its surfaces import them on first use."""
     assert set() == LATE & words_of(START)
 
 
@@ -91,6 +91,6 @@ print(*sys.modules, file=sys.stderr)
 """
 
 
-def test_a_check_of_one_surface_imports_no_sdk_of_another() -> None:
-    """A quick check stays quick."""
+def test_checking_one_surface_imports_no_other_sdk() -> None:
+    """Quick checks stay quick."""
     assert set() == {"a2a", "mcp.server"} & words_of(CHECK)

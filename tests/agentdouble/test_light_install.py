@@ -1,4 +1,4 @@
-"""A light install: the wheel with its base dependencies, without the extra emulator."""
+"""The wheel with its base dependencies, without the extra emulator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def light(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of a fresh environment that has the wheel and its base dependencies."""
+    """Return the Python of a fresh environment with the wheel and its base dependencies."""
     folder = tmp_path_factory.mktemp("light")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     wheel = [*pip, "wheel", "-q", "--no-deps", "--wheel-dir", str(folder), str(ROOT)]
@@ -43,8 +43,8 @@ def run(python: Path, script: str) -> str:
     return done.stdout
 
 
-def test_what_is_light_can_be_imported(light: Path) -> None:
-    """The ledger, the signing, the wire, run_code and the harness need no server."""
+def test_light_modules_can_be_imported(light: Path) -> None:
+    """Ledger, signing, wire, run_code and harness need no server."""
     script = """
 import agentdouble.core.code_tool, agentdouble.core.invoke_tool, agentdouble.core.ledger, agentdouble.core.signing
 import doublecheck
@@ -54,8 +54,8 @@ print(agentdouble.core.ledger.choose("U-TTL-EXTENDS"), agentdouble.run_code.__na
     assert "absolute run_code doublecheck\n" == run(light, script)
 
 
-def test_the_double_names_the_extra_that_it_needs(light: Path) -> None:
-    """Each name that needs the extra says how to install it."""
+def test_the_double_names_its_missing_extra(light: Path) -> None:
+    """Each name that needs it says how to install it."""
     script = """
 import json, agentdouble
 found = {}
@@ -85,8 +85,8 @@ print(json.dumps(found))
     } == json.loads(run(light, script))
 
 
-def test_the_wheel_has_everything_that_is_read_at_run_time(light: Path) -> None:
-    """Data files and type markers are packed, tests are not."""
+def test_the_wheel_contains_its_data_files(light: Path) -> None:
+    """It has type markers too, but no tests."""
     script = """
 from importlib.resources import files
 import importlib.util
@@ -101,8 +101,8 @@ assert importlib.util.find_spec("tests") is None
     run(light, script)
 
 
-def test_doctor_says_what_a_light_install_lacks(light: Path) -> None:
-    """No double runs here, and the command that brings one is told; the rest is found out."""
+def test_doctor_reports_a_light_install(light: Path) -> None:
+    """It shows the command that installs the double and checks the rest."""
     command = [light.with_name("agentdouble"), "doctor", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
     findings = {finding["id"]: finding for finding in json.loads(done.stdout)["findings"]}

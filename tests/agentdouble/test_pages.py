@@ -1,4 +1,4 @@
-"""Pages that runtimes serve, in a real browser: what they reach of the double they are served by."""
+"""Pages of runtimes in a real browser: what they can reach of their double."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Pages).s
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The Chromium of this machine; without one the tests are skipped, in CI they fail."""
+    """This machine's Chromium; without one, tests are skipped, or fail in CI."""
     path = chromium.find(None)
     if path is None or importlib.util.find_spec("playwright") is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("needs Chromium and Playwright")
@@ -75,15 +75,15 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 
 @pytest.fixture
 def page(browser: Browser, double: Emulator) -> Iterator[Page]:
-    """A page that the runtime has served."""
+    """A page served by the runtime."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{double.url}/runtimes/pages/index.html")
         yield page
 
 
-def test_a_runtime_s_page_does_not_steer_the_double(page: Page, double: Emulator) -> None:
-    """It has the double's own origin, but not its token."""
+def test_a_runtime_page_cannot_control_the_double(page: Page, double: Emulator) -> None:
+    """It has the double's origin, but not its token."""
     before = http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
     outcome: dict[str, Any] = page.evaluate(ATTACK)
 
@@ -92,8 +92,8 @@ def test_a_runtime_s_page_does_not_steer_the_double(page: Page, double: Emulator
     assert http.get(f"{double.url}/_emulator/journal").json()["entries"]
 
 
-def test_a_runtime_s_page_works_within_its_runtime(page: Page) -> None:
-    """It asks its own paths, and keeps what it stores."""
+def test_a_runtime_page_can_use_its_own_runtime(page: Page) -> None:
+    """It can request its own paths and use storage."""
     own = page.evaluate("async () => (await fetch('own.json')).json()")
     page.reload()
 
@@ -101,8 +101,7 @@ def test_a_runtime_s_page_works_within_its_runtime(page: Page) -> None:
     assert "yes" == page.evaluate("() => localStorage.getItem('kept')")
 
 
-def test_a_page_elsewhere_reaches_nothing(page: Page, double: Emulator) -> None:
-    """Another origin, as ever."""
+def test_a_foreign_page_reaches_nothing(page: Page, double: Emulator) -> None:
     other = double.url.replace("127.0.0.1", "localhost")
     page.goto(f"{other}/runtimes/pages/index.html")
     ask = f"async () => {{ try {{ return (await fetch('{double.url}/ping')).status }} catch {{ return 'blocked' }} }}"

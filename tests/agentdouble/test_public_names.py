@@ -16,8 +16,8 @@ HEAVY = [
 ]
 
 
-def test_the_public_names_are_these() -> None:
-    """A name that comes or goes is a decision."""
+def test_the_public_names_are_fixed() -> None:
+    """Adding or removing one is a decision."""
     assert [
         "A2AApp",
         "AgentDoubleError",
@@ -33,26 +33,25 @@ def test_the_public_names_are_these() -> None:
     assert sorted([*agentdouble.__all__, "__version__"]) == dir(agentdouble)
 
 
-def test_agents_are_written_with_these_names() -> None:
-    """Those that an agent gets and yields."""
+def test_the_names_for_agents_are_fixed() -> None:
+    """These are the types that an agent receives and yields."""
     assert ["Event", "Message", "Part", "Session"] == agents.__all__
 
 
-def test_every_public_name_is_there() -> None:
-    """Each can be imported, although it is imported late."""
+def test_every_public_name_can_be_imported() -> None:
+    """Late imports work too."""
     assert [] == [name for name in agentdouble.__all__ if not hasattr(agentdouble, name)]
     assert callable(agentdouble.run_code)
 
 
-def test_another_name_is_an_attribute_error() -> None:
-    """A name that is not public is refused as Python does it."""
+def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'agentdouble' has no attribute 'gone'"):
         agentdouble.gone  # noqa: B018
 
 
 @pytest.mark.slow
-def test_what_is_heavy_is_imported_when_it_is_used() -> None:
-    """A double that starts, answers a probe and has a service has imported no kernel and no SDK."""
+def test_heavy_modules_are_imported_on_first_use() -> None:
+    """A probed double with a service has imported no kernel and no SDK."""
     script = f"""
 import sys
 import urllib.request
@@ -69,8 +68,8 @@ print(sorted(set({HEAVY}) & set(sys.modules)))
     assert "[]\n" == done.stdout
 
 
-def test_importing_the_package_imports_next_to_nothing() -> None:
-    """The light names cost no framework."""
+def test_importing_the_package_is_cheap() -> None:
+    """The light names import no framework."""
     script = """
 import sys
 import agentdouble, agentdouble.core.ledger, agentdouble.core.signing, agentdouble.core.invoke_tool

@@ -1,8 +1,8 @@
 """Unmodified clients of the platform, from interpreters that have them installed.
 
-They pin older protocol libraries than ours and so cannot share an environment with the tests.
-``DOUBLECHECK_VEADK_PYTHON`` and ``DOUBLECHECK_AGENTKIT_PYTHON`` name interpreters that have
-veadk-python and agentkit-sdk-python; without these the tests are skipped.
+They pin older protocol libraries and cannot share our environment. ``DOUBLECHECK_VEADK_PYTHON`` and
+``DOUBLECHECK_AGENTKIT_PYTHON`` name interpreters with veadk-python and agentkit-sdk-python; without
+these the tests are skipped.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ open(sys.argv[1], "w").write(run_code("print(x * 7)", "python3", context))
 @pytest.mark.skipif(PYTHON not in os.environ, reason=f"{PYTHON} names no Python that has veadk")
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
 def test_veadk_runs_code(tls: bool, tmp_path: Path) -> None:
-    """CTL-08: its run_code works with nothing but the variables that the double prints.
+    """CTL-08: its run_code needs only the printed variables.
 
-    Version 0.2.15 speaks https only; a newer one takes either.
+    Version 0.2.15 requires https; a newer one takes either.
     """
     answer = tmp_path / "answer"
     with Emulator(tls=tls) as double:
@@ -111,8 +111,8 @@ def test_agentkit_manages_tools_sessions_and_snapshots(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(AGENTKIT not in os.environ, reason=f"{AGENTKIT} names no Python with agentkit")
-def test_agentkit_s_command_line_works_in_a_session(tmp_path: Path) -> None:
-    """On its data plane: a file goes in, a command reads it, and it comes back."""
+def test_agentkit_cli_uses_a_session(tmp_path: Path) -> None:
+    """It uploads a file, reads it with a command and downloads it."""
     command = str(Path(os.environ[AGENTKIT]).parent / "agentkit")
     (tmp_path / "in").write_text("6 * 7")
     with Emulator() as double:
@@ -170,7 +170,7 @@ open(sys.argv[1], "w").write(repr([answers, counted, "asked for" in log]))
 
 @pytest.mark.skipif(AGENTKIT not in os.environ, reason=f"{AGENTKIT} names no Python with agentkit")
 def test_agentkit_manages_runtimes(tmp_path: Path) -> None:
-    """It makes one, calls it with its key, releases an update, and reads all that is said of it."""
+    """It creates, calls, updates, releases and lists one."""
     answer = tmp_path / "answer"
     query = urlencode({"command": f"{sys.executable} -S saying.py"})
     with Emulator(runtime_sources=(APPLICATIONS,)) as double:

@@ -14,7 +14,7 @@ SECRET = "hunter2hunter2"
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each test has a working directory of its own, without a settings file."""
+    """Give each test a working directory without a settings file."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -24,8 +24,8 @@ def refusal(**values: object) -> SettingsError:
     return caught.value
 
 
-def test_arguments_come_before_environment_before_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first source that has a setting decides; the file is agentdouble.toml."""
+def test_arguments_override_environment_and_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first source with a setting wins; the file is agentdouble.toml."""
     Path("agentdouble.toml").write_text("port = 1\nexec_timeout_s = 1\nmax_instances = 1\n")
     monkeypatch.setenv("AGENTDOUBLE_PORT", "2")
     monkeypatch.setenv("AGENTDOUBLE_EXEC_TIMEOUT_S", "2")
@@ -36,7 +36,7 @@ def test_arguments_come_before_environment_before_file(monkeypatch: pytest.Monke
 
 
 def test_the_environment_can_name_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    """AGENTDOUBLE_CONFIG names the settings file and is no setting itself."""
+    """AGENTDOUBLE_CONFIG itself is not a setting."""
     Path("other.toml").write_text("port = 9\n")
     monkeypatch.setenv("AGENTDOUBLE_CONFIG", "other.toml")
 
@@ -44,7 +44,6 @@ def test_the_environment_can_name_the_file(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_unknown_argument_suggests_the_nearest() -> None:
-    """A typing error is answered with the setting that was meant."""
     error = refusal(max_instance=1)
 
     assert (
@@ -55,8 +54,8 @@ def test_an_unknown_argument_suggests_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("content", [b"port = ", b"\xff"])
-def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> None:
-    """No TOML and no text: the error names the path."""
+def test_an_unreadable_file_is_named(content: bytes, tmp_path: Path) -> None:
+    """The error for invalid TOML or text names the path."""
     file = tmp_path / "broken.toml"
     file.write_bytes(content)
 
@@ -83,8 +82,7 @@ def test_a_file_that_cannot_be_read_is_named(content: bytes, tmp_path: Path) -> 
         ("max_instances", 0),
     ],
 )
-def test_a_wrong_value_names_the_setting_and_its_source(key: str, value: object) -> None:
-    """An impossible value is refused at once, by name."""
+def test_an_invalid_value_names_the_setting_and_its_source(key: str, value: object) -> None:
     error = refusal(**{key: value})
 
     assert (key, "the arguments") == (error.key, error.source)
@@ -106,8 +104,8 @@ def test_a_wrong_value_names_the_setting_and_its_source(key: str, value: object)
         ({"access_key": "own"}, "keys"),
     ],
 )
-def test_a_wrong_key_pair_is_refused(changes: dict[str, object], key: str) -> None:
-    """The field is named with its place, and what is secret is not shown."""
+def test_an_invalid_key_pair_is_refused(changes: dict[str, object], key: str) -> None:
+    """The error has the field's location and hides secrets."""
     pair = {"access_key": "AK", "secret_key": SECRET, **changes}
 
     error = refusal(access_key="own", keys=[pair])
@@ -116,15 +114,14 @@ def test_a_wrong_key_pair_is_refused(changes: dict[str, object], key: str) -> No
     assert SECRET not in str(error)
 
 
-def test_two_key_pairs_have_two_access_keys() -> None:
-    """A request names its key: nobody could say which of two signed it."""
+def test_access_keys_of_key_pairs_must_differ() -> None:
+    """The access key decides which pair signed a request."""
     pair = {"access_key": "AK", "secret_key": SECRET}
 
     assert "the access key AK is there twice" in str(refusal(keys=[pair, pair]))
 
 
-def test_lists_and_tables_of_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A CI service sets what a file would."""
+def test_lists_and_tables_in_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTDOUBLE_ALLOW_HOSTS", '["double"]')
     monkeypatch.setenv("AGENTDOUBLE_UNKNOWNS", '{"U-TTL-EXTENDS": "sliding"}')
 
@@ -142,10 +139,10 @@ def test_lists_and_tables_of_the_environment_are_json(monkeypatch: pytest.Monkey
         ({"U-LIMITS": "rates"}, "has not built"),
     ],
 )
-def test_a_wrong_choice_in_the_ledger_is_a_wrong_setting(
+def test_an_invalid_ledger_choice_is_an_invalid_setting(
     unknowns: dict[str, str], message: str
 ) -> None:
-    """What the ledger does not have, or cannot live yet, is refused when settings are read."""
+    """It is refused when settings are read."""
     error = refusal(unknowns=unknowns)
 
     assert "unknowns" == error.key
@@ -154,6 +151,6 @@ def test_a_wrong_choice_in_the_ledger_is_a_wrong_setting(
 
 @pytest.mark.parametrize("key", ["api_key", "secret_key"])
 def test_secrets_are_not_shown(key: str) -> None:
-    """Neither the text of settings nor an error about them holds a secret."""
+    """Neither settings nor errors about them show a secret."""
     assert SECRET not in repr(Settings.load(**{key: SECRET}))
     assert SECRET not in str(refusal(**{key: {SECRET: SECRET}}))

@@ -1,4 +1,4 @@
-"""What a request was caused by: the entry in whose code run_code was called."""
+"""The cause of a request: the journal entry in whose code run_code was called."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _causing() -> Iterator[Emulator]:
 
 @pytest.fixture
 def double(_causing: Emulator) -> Emulator:
-    """A double with an empty journal, whose applications run code."""
+    """A double with an empty journal and applications that run code."""
     http.delete(f"{_causing.url}/_emulator/journal")
     return _causing
 
@@ -64,7 +64,7 @@ def entries(double: Emulator, **query: Any) -> list[dict[str, Any]]:
 
 
 def causes(double: Emulator) -> list[tuple[str, int | None]]:
-    """Return the address and the cause of each InvokeTool, and check the session of each."""
+    """Return the URL and the cause of each InvokeTool, after checking its session."""
     living = {instance.id for instance in instances_of(double).living()}
     listed = entries(double, action="InvokeTool")
     assert {entry["session"] for entry in listed} <= living
@@ -72,8 +72,7 @@ def causes(double: Emulator) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize(("payload", "calls"), [({}, 1), ({"stream": True}, 2)], ids=str)
-def test_invoke(double: Emulator, payload: dict[str, Any], calls: int) -> None:
-    """Is the cause of what its entrypoint runs, in a stream too."""
+def test_an_invocation_is_a_cause(double: Emulator, payload: dict[str, Any], calls: int) -> None:
     assert http.post(f"{double.url}/invoke", json=payload, headers=WHO).is_success
 
     (cause,) = entries(double, path="/invoke")
@@ -83,8 +82,8 @@ def test_invoke(double: Emulator, payload: dict[str, Any], calls: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["run", "run_sse"])
-def test_a_run_of_an_agent(double: Emulator, path: str) -> None:
-    """Is a cause, although the agent runs on a loop of its own."""
+def test_an_agent_run_is_a_cause(double: Emulator, path: str) -> None:
+    """The agent runs on another loop."""
     sessions = f"{double.url}/apps/coder/users/ann/sessions"
     session = http.post(sessions, json={}).json()["id"]
     run = {
@@ -100,8 +99,8 @@ def test_a_run_of_an_agent(double: Emulator, path: str) -> None:
 
 
 @pytest.mark.parametrize("tool", ["calculate", "calculate_soon"])
-def test_a_call_of_an_mcp_tool(double: Emulator, tool: str) -> None:
-    """Is the cause, and not the request that opened the session."""
+def test_an_mcp_tool_call_is_a_cause(double: Emulator, tool: str) -> None:
+    """The request that opened the session does not."""
     url = f"{double.url}/mcp"
     session = mcp_wire.open_session(url, None)
     for _ in range(2):
@@ -121,7 +120,7 @@ def test_a_call_of_an_mcp_tool(double: Emulator, tool: str) -> None:
     ["1", "{id}", "0000000000000000-{id}", "{name}-99999999", "{name}-0", "{name}-{id}x", "\xff"],
 )
 def test_a_forged_cause_is_ignored(double: Emulator, forged: str) -> None:
-    """One that names no entry of this journal; the answer is the same."""
+    """It names no entry of this journal, and the answer is unchanged."""
     http.get(f"{double.url}/ping")
     (first,) = entries(double)
     sent = forged.format(id=first["id"], name=double.journal.name).encode("latin-1")
@@ -152,7 +151,7 @@ SEND = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"text": "print(1)"}]
 
 @pytest.mark.slow
 def test_a_runtime_passes_its_cause_on(tmp_path: Path) -> None:
-    """An instance is another process: the request that was passed on to it is the cause."""
+    """The request forwarded to the runtime's process is the cause."""
     (tmp_path / "remote.py").write_text(REMOTE)
     tables = [
         {"name": name, "directory": str(tmp_path), "application": f"remote:{name}"}

@@ -11,15 +11,15 @@ NOON = dt.datetime(2030, 1, 1, 12, tzinfo=dt.timezone.utc)
 
 
 def test_now_is_the_wall_clock_until_it_is_moved() -> None:
-    """Without an advance, the platform's time is the wall's, in UTC."""
+    """It is in UTC."""
     with freezegun.freeze_time(NOON):
         clock = Clock()
 
         assert (NOON, NOON) == (clock.now(), clock.wall())
 
 
-def test_advance_moves_now_and_not_wall() -> None:
-    """Advances add up in now() and leave wall() alone."""
+def test_advance_moves_now_but_not_wall() -> None:
+    """Advances add up."""
     with freezegun.freeze_time(NOON):
         clock = Clock()
 
@@ -41,8 +41,8 @@ def test_the_clock_never_moves_back() -> None:
     assert dt.timedelta(0) == clock.offset
 
 
-def test_a_frozen_clock_stands_still_and_goes_on_from_there() -> None:
-    """Time that has passed meanwhile does not count; wall() goes on."""
+def test_a_frozen_clock_resumes_where_it_stopped() -> None:
+    """The frozen period is skipped, but wall() goes on."""
     with freezegun.freeze_time(NOON) as wall:
         clock = Clock()
         with clock.freeze() as frozen:

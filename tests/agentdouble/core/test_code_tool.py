@@ -30,13 +30,13 @@ pytestmark = pytest.mark.smoke
 
 @dataclass
 class Context:
-    """A tool context as agent frameworks have it."""
+    """A tool context like those of agent frameworks."""
 
     state: Any
 
 
 class State:
-    """A state that is no mapping, as Google ADK's."""
+    """A state that is not a mapping, like Google ADK's."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -47,7 +47,7 @@ class State:
 
 @pytest.fixture
 def environment(shared: Emulator, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, str]:
-    """The environment points at a double."""
+    """Point the environment at a double."""
     variables = shared.environment()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -60,7 +60,7 @@ def printed(result: str) -> str:
 
 
 @pytest.mark.usefixtures("environment")
-def test_it_returns_the_result_as_the_platform_sent_it() -> None:
+def test_the_result_is_returned_as_sent() -> None:
     """RUN-01: the JSON of 2.7, as a string."""
     result = run_code("print(6 * 7)", "python3")
 
@@ -68,8 +68,8 @@ def test_it_returns_the_result_as_the_platform_sent_it() -> None:
     assert result.startswith('{\n  "success": true')
 
 
-def test_a_double_s_environment_is_all_it_needs_in_a_context(shared: Emulator) -> None:
-    """A tool context alone will do: a mapping, an object with one, or a state of ADK's."""
+def test_every_kind_of_tool_context_works(shared: Emulator) -> None:
+    """It can be a mapping, an object with one, or have an ADK state."""
     variables = shared.environment()
 
     results = [
@@ -80,7 +80,7 @@ def test_a_double_s_environment_is_all_it_needs_in_a_context(shared: Emulator) -
     assert ["1\n"] * 3 == [printed(result) for result in results]
 
 
-def test_the_hosting_platform_comes_before_the_environment(
+def test_the_hosting_double_overrides_the_environment(
     environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An application in a double uses that double's sandbox."""
@@ -92,7 +92,7 @@ def test_the_hosting_platform_comes_before_the_environment(
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_missing_tool_id_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tool_id_error_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """RUN-02."""
     monkeypatch.delenv("PLATFORM_TOOL_ID")
 
@@ -103,10 +103,10 @@ def test_a_missing_tool_id_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("name", ["PLATFORM_ACCESS_KEY", "PLATFORM_SECRET_KEY"])
 @pytest.mark.parametrize("value", [None, ""])
-def test_missing_credentials_say_what_to_set(
+def test_a_missing_credentials_error_says_what_to_set(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
 ) -> None:
-    """RUN-03: with neither, a clear error."""
+    """RUN-03."""
     if value is None:
         monkeypatch.delenv(name)
     else:
@@ -130,7 +130,7 @@ def test_missing_credentials_say_what_to_set(
 def test_an_unreachable_platform_is_named(
     monkeypatch: pytest.MonkeyPatch, host: str | None, message: str
 ) -> None:
-    """The error has the address and the variable that holds it."""
+    """The error has the address and its variable."""
     if host is None:
         monkeypatch.delenv("PLATFORM_TOOL_HOST")
     else:
@@ -144,8 +144,8 @@ def test_an_unreachable_platform_is_named(
 
 
 @pytest.mark.usefixtures("environment")
-def test_a_double_on_this_machine_is_reached_past_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy of the network cannot reach loopback."""
+def test_a_local_double_is_reached_without_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network proxy cannot reach loopback."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
 
@@ -153,8 +153,7 @@ def test_a_double_on_this_machine_is_reached_past_a_proxy(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("environment")
-def test_an_error_of_the_platform_is_raised_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The platform's refusal is an exception."""
+def test_a_platform_error_is_raised_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_TOOL_ID", "t-other")
 
     with pytest.raises(PlatformError) as caught:
@@ -165,7 +164,7 @@ def test_an_error_of_the_platform_is_raised_with_its_code(monkeypatch: pytest.Mo
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """A platform that answers like a broken gateway, and what it was asked."""
+    """A platform that answers like a broken gateway, with the requests it received."""
     requests: list[Any] = []
 
     async def answer(request: Request) -> Response:
@@ -187,7 +186,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     server.stop()
 
 
-def test_an_answer_that_is_no_envelope_is_an_error(gateway: list[Any]) -> None:
+def test_an_invalid_envelope_is_an_error(gateway: list[Any]) -> None:
     """A gateway's page is never taken for a result."""
     with pytest.raises(EnvelopeError, match=r"not JSON \(HTTP 502\): 'Bad Gateway'"):
         run_code("1")
@@ -196,7 +195,7 @@ def test_an_answer_that_is_no_envelope_is_an_error(gateway: list[Any]) -> None:
 def test_language_timeout_and_ttl_are_sent(
     gateway: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """PLATFORM_TOOL_TTL is the validity that a new instance gets."""
+    """PLATFORM_TOOL_TTL sets the validity of a new instance."""
     monkeypatch.setenv("PLATFORM_TOOL_TTL", "60")
 
     with pytest.raises(EnvelopeError):
@@ -214,8 +213,8 @@ def test_language_timeout_and_ttl_are_sent(
     ] == gateway
 
 
-def test_the_invocation_names_the_session(gateway: list[Any]) -> None:
-    """SBX-12: agent, user and session; the context does not speak over the invocation."""
+def test_the_invocation_determines_the_session(gateway: list[Any]) -> None:
+    """SBX-12: agent, user and session take precedence over the context."""
     with invoked_by(Invocation("u", "s", "a")), pytest.raises(EnvelopeError):
         run_code("1", tool_context={"user_id": "other"})
 
@@ -238,7 +237,7 @@ def make_app(*, blocking: bool) -> SimpleApp:
 @pytest.mark.slow
 @pytest.mark.parametrize("blocking", [True, False])
 def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
-    """INV-09, SBX-12: one session keeps its names; another session or user has its own."""
+    """INV-09, SBX-12: a session keeps its names, apart from other sessions and users."""
     with Emulator(make_app(blocking=blocking)) as double:
 
         def ask(user_id: str, session_id: str, code: str) -> str:
@@ -263,8 +262,8 @@ def test_the_session_id_header_selects_the_sandbox(blocking: bool) -> None:
     ]
 
 
-def test_ids_that_cannot_be_a_session_s_are_the_caller_s_to_mend() -> None:
-    """They are answered with 400 and what is wrong; an application's own bad name is its failure."""
+def test_invalid_session_ids_are_the_caller_s_error() -> None:
+    """They get 400 with the reason; an application's invalid name gets 500."""
     answers = []
     for name, user in (("good", "a@b.c"), ("bad.name", "ann")):
         app = SimpleApp(name)

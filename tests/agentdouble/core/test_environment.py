@@ -56,14 +56,12 @@ CONNECTION = Connection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing"
         ),
     ],
 )
-def test_each_client_gets_the_variables_that_it_reads(
-    client: str, expected: dict[str, str]
-) -> None:
-    """The names are each client's own, the host is without a scheme."""
+def test_each_client_gets_its_own_variables(client: str, expected: dict[str, str]) -> None:
+    """The host has no scheme."""
     assert expected == environment.variables(CONNECTION, client)
 
 
-def test_an_unknown_client_is_told_which_there_are() -> None:
-    """The error names the clients."""
+def test_an_unknown_client_is_refused() -> None:
+    """The error lists the clients."""
     with pytest.raises(ValueError, match="'curl'; there are platform, veadk, agentkit"):
         environment.variables(CONNECTION, "curl")

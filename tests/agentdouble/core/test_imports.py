@@ -11,10 +11,10 @@ from agentdouble.core.threads import import_in_thread
 from tests.agentdouble.calling import TIMEOUT_S, background
 
 
-def test_threads_that_import_parts_of_a_package_all_get_whole_ones(
+def test_threads_can_import_a_circular_package_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parts import each other; whichever a thread needs, each module runs once."""
+    """Each module runs only once."""
     monkeypatch.syspath_prepend(str(tmp_path))
     package = tmp_path / "circular"
     package.mkdir()

@@ -27,8 +27,8 @@ RESULT = {
 }
 
 
-def test_the_body_is_what_the_real_client_sends() -> None:
-    """All fields given, the body has all of the reference's, the payload as a JSON string."""
+def test_the_body_matches_the_real_client_s() -> None:
+    """With all fields given, it has the reference's, the payload as a JSON string."""
     body = RunCode("t-1", "a_u_s", "print(1)", timeout_s=30, ttl_s=1800).body()
 
     assert {
@@ -40,16 +40,16 @@ def test_the_body_is_what_the_real_client_sends() -> None:
     } == body
 
 
-def test_what_is_not_given_is_not_sent() -> None:
-    """Without a timeout and a Ttl, the platform's own defaults hold."""
+def test_omitted_fields_are_not_sent() -> None:
+    """The platform's defaults apply to timeout and Ttl."""
     body = RunCode("t-1", "a_u_s", "1").body()
 
     assert {"ToolId", "UserSessionId", "OperationType", "OperationPayload"} == body.keys()
     assert {"code": "1", "kernel_name": "python3"} == json.loads(body["OperationPayload"])
 
 
-def test_build_returns_a_signed_post_at_the_root() -> None:
-    """The request has the action and its version in the query and JSON in its body."""
+def test_build_returns_a_signed_post_to_the_root() -> None:
+    """The query has the action and the version, and the body is JSON."""
     address = Address("http://double:1", Credentials("AK", "SK"), region="r", service="s")
     when = dt.datetime(2026, 11, 21, tzinfo=dt.timezone.utc)
 
@@ -65,7 +65,7 @@ def test_build_returns_a_signed_post_at_the_root() -> None:
 
 
 def test_read_returns_the_envelope() -> None:
-    """A success is read into a value, its inner JSON on request."""
+    """Its inner JSON is parsed on request."""
     body = json.dumps({"ResponseMetadata": METADATA, "Result": RESULT}).encode()
 
     envelope = invoke_tool.read(200, body)
@@ -74,8 +74,8 @@ def test_read_returns_the_envelope() -> None:
     assert {"success": True} == envelope.inner()
 
 
-def test_read_raises_the_platform_s_error() -> None:
-    """An error envelope becomes an exception with the platform's own data."""
+def test_read_raises_a_platform_error() -> None:
+    """The exception has the platform's data."""
     error = {"Code": "InvalidAccessKey", "CodeN": 100009, "Message": "No."}
     body = json.dumps({"ResponseMetadata": {**METADATA, "Error": error}}).encode()
 
@@ -106,8 +106,8 @@ def test_read_raises_the_platform_s_error() -> None:
         (b'{"ResponseMetadata": {}, "Result": {"Result": {}}}', "no Result.Result"),
     ],
 )
-def test_read_refuses_what_is_no_envelope(body: bytes, message: str) -> None:
-    """Anything else raises EnvelopeError with the status and what was seen."""
+def test_read_refuses_an_invalid_envelope(body: bytes, message: str) -> None:
+    """EnvelopeError has the status and the start of the answer."""
     with pytest.raises(EnvelopeError, match=message) as caught:
         invoke_tool.read(502, body)
 
@@ -118,7 +118,7 @@ def test_read_refuses_what_is_no_envelope(body: bytes, message: str) -> None:
     ("result", "message"),
     [("{", "is not JSON"), ("", "is not JSON"), ("[]", "is not a JSON object")],
 )
-def test_inner_refuses_what_is_no_json_object(result: str, message: str) -> None:
+def test_inner_refuses_anything_but_a_json_object(result: str, message: str) -> None:
     """Result.Result must hold a JSON object."""
     with pytest.raises(EnvelopeError, match=message):
         Envelope("r1", "t-1", "u-1", "s-1", result).inner()

@@ -14,8 +14,8 @@ ANSWERS = [
 ]
 
 
-def test_every_unknown_says_what_it_asks_and_what_the_double_does() -> None:
-    """No entry lacks its question, its section or the meaning of its default."""
+def test_every_unknown_is_documented() -> None:
+    """Each has a question, a section and the meaning of its default."""
     incomplete = [
         unknown.id
         for unknown in ledger.unknowns().values()
@@ -27,10 +27,8 @@ def test_every_unknown_says_what_it_asks_and_what_the_double_does() -> None:
 
 
 @pytest.mark.parametrize(("id_", "alternative"), ANSWERS)
-def test_a_built_alternative_can_be_chosen_and_an_unbuilt_one_is_refused(
-    id_: str, alternative: ledger.Alternative
-) -> None:
-    """Choosing what is not built is an error that names the unknown and says so."""
+def test_only_built_alternatives_can_be_chosen(id_: str, alternative: ledger.Alternative) -> None:
+    """The error names the unknown and the missing alternative."""
     if alternative.built:
         assert alternative == ledger.Ledger({id_: alternative.name}).answer(id_)
         return
@@ -39,14 +37,13 @@ def test_a_built_alternative_can_be_chosen_and_an_unbuilt_one_is_refused(
     assert id_ == caught.value.unknown
 
 
-def test_a_wrong_unknown_suggests_the_nearest() -> None:
-    """A typing error in an id is answered with the id that was meant."""
+def test_a_misspelt_unknown_suggests_the_nearest() -> None:
     with pytest.raises(LedgerError, match=r"no unknown 'u-ttl-extend'. Did you mean U-TTL-EXTENDS"):
         ledger.Ledger({"u-ttl-extend": "sliding"})
 
 
-def test_using_puts_a_ledger_in_force_and_notes_what_is_relied_on() -> None:
-    """Inside, the chosen answer holds and is noted; afterwards the default holds again."""
+def test_using_applies_a_ledger_and_records_its_use() -> None:
+    """The default applies again afterwards."""
     with ledger.using(ledger.Ledger({"U-TTL-EXTENDS": "sliding"})) as relied_on:
         chosen = [ledger.choose("U-TTL-EXTENDS"), ledger.choose("U-TTL-AFTER")]
 
@@ -55,8 +52,7 @@ def test_using_puts_a_ledger_in_force_and_notes_what_is_relied_on() -> None:
     assert "absolute" == ledger.choose("U-TTL-EXTENDS")
 
 
-def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
-    """What a request starts relies on the same ledger."""
+def test_tasks_and_threads_use_the_ledger_of_their_request() -> None:
 
     async def request() -> tuple[list[str], set[str]]:
         async def task() -> str:
@@ -82,7 +78,7 @@ def test_tasks_and_threads_note_into_the_ledger_of_their_request() -> None:
         ({"operations": ["*"], "paths": ["$"], "path": ["$"]}, "path = "),
     ],
 )
-def test_a_wrong_effect_is_refused_with_its_key(entry: dict[str, object], message: str) -> None:
+def test_an_invalid_effect_is_refused_with_its_key(entry: dict[str, object], message: str) -> None:
     """The file is checked when it is read."""
     with pytest.raises(LedgerError) as caught:
         ledger.effect("U-X", entry)

@@ -24,7 +24,7 @@ exchanges = ["POST /apps/a/users/u/sessions/s -> 400"]
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A profile of two alternatives."""
+    """A profile that chooses two alternatives."""
     file = tmp_path / "profile.toml"
     file.write_text(PROFILE)
     return file
@@ -37,8 +37,8 @@ def refusal(file: Path) -> str:
     return str(caught.value).replace(str(file), "FILE")
 
 
-def test_a_profile_chooses_what_a_deployment_lives(file: Path) -> None:
-    """What it names is settled, everything else stays a guess."""
+def test_a_profile_settles_what_it_chooses(file: Path) -> None:
+    """Other unknowns stay guesses."""
     chosen = Settings.load(profile=file).chosen()
 
     assert ("400", "true") == tuple(
@@ -48,8 +48,8 @@ def test_a_profile_chooses_what_a_deployment_lives(file: Path) -> None:
     assert "absolute" == chosen.answer("U-TTL-EXTENDS").name
 
 
-def test_what_is_chosen_by_hand_goes_before_the_profile(file: Path) -> None:
-    """And is not what the deployment lives, so it is not settled."""
+def test_an_explicit_choice_overrides_the_profile(file: Path) -> None:
+    """It is not settled, as the deployment does not do it."""
     chosen = Settings.load(profile=file, unknowns={"U-EXEC-SUCCESS": "false"}).chosen()
 
     assert "false" == chosen.answer("U-EXEC-SUCCESS").name
@@ -73,16 +73,16 @@ def test_what_is_chosen_by_hand_goes_before_the_profile(file: Path) -> None:
         ("[unknowns", "The profile FILE cannot be read: "),
     ],
 )
-def test_a_wrong_profile_is_refused(tmp_path: Path, content: str, message: str) -> None:
-    """The error names the file, what is wrong and the nearest that there is."""
+def test_an_invalid_profile_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    """The error names the file, the mistake and the nearest valid value."""
     file = tmp_path / "profile.toml"
     file.write_text(content)
 
     assert message in refusal(file)
 
 
-def test_a_ledger_can_be_changed_and_goes_back(file: Path) -> None:
-    """On top of what it was made with; what is wrong changes nothing."""
+def test_a_ledger_can_be_changed_and_restored(file: Path) -> None:
+    """An invalid change has no effect."""
     changed = ledger.Ledger({"U-EXEC-SUCCESS": "true"})
     changed.change({"U-TTL-EXTENDS": "sliding"})
     with pytest.raises(LedgerError):

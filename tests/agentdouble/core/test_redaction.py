@@ -27,8 +27,8 @@ SIGNED = "HMAC-SHA256 Credential=AK/d/r/s/request, SignedHeaders=host"
         ("content-type", "text/plain", "text/plain"),
     ],
 )
-def test_redact_takes_the_secret_out(name: str, value: str, expected: str) -> None:
-    """What proves who somebody is stands as ***; the rest stays readable."""
+def test_redact_hides_secrets(name: str, value: str, expected: str) -> None:
+    """Credentials become ***, and the rest stays readable."""
     assert expected == redaction.redact(name, value)
 
 
@@ -44,8 +44,8 @@ def test_redact_takes_the_secret_out(name: str, value: str, expected: str) -> No
         ("an Authorization header", ""),
     ],
 )
-def test_tokens_of_endpoints_are_taken_out_of_texts(text: str, expected: str) -> None:
-    """What opens a session's data plane stands as ***, and nothing else is changed."""
+def test_endpoint_tokens_are_hidden_in_texts(text: str, expected: str) -> None:
+    """Only the token becomes ***."""
     assert text.replace(expected, "***" if expected else "") == redaction.without_secrets(text)
 
 
@@ -56,8 +56,8 @@ SECRET_PARAMETERS = [
 
 
 @pytest.mark.parametrize("name", SECRET_PARAMETERS)
-def test_parameters_with_secrets(name: str) -> None:
-    """In a query, and in the address in a text."""
+def test_secret_parameters_are_hidden(name: str) -> None:
+    """In a query, and in a URL within a text."""
     query = f"a=1&{name}=s3cret&b=2"
 
     assert f"a=1&{name}=***&b=2" == redaction.hide_in_query(query)
@@ -83,8 +83,8 @@ def test_parameters_with_secrets(name: str) -> None:
         *("SecretAccessKey", "passwd", "Authorization", "user-password", "pwd", "jwt"),
     ],
 )
-def test_fields_with_secrets(name: str) -> None:
-    """In JSON and in Python, also inside strings, in lists, in forms and cut off."""
+def test_secret_fields_are_hidden(name: str) -> None:
+    """In JSON, Python, nested strings, lists and forms, even truncated."""
     fields = {"prompt": "hi", name: 's3c"r\\et', "last": 1}
     hidden = {**fields, name: "***"}
     nested = {"payload": json.dumps({"payload": json.dumps(fields)})}
@@ -112,6 +112,6 @@ def test_fields_with_secrets(name: str) -> None:
         ("ssh://git@h/p", "ssh://git@h/p"),
     ],
 )
-def test_addresses_have_no_passwords(text: str, expected: str) -> None:
-    """Only their users."""
+def test_passwords_in_urls_are_hidden(text: str, expected: str) -> None:
+    """User names are kept."""
     assert expected == redaction.without_secrets(text)

@@ -1,4 +1,4 @@
-"""Files by which programs of one user find each other, and nobody else's."""
+"""Files by which doubles of one user find each other, hidden from other users."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agentdouble.errors import AgentDoubleError
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory, before anybody has made it."""
+    """A directory that does not exist yet."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     return tmp_path / "agentdouble"
 
 
-def test_a_directory_that_others_can_enter_is_closed(directory: Path) -> None:
-    """It may have been made by hand."""
+def test_permissions_of_an_open_directory_are_tightened(directory: Path) -> None:
+    """It may have been created by hand."""
     directory.mkdir()
     directory.chmod(0o777)
     running.credentials()
@@ -31,7 +31,7 @@ def test_a_directory_that_others_can_enter_is_closed(directory: Path) -> None:
 def test_a_directory_of_another_user_is_refused(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """His keys would be taken for ours."""
+    """Its keys would be taken for ours."""
     directory.mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: 4242)
 

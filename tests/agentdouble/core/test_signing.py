@@ -66,8 +66,8 @@ SDK = request(
 )
 
 
-def test_a_signature_is_the_one_that_the_scheme_yields() -> None:
-    """A fixed request has a fixed signature: the scheme does not drift."""
+def test_a_fixed_request_has_a_fixed_signature() -> None:
+    """This keeps the scheme from drifting."""
     headers = signing.sign(
         "POST",
         "http://127.0.0.1:8000/?Action=InvokeTool&Version=2025-10-30",
@@ -91,7 +91,7 @@ def test_a_signature_is_the_one_that_the_scheme_yields() -> None:
 
 
 def test_a_session_token_is_sent_and_signed() -> None:
-    """Temporary credentials sign their token too, and what we sign we verify."""
+    """The verifier accepts it."""
     headers = signing.sign(
         "GET",
         "http://127.0.0.1:8000/a%20b?k=v%2Fw&k=&k=a b",
@@ -161,7 +161,7 @@ def test_a_session_token_is_sent_and_signed() -> None:
     ],
 )
 def test_every_client_variant_verifies(signed: Request) -> None:
-    """The verifier follows the client's own SignedHeaders."""
+    """The verifier follows the client's SignedHeaders."""
     assert ACCESS == verify(signed).access_key
 
 
@@ -171,16 +171,16 @@ def with_headers(request: Request, **headers: str) -> Request:
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_the_clocks_may_differ_by_fifteen_minutes(sign: int) -> None:
-    """Exactly 15 minutes are tolerated, a second more is not, in both directions."""
+def test_clocks_may_differ_by_fifteen_minutes(sign: int) -> None:
+    """One second more is refused, in both directions."""
     skew = dt.timedelta(minutes=15)
 
     assert ACCESS == verify(VEADK, wall=WHEN + sign * skew).access_key
     assert "InvalidTimestamp" == refusal(VEADK, wall=WHEN + sign * (skew + dt.timedelta(seconds=1)))
 
 
-def test_the_date_of_the_credential_must_be_that_of_the_request() -> None:
-    """A signing key of another day is refused although its signature is right."""
+def test_the_credential_date_must_match_the_request() -> None:
+    """The signing key of another day is refused."""
     scope = "20261120/cn-beijing/agentkit/request"
     text = client_signer.canonical(FOUR, BASE, BODY)
     to_sign = client_signer.string_to_sign(text, BASE["x-date"], scope)
@@ -192,7 +192,7 @@ def test_the_date_of_the_credential_must_be_that_of_the_request() -> None:
 
 @pytest.mark.parametrize("name", ["host", "x-date"])
 def test_host_and_date_must_be_signed(name: str) -> None:
-    """A signature without them would be good anywhere, or for ever."""
+    """Otherwise a signature could be reused on any host or at any time."""
     signed = FOUR.replace(f"{name};", "").replace(f";{name}", "")
 
     assert "SignatureDoesNotMatch" == refusal(request(signed, BASE))
@@ -229,8 +229,7 @@ GOOD = VEADK.headers["authorization"]
     ],
     ids=lambda header: header[:40],
 )
-def test_a_malformed_authorization_is_told_what_it_must_read(header: str) -> None:
-    """Whatever is not of the scheme is refused with the scheme's form in the message."""
+def test_a_malformed_authorization_names_the_expected_form(header: str) -> None:
     with pytest.raises(SignatureError, match="must read 'HMAC-SHA256 Credential=") as caught:
         verify(with_headers(VEADK, authorization=header))
 
@@ -238,7 +237,7 @@ def test_a_malformed_authorization_is_told_what_it_must_read(header: str) -> Non
 
 
 def test_secrets_are_not_shown() -> None:
-    """The text of credentials holds neither the secret nor the token."""
+    """The repr of credentials has neither secret nor token."""
     assert "Credentials(access_key='AKLTtest')" == repr(Credentials(ACCESS, SECRET, "token"))
 
 
@@ -261,7 +260,7 @@ TEMPORARY = Credentials(ACCESS, SECRET, "token")
 def test_temporary_credentials_need_their_token(
     signed: Request, credentials: Credentials, expected: str
 ) -> None:
-    """Signed or not, the token must be the right one; a wrong signature comes first."""
+    """It must match even if unsigned; a wrong signature is reported first."""
     try:
         user = signing.verify(
             signed, credentials_of={ACCESS: credentials}.get, wall=WHEN
@@ -272,8 +271,8 @@ def test_temporary_credentials_need_their_token(
     assert expected == user
 
 
-def test_a_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tokens, signatures and hashes go through compare_digest, never through ==."""
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens, signatures and hashes use compare_digest, never ==."""
     compared: list[tuple[object, object]] = []
     digest = hmac.compare_digest
 
@@ -292,8 +291,8 @@ def test_a_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     "name", ["authorization", "host", "x-date", "x-content-sha256", "x-security-token"]
 )
-def test_a_header_that_proves_something_stands_once(name: str) -> None:
-    """Nobody can say which of two was signed, so that both are refused, and named."""
+def test_a_repeated_security_header_is_refused(name: str) -> None:
+    """It is unclear which one was signed; the error names the header."""
     twice = replace(VEADK, repeated=frozenset({name}))
 
     with pytest.raises(SignatureError, match=f"header {name} stands in the request more") as caught:

@@ -1,4 +1,4 @@
-"""The published vectors, ``vectors/signing.json``, against the verifier and against a double."""
+"""The vectors in ``vectors/signing.json``, checked with the verifier and a double."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def each_vector(group: str) -> Any:
 
 
 def parse(raw: bytes) -> Request:
-    """Return the parts of a request of HTTP/1.1 as an ASGI server would hand them over."""
+    """Parse an HTTP/1.1 request as an ASGI server would."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *rest = head.split(b"\r\n")
     method, target, _ = line.split(b" ")
@@ -62,16 +62,16 @@ def outcome(vector: dict[str, Any], request: Request, credentials: dict[str, Cre
 
 
 @each_vector("accepted")
-def test_a_good_request_is_taken(vector: dict[str, Any]) -> None:
-    """Every variant of the real clients verifies, and says whose it is."""
+def test_valid_requests_are_accepted(vector: dict[str, Any]) -> None:
+    """Each real client's variant verifies and identifies its owner."""
     request = parse(vector["raw"].encode("latin-1"))
 
     assert outcome(vector, request, KNOWN) in KNOWN
 
 
 @each_vector("refused")
-def test_a_bad_request_is_refused(vector: dict[str, Any]) -> None:
-    """Each with the code that the platform has for it."""
+def test_invalid_requests_are_refused(vector: dict[str, Any]) -> None:
+    """Each gets the platform's error code."""
     request = parse(vector["raw"].encode("latin-1"))
 
     assert vector["code"] == outcome(vector, request, KNOWN)
@@ -79,7 +79,7 @@ def test_a_bad_request_is_refused(vector: dict[str, Any]) -> None:
 
 @each_vector("accepted")
 def test_the_steps_of_a_vector_lead_to_its_signature(vector: dict[str, Any]) -> None:
-    """Another implementer can follow a vector from text to signature, without our code."""
+    """Other implementations can follow them without our code."""
     match = re.search(
         r"Credential=(?P<key>[^/]+)/(?P<scope>[^,]+), .*Signature=(?P<signature>\w+)", vector["raw"]
     )
@@ -94,7 +94,7 @@ def test_the_steps_of_a_vector_lead_to_its_signature(vector: dict[str, Any]) -> 
 
 
 def spans(raw: bytes) -> Iterator[range]:
-    """Yield where the bytes stand that a signature covers, and those of the signature itself."""
+    """Yield the positions of the signed bytes and of the signature."""
     head = raw.index(b"\r\n\r\n")
     yield range(raw.index(b" HTTP/1.1"))
     yield range(head + 4, len(raw))
@@ -113,8 +113,8 @@ def spans(raw: bytes) -> Iterator[range]:
 
 @pytest.mark.slow
 @each_vector("accepted")
-def test_no_signed_byte_can_be_another(vector: dict[str, Any]) -> None:
-    """Method, path, query, signed headers, body, credential and signature: each byte counts."""
+def test_changing_any_signed_byte_is_refused(vector: dict[str, Any]) -> None:
+    """This covers method, path, query, signed headers, body and credential."""
     raw = vector["raw"].encode("latin-1")
     changed = [
         raw[:index] + bytes([raw[index] ^ 1]) + raw[index + 1 :]
@@ -137,8 +137,7 @@ def _is_accepted(vector: dict[str, Any], raw: bytes) -> bool:
 
 
 @each_vector("accepted")
-def test_no_byte_of_a_secret_can_be_another(vector: dict[str, Any]) -> None:
-    """Whoever knows a secret but for one byte knows nothing."""
+def test_changing_any_byte_of_a_secret_is_refused(vector: dict[str, Any]) -> None:
     request = parse(vector["raw"].encode("latin-1"))
     key = KNOWN[outcome(vector, request, KNOWN)]
     near = [
@@ -170,7 +169,7 @@ def served() -> Iterator[Emulator]:
 
 
 def code_of(double: Emulator, vector: dict[str, Any]) -> str:
-    """Send a vector's bytes to a double at the vector's time and return the code of its error."""
+    """Send a vector's bytes to a double at the vector's time and return the error code."""
     port = int(double.url.rpartition(":")[2])
     with freezegun.freeze_time(vector["at"]), socket.create_connection(("127.0.0.1", port)) as end:
         end.sendall(re.sub(rb"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", _raw(vector), count=1))
@@ -189,16 +188,16 @@ def _raw(vector: dict[str, Any]) -> bytes:
     [vector for vector in VECTORS["accepted"] if vector["raw"].startswith("POST /?")],
     ids=lambda vector: vector["name"],
 )
-def test_a_double_takes_the_bytes_of_a_good_request(
+def test_a_double_verifies_the_bytes_of_a_valid_request(
     served: Emulator, vector: dict[str, Any]
 ) -> None:
-    """What comes over a socket is verified as it was signed; another rule refuses it then."""
+    """The signature passes, and a later rule refuses the request."""
     assert code_of(served, vector) not in REFUSALS
 
 
 @each_vector("refused")
-def test_a_double_refuses_the_bytes_of_a_bad_request(
+def test_a_double_refuses_the_bytes_of_an_invalid_request(
     served: Emulator, vector: dict[str, Any]
 ) -> None:
-    """The same answers over a socket."""
+    """The answers over a socket are the same."""
     assert vector["code"] == code_of(served, vector)

@@ -1,4 +1,4 @@
-"""Numbers that are no numbers of JSON: ``NaN``, ``Infinity``, and those beyond every float."""
+"""Numbers that JSON does not allow: ``NaN``, ``Infinity`` and those beyond any float."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def written(document: Any, number: str) -> bytes:
 @pytest.mark.parametrize(
     ("method", "path", "document", "status"), BODIES, ids=lambda value: str(value)[:30]
 )
-def test_a_body_with_one_is_refused(
+def test_bodies_with_invalid_numbers_are_refused(
     double: Emulator, method: str, path: str, document: Any, status: int, number: str
 ) -> None:
-    """As any body that is no JSON is refused there, with the number and its place."""
+    """The error has the number and its position."""
     headers = {
         "Content-Type": "application/json",
         "A2A-Version": "1.0",
@@ -76,8 +76,8 @@ def test_a_body_with_one_is_refused(
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_actions_refuse_one(double: Emulator, number: str) -> None:
-    """In the body of an action, and in the payload of an operation."""
+def test_actions_refuse_invalid_numbers(double: Emulator, number: str) -> None:
+    """In the body of an action and the payload of an operation."""
     payload = {"code": "1", "timeout": "@"}
     body = {"ToolId": double.tool_id, "UserSessionId": "s1", "OperationType": "RunCode"}
 

@@ -44,8 +44,8 @@ def awaited(url: str, mocked: bool) -> httpx.Response:
         bad_servers.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"),
     ],
 )
-def test_errors_are_those_of_httpx(send: Send, behave: Behaviour) -> None:
-    """With their messages, whatever the server does."""
+def test_errors_match_httpx(send: Send, behave: Behaviour) -> None:
+    """So do their messages."""
     with bad_servers.serving(behave) as server:
         messages = []
         for mocked in (True, False):
@@ -58,8 +58,8 @@ def test_errors_are_those_of_httpx(send: Send, behave: Behaviour) -> None:
 
 @pytest.mark.parametrize("send", [blocking, awaited])
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "ftp://127.0.0.1", "https://127.0.0.1:1"])
-def test_addresses_are_refused_as_by_httpx(send: Send, url: str) -> None:
-    """Nothing listens there, or nothing is spoken that it understands."""
+def test_unreachable_addresses_fail_like_httpx(send: Send, url: str) -> None:
+    """This covers closed ports and unknown schemes."""
     with pytest.raises(httpx.TransportError) as mock:
         send(url, True)
     with pytest.raises(httpx.TransportError) as real:
@@ -69,8 +69,7 @@ def test_addresses_are_refused_as_by_httpx(send: Send, url: str) -> None:
 
 
 @pytest.mark.parametrize("send", [blocking, awaited])
-def test_answers_are_those_of_httpx(send: Send) -> None:
-    """Status, headers and body."""
+def test_answers_match_httpx(send: Send) -> None:
     with bad_servers.serving(answer(b'{"a": 1}', more="A: 1\r\nA: 2\r\n")) as server:
         mock, real = send(server.url, True), send(server.url, False)
 
@@ -78,8 +77,8 @@ def test_answers_are_those_of_httpx(send: Send) -> None:
     assert (real.headers.raw, real.http_version) == (mock.headers.raw, mock.http_version)
 
 
-def test_what_replaces_the_methods_of_httpx_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By respx on either floor, or by a test's own patches of the classes."""
+def test_mocks_of_httpx_are_bypassed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This covers respx on both layers, and patched classes."""
     for kind in (httpx.Client, httpx.AsyncClient):
         for name in ("send", "request", "build_request", "_send_single_request"):
             monkeypatch.setattr(kind, name, None)

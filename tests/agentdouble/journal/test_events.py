@@ -172,7 +172,7 @@ def test_a_stream_ends_when_the_double_stops() -> None:
 
 
 def test_a_slow_listener_learns_that_it_missed_events(double: Emulator) -> None:
-    """It loses its queue and delays nobody else."""
+    """It loses its queue and delays no other listener."""
     bus = double._platform.context.events
 
     async def happen(round_: int) -> None:

@@ -9,6 +9,6 @@ from tests import postgresql
 
 @pytest.fixture
 def server() -> Iterator[postgresql.Server]:
-    """A PostgreSQL of the test's own, which it may stop and start."""
+    """A PostgreSQL server that the test may stop and start."""
     with postgresql.serving(postgresql.required()) as server:
         yield server

@@ -1,4 +1,4 @@
-"""A state in PostgreSQL: who may use it, and what happens when the connection to it is lost."""
+"""State in PostgreSQL: ownership of the database, and lost connections."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_lost_connection_does_not_take_the_database_from_another_owner(server:
 
 @pytest.mark.slow
 def test_writes_are_refused_while_the_server_is_down(server: Server) -> None:
-    """Refused records do not exist; the double recovers without a restart."""
+    """Refused records do not exist, and the double recovers by itself."""
     with Emulator(state=server.url) as double:
         assert 200 == create(double, "before")
         server.stop()
@@ -153,7 +153,7 @@ def test_writes_are_refused_while_the_server_is_down(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_does_not_answer_counts_as_lost(
+def test_an_unresponsive_server_counts_as_lost(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Checks, writes and closing end in bounded time."""
@@ -184,8 +184,8 @@ def test_a_server_that_does_not_answer_counts_as_lost(
 
 
 @pytest.mark.slow
-def test_a_database_that_cannot_be_written_ends_the_start(server: Server) -> None:
-    """A user who may only use an existing schema is enough; without a schema it is not."""
+def test_an_unwritable_database_prevents_the_start(server: Server) -> None:
+    """A user who can only use an existing schema is fine, but a schema must exist."""
     sql(server.url, "CREATE USER limited")
     limited = server.url.replace("double@", "limited@")
     denied = start_error(limited)

@@ -1,4 +1,4 @@
-"""What a write that is refused leaves behind: nothing, on any surface."""
+"""A refused write leaves nothing behind on any surface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USER = "/apps/coder/users/u/sessions"
 
 @contextmanager
 def limited_pages(double: Emulator) -> Iterator[None]:
-    """Let the state's file grow no more, as a full disk does."""
+    """Keep the state file from growing, like a full disk."""
     store: Any = double._platform.context.store
 
     async def limit(pages: int) -> None:
@@ -37,7 +37,7 @@ def limited_pages(double: Emulator) -> Iterator[None]:
 
 
 def names(double: Emulator) -> set[str]:
-    """Return what the double has on the surfaces that keep records."""
+    """Return the names on all surfaces that keep records."""
     present = {session["id"] for session in http.get(double.url + USER).json()}
     present |= {tool["Name"] for tool in act(double, "ListTools")["Tools"]}
     present |= {service.name for service in double.mcp.list()}
@@ -47,7 +47,7 @@ def names(double: Emulator) -> set[str]:
 
 
 def creating(double: Emulator) -> dict[str, int]:
-    """Try to make sixty sessions, each with a state of some size; return what each was told."""
+    """Try to create sixty sessions with some state, and return the status of each."""
 
     def create(number: int) -> tuple[str, int]:
         body = {"state": {"text": "x" * 5000, "user:n": number}}
@@ -58,8 +58,8 @@ def creating(double: Emulator) -> dict[str, int]:
         return dict(pool.map(create, range(60)))
 
 
-def test_a_full_disk_keeps_nothing_that_was_refused(tmp_path: Path) -> None:
-    """Of sixty sessions those are there that were acknowledged, at once and after a restart."""
+def test_a_full_disk_keeps_no_refused_session(tmp_path: Path) -> None:
+    """Exactly the acknowledged sessions exist, also after a restart."""
     with small_disk.mounted(tmp_path, "256k"):
         state = f"sqlite:///{tmp_path / 'state.db'}"
         with Emulator(state=state) as double:
@@ -82,7 +82,7 @@ def test_a_full_disk_keeps_nothing_that_was_refused(tmp_path: Path) -> None:
 
 
 def until_refused(make: Callable[[int], object]) -> int:
-    """Make one after the other until one is refused; return how many there are."""
+    """Create items until one is refused and return how many exist."""
     for number in range(1000):
         try:
             make(number)
@@ -92,8 +92,8 @@ def until_refused(make: Callable[[int], object]) -> int:
 
 
 @pytest.mark.parametrize("kind", ["mcp", "runtimes"])
-def test_what_a_program_makes_is_refused_too(tmp_path: Path, kind: str) -> None:
-    """MCP services and runtimes: none that was refused, none that was acknowledged is missing."""
+def test_refused_services_and_runtimes_do_not_exist(tmp_path: Path, kind: str) -> None:
+    """All acknowledged ones do, also after a restart."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     with Emulator(state=state) as double:
         make: dict[str, Callable[[int], object]] = {
@@ -116,8 +116,8 @@ def test_what_a_program_makes_is_refused_too(tmp_path: Path, kind: str) -> None:
     assert after == before
 
 
-def test_nothing_refused_is_there_on_any_surface(tmp_path: Path) -> None:
-    """Creations and deletions alike, and the double goes on by itself."""
+def test_refused_writes_change_no_surface(tmp_path: Path) -> None:
+    """This covers creations and updates, and the double recovers by itself."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     big = "x" * 100_000
     with Emulator(state=state) as double:
@@ -149,8 +149,8 @@ def test_nothing_refused_is_there_on_any_surface(tmp_path: Path) -> None:
     assert {*before, "after"} == restored
 
 
-def test_a_run_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
-    """By name, as an answer and in a stream; its session has nothing of it."""
+def test_a_run_that_cannot_be_saved_is_an_error(tmp_path: Path) -> None:
+    """Both as an answer and in a stream, and its session stays unchanged."""
     message = {"role": "user", "parts": [{"text": "x" * 100_000}]}
     body = {"appName": "coder", "userId": "u", "sessionId": "one", "newMessage": message}
     with Emulator(state=f"sqlite:///{tmp_path / 'state.db'}") as double:
@@ -166,8 +166,8 @@ def test_a_run_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
     assert [] == events
 
 
-def test_a_file_that_is_replaced_is_written_no_more(tmp_path: Path) -> None:
-    """Who opens the new one is another owner; put back, the double goes on."""
+def test_a_replaced_file_is_not_written(tmp_path: Path) -> None:
+    """Its new owner can use it; once put back, the double goes on."""
     path = tmp_path / "state.db"
     with Emulator(state=f"sqlite:///{path}") as double:
         http.post(f"{double.url}{USER}/before", json={})
@@ -185,8 +185,8 @@ def test_a_file_that_is_replaced_is_written_no_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_reading_the_file_in_the_same_process_does_not_unlock_it(tmp_path: Path) -> None:
-    """SQLite's own lock is gone then, ours is not."""
+def test_reading_the_file_in_process_keeps_it_locked(tmp_path: Path) -> None:
+    """Reading drops SQLite's own lock, but not ours."""
     path = tmp_path / "state.db"
     script = f"from agentdouble import Emulator; Emulator(state='sqlite:///{path}').start()"
     with Emulator(state=f"sqlite:///{path}"):

@@ -1,4 +1,4 @@
-"""The registry of resources, with a kind of its own."""
+"""The registry of resources, tested with its own kind."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ pytestmark = pytest.mark.smoke
 
 @dataclass(frozen=True, kw_only=True)
 class Lamp(Resource):
-    """A resource; only one that has a socket can start."""
+    """A resource that can start only with a socket."""
 
     socket: bool = True
 
 
 class NoLampError(Exception):
-    """There is no such lamp."""
+    """The lamp does not exist."""
 
 
 @dataclass
 class Lamps(Registry[Lamp]):
-    """Lamps, and what was begun and ended with them."""
+    """A registry that records its steps."""
 
     kind = "lamp"
     noun = "lamp"
@@ -68,7 +68,7 @@ Doing = Callable[[Lamps], Coroutine[Any, Any, Any]]
 
 
 def after(do: Doing, store: Store | None = None) -> tuple[Lamps, Sequence[str]]:
-    """Do something with lamps; return them with the names that another registry restores."""
+    """Change lamps; return them and the names that another registry restores."""
 
     async def restarted() -> tuple[Lamps, Sequence[str]]:
         lamps = Lamps(store or Store())
@@ -80,8 +80,8 @@ def after(do: Doing, store: Store | None = None) -> tuple[Lamps, Sequence[str]]:
     return asyncio.run(restarted())
 
 
-def test_what_is_made_changed_and_deleted_is_kept_so() -> None:
-    """Its kind is told of each step, in memory and in the state there is the same."""
+def test_changes_are_kept_in_memory_and_state() -> None:
+    """The registry's hooks see each step."""
 
     async def do(lamps: Lamps) -> None:
         for name in ("red", "green", "blue"):
@@ -98,16 +98,16 @@ def test_what_is_made_changed_and_deleted_is_kept_so() -> None:
 
 
 @pytest.mark.parametrize("by", ["id", "name"])
-def test_an_unknown_one_is_the_error_of_its_kind(by: str) -> None:
-    """Whether it is looked up by its id or by its name."""
+def test_an_unknown_resource_raises_the_kind_s_error(by: str) -> None:
+    """Both by id and by name."""
     lamps = Lamps(Store())
 
     with pytest.raises(NoLampError, match=f"no {by} red"):
         {"id": lamps.get, "name": lamps.named}[by]("red")
 
 
-def test_a_client_token_makes_one_thing() -> None:
-    """Two requests at once with the same token are one; another request with it is refused."""
+def test_a_client_token_creates_one_resource() -> None:
+    """Concurrent requests share it; a different request is refused."""
 
     async def do(lamps: Lamps) -> None:
         first, second = await asyncio.gather(lamps.create("red", "t"), lamps.create("red", "t"))
@@ -120,8 +120,8 @@ def test_a_client_token_makes_one_thing() -> None:
     assert ["red"] == records
 
 
-def test_a_reset_leaves_nothing() -> None:
-    """Each has been ended, in the state there is none."""
+def test_a_reset_removes_every_resource() -> None:
+    """Each is stopped and removed from the state."""
 
     async def do(lamps: Lamps) -> None:
         await lamps.create("red")

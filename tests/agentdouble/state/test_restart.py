@@ -18,7 +18,7 @@ def state(tmp_path: Path) -> str:
 
 
 def test_tools_survive_a_restart(state: str) -> None:
-    """As they were: those that were made, what was said of the fixed one, and no deleted one."""
+    """This includes changes to the fixed tool, but no deleted tools."""
     with Emulator(state=state) as first:
         tool = act(first, "CreateTool", Name="one", ToolType="CodeEnv", ClientToken="c")["ToolId"]
         deleted_id = act(first, "CreateTool", Name="two", ToolType="CodeEnv")["ToolId"]
@@ -37,8 +37,8 @@ def test_tools_survive_a_restart(state: str) -> None:
     assert (tool, tool) == (again, ran["ToolId"])
 
 
-def test_sessions_end_with_the_double_and_say_so(state: str) -> None:
-    """A client that kept the id of a session learns that the double was restarted."""
+def test_sessions_end_with_the_double(state: str) -> None:
+    """The error for an old session id says that the double was restarted."""
     with Emulator(state=state) as first:
         lived = result(first, "x = 1", "lived")["SessionId"]
         deleted = result(first, "1", "deleted")["SessionId"]

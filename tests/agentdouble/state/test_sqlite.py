@@ -52,8 +52,8 @@ def test_records_outlive_their_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_saved_survives_a_kill(tmp_path: Path) -> None:
-    """SIGKILL right after saved() has returned loses nothing, and leaves no lock."""
+def test_saved_records_survive_a_kill(tmp_path: Path) -> None:
+    """SIGKILL right after saved() loses nothing and leaves no lock."""
     script = f"""
 import asyncio, os, signal
 from agentdouble.state import Change, make_store
@@ -76,7 +76,7 @@ asyncio.run(main())
 
 
 def damaged(path: Path) -> str:
-    """Break a page of a good file and return what the error names."""
+    """Damage a page of a valid file and return the text the error names."""
     save(path, **{f"r{number}": {"text": "x" * 1000} for number in range(50)})
     content = bytearray(path.read_bytes())
     content[8192:12288] = b"\xff" * 4096
@@ -118,8 +118,8 @@ def read_only(path: Path) -> str:
 @pytest.mark.parametrize(
     "spoil", [damaged, no_database, another_format, a_folder, in_no_folder, read_only]
 )
-def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, spoil: object) -> None:
-    """The double does not start, and says which file and why; the port is free again."""
+def test_an_unusable_file_is_named(tmp_path: Path, spoil: object) -> None:
+    """The double does not start, and its port is free again."""
     folder = tmp_path / "folder"
     folder.mkdir()
     path = folder / "a.db"
@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, spoil: object) -> N
 
 @pytest.mark.slow
 def test_a_file_belongs_to_one_double_at_a_time(tmp_path: Path) -> None:
-    """A second one would take the first one's living sessions for lost."""
+    """A second one would take the first one's sessions for lost."""
     state = url(tmp_path / "a.db")
     with Emulator(state=state) as first:
         with pytest.raises(StateError, match="Another double uses it"):
@@ -149,8 +149,8 @@ def test_a_file_belongs_to_one_double_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -> None:
-    """saved() never says that something is kept which is not."""
+def test_a_failed_write_is_an_error_and_is_retried(tmp_path: Path) -> None:
+    """saved() never reports unsaved records as kept."""
     path = tmp_path / "a.db"
 
     async def do() -> str:
@@ -189,8 +189,8 @@ def test_what_cannot_be_written_is_an_error_and_is_tried_again(tmp_path: Path) -
         ("postgresql+asyncpg://user:secret@host/db", "PostgreSQL is named by postgresql://"),
     ],
 )
-def test_another_url_is_refused(state: str, message: str) -> None:
-    """The setting is named; a password in it is not repeated."""
+def test_an_unsupported_url_is_refused(state: str, message: str) -> None:
+    """The error names the setting and hides a password."""
     with pytest.raises(SettingsError, match=message) as caught:
         Settings.load(state=state)
 
@@ -200,8 +200,8 @@ def test_another_url_is_refused(state: str, message: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["memory", "sqlite:///{}"])
-def test_sqlalchemy_is_imported_where_it_is_asked_for(tmp_path: Path, state: str) -> None:
-    """A double that keeps its state in memory does not pay for a database."""
+def test_sqlalchemy_is_imported_only_if_needed(tmp_path: Path, state: str) -> None:
+    """State in memory needs no database."""
     chosen = state.format(tmp_path / "a.db")
     script = f"""
 import sys

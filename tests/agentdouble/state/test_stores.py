@@ -13,7 +13,7 @@ MakeStore = Callable[[], Store]
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStore:
-    """Makes a store; what holds for one kind holds for the other."""
+    """Create a store of either kind, for tests that apply to both."""
     if request.param == "postgresql":
         url = request.getfixturevalue("postgresql_url")
     else:
@@ -22,7 +22,7 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> MakeStore:
 
 
 def after(make: MakeStore, change: Callable[[Store], None]) -> dict[str, dict[str, Record]]:
-    """Return what a store holds after a change that was saved."""
+    """Return the contents of a store after a saved change."""
 
     async def do() -> dict[str, dict[str, Record]]:
         store = make()
@@ -37,7 +37,7 @@ def after(make: MakeStore, change: Callable[[Store], None]) -> dict[str, dict[st
 
 
 def test_records_are_kept_by_kind_and_id(make: MakeStore) -> None:
-    """A record is any JSON object, and the same id may be in two kinds."""
+    """A record is any JSON object; kinds can share ids."""
 
     def change(store: Store) -> None:
         store.put(Change("tool", "1", {"text": "ü\n'\"", "none": None, "list": [1, {"a": True}]}))
@@ -49,8 +49,8 @@ def test_records_are_kept_by_kind_and_id(make: MakeStore) -> None:
     } == after(make, change)
 
 
-def test_the_last_change_counts(make: MakeStore) -> None:
-    """A record takes the place of the one before; what is deleted is gone, or comes back."""
+def test_the_last_change_wins(make: MakeStore) -> None:
+    """It replaces, deletes or restores a record."""
 
     def change(store: Store) -> None:
         for text in ("first", "second"):
@@ -64,8 +64,8 @@ def test_the_last_change_counts(make: MakeStore) -> None:
     assert {"kept": {"text": "second"}, "back": {}} == after(make, change)["tool"]
 
 
-def test_many_at_once_are_all_saved(make: MakeStore) -> None:
-    """Every caller returns when its own change is kept; one that goes away takes nobody's with it."""
+def test_concurrent_changes_are_all_saved(make: MakeStore) -> None:
+    """Each caller waits for its own change; cancelling one affects no other."""
 
     async def do() -> set[str]:
         store = make()
@@ -86,8 +86,8 @@ def test_many_at_once_are_all_saved(make: MakeStore) -> None:
     assert {str(number) for number in range(100)} == asyncio.run(do())
 
 
-def test_one_record_is_read(make: MakeStore) -> None:
-    """As it was last put, saved or not, also while others write; one that is not there is None."""
+def test_a_single_record_is_read(make: MakeStore) -> None:
+    """The latest put counts even before it is saved; an unknown id gives None."""
 
     async def do() -> list[Record | None]:
         store = make()

@@ -18,8 +18,8 @@ from tests.agentdouble.calling import (
 )
 
 
-def test_health_says_who_answers(double: Emulator) -> None:
-    """Version, process, time and number of instances."""
+def test_health_describes_the_double(double: Emulator) -> None:
+    """It has version, process, time and number of instances."""
     with freezegun.freeze_time("2030-01-01 12:00:00"):
         run(double, "1")
         answer = http.get(f"{double.url}/_emulator/health").json()
@@ -33,7 +33,7 @@ def test_health_says_who_answers(double: Emulator) -> None:
     } == answer
 
 
-def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
+def test_the_clock_can_be_read_and_advanced(double: Emulator) -> None:
     """Advances add up; the answer has the platform's time."""
     with freezegun.freeze_time("2030-01-01 12:00:00"):
         before = http.get(f"{double.url}/_emulator/clock").json()
@@ -46,7 +46,7 @@ def test_the_clock_can_be_read_and_moved(double: Emulator) -> None:
 
 
 def test_the_clock_can_be_stopped(double: Emulator) -> None:
-    """Only a move or a reset changes a stopped clock."""
+    """Only an advance or a reset changes a stopped clock."""
     address = f"{double.url}/_emulator/clock"
     stopped = http.post(address, json={"frozen": True}).json()
     moved = http.post(address, json={"advance_s": 60}).json()
@@ -82,7 +82,7 @@ def test_the_clock_can_be_stopped(double: Emulator) -> None:
     ],
     ids=lambda content: content[:24].decode(),
 )
-def test_a_wrong_advance_is_refused_and_changes_nothing(double: Emulator, content: bytes) -> None:
+def test_an_invalid_advance_changes_nothing(double: Emulator, content: bytes) -> None:
     """400 in JSON, and the clock still works."""
     response = http.post(f"{double.url}/_emulator/clock", content=content)
 
@@ -90,8 +90,8 @@ def test_a_wrong_advance_is_refused_and_changes_nothing(double: Emulator, conten
     assert 0.0 == http.get(f"{double.url}/_emulator/clock").json()["offset_s"]
 
 
-def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
-    """Ids, times, executions and processes of every living instance."""
+def test_sessions_are_listed_with_their_remaining_time(double: Emulator) -> None:
+    """The list has ids, times, executions and processes of living instances."""
     first = result(double, "1", "listed", ttl_s=90)
     pid = pid_of(double, session="listed")
 
@@ -116,8 +116,8 @@ def test_sessions_are_listed_with_what_they_have_left(double: Emulator) -> None:
     } == session
 
 
-def test_reset_forgets_everything(double: Emulator) -> None:
-    """No sessions, no journal, no offset."""
+def test_reset_clears_everything(double: Emulator) -> None:
+    """This covers sessions, journal and clock offset."""
     run(double, "1")
     http.post(f"{double.url}/_emulator/clock", json={"advance_s": 1})
 
@@ -130,7 +130,7 @@ def test_reset_forgets_everything(double: Emulator) -> None:
 
 
 def test_an_ended_session_is_listed_with_its_reason(double: Emulator) -> None:
-    """Its process is gone when the answer comes, and the list says why."""
+    """Its process is gone before the answer."""
     session = result(double, "1", "destroyed")["SessionId"]
     pid = pid_of(double, session="destroyed")
 
@@ -160,8 +160,8 @@ def test_an_ended_session_is_listed_with_its_reason(double: Emulator) -> None:
     )
 
 
-def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) -> None:
-    """By all entries of the journal, or by those after one of them."""
+def test_unknowns_list_choices_and_use(double: Emulator) -> None:
+    """Use counts over the whole journal, or after one entry."""
     run(double, "1")
     first = http.get(f"{double.url}/_emulator/unknowns").json()
     run(double, "1/0")
@@ -175,8 +175,8 @@ def test_unknowns_say_what_is_in_force_and_what_was_relied_on(double: Emulator) 
     assert ("false", []) == (nothing_new["in_force"]["U-EXEC-SUCCESS"], nothing_new["settled"])
 
 
-def test_unknowns_can_be_chosen_while_it_runs(double: Emulator) -> None:
-    """From the next request on, over resets, until told anew."""
+def test_unknowns_can_be_changed_while_running(double: Emulator) -> None:
+    """The change applies from the next request on and survives resets."""
     url = f"{double.url}/_emulator/unknowns"
     chosen = http.put(url, json={"U-EXEC-SUCCESS": "true"}).json()
     double.reset()
@@ -197,8 +197,7 @@ def test_unknowns_can_be_chosen_while_it_runs(double: Emulator) -> None:
         (b"{", "The body must be"),
     ],
 )
-def test_wrong_choices_change_nothing(double: Emulator, content: bytes, message: str) -> None:
-    """They are refused, and the answers in force stay."""
+def test_invalid_choices_change_nothing(double: Emulator, content: bytes, message: str) -> None:
     url = f"{double.url}/_emulator/unknowns"
     before = http.get(url).json()["in_force"]
 
@@ -209,8 +208,8 @@ def test_wrong_choices_change_nothing(double: Emulator, content: bytes, message:
     assert before == http.get(url).json()["in_force"]
 
 
-def test_the_catalogue_says_what_each_answer_relied_on(double: Emulator) -> None:
-    """Question, evidence and alternatives of each unknown, and the entries."""
+def test_the_catalogue_lists_the_uses_of_each_unknown(double: Emulator) -> None:
+    """It has questions, evidence, alternatives and journal entries."""
     act(double, "CreateSession", ToolId=double.tool_id, UserSessionId="u")
     entry = double.journal.entries()[-1]
 
@@ -225,8 +224,8 @@ def test_the_catalogue_says_what_each_answer_relied_on(double: Emulator) -> None
         assert [True] == [item["built"] for item in unknown["alternatives"] if item["default"]]
 
 
-def test_kinds_of_faults_have_schemas(double: Emulator) -> None:
-    """By which a form is double: one of each kind is armed."""
+def test_each_kind_of_fault_has_a_schema(double: Emulator) -> None:
+    """A form can be built from it; each kind can be armed with defaults."""
     kinds = http.get(f"{double.url}/_emulator/faults/kinds").json()["kinds"]
 
     assert {"fail", "delay", "wrong_json", "kill_kernel"} <= {*kinds}

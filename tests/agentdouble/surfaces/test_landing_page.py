@@ -21,7 +21,7 @@ BROWSER = {
 
 
 class AtTheRoot(SimpleApp):
-    """An application that has something at ``/``."""
+    """An application with a route at ``/``."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/":
@@ -34,8 +34,8 @@ def paths_of(document: Mapping[str, Any]) -> dict[str, list[str]]:
     return {surface["name"]: list(surface["paths"]) for surface in document["surfaces"]}
 
 
-def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
-    """Name, version, and the paths of every surface, as JSON."""
+def test_the_root_lists_all_surfaces_as_json(double: Emulator) -> None:
+    """It has name, version and the paths of each surface."""
     answer = http.get(f"{double.url}/")
     document = answer.json()
 
@@ -64,8 +64,8 @@ def test_a_program_is_told_what_answers_where(double: Emulator) -> None:
     } == paths_of(document)
 
 
-def test_a_browser_is_shown_a_page(double: Emulator) -> None:
-    """HTML for light and dark, which loads nothing and runs nothing."""
+def test_the_root_is_a_page_for_browsers(double: Emulator) -> None:
+    """The HTML supports light and dark and loads nothing."""
     answer = http.get(f"{double.url}/", headers=BROWSER)
 
     assert "text/html; charset=utf-8" == answer.headers["content-type"]
@@ -79,8 +79,8 @@ def test_a_browser_is_shown_a_page(double: Emulator) -> None:
     assert [] == re.findall(r"<script|<link|<img|https?:|url\(|@import|\son\w+=", answer.text)
 
 
-def test_no_secret_is_told() -> None:
-    """No key of the double, and nothing of its sessions and services."""
+def test_the_page_shows_no_secrets() -> None:
+    """It has no key of the double and nothing of its sessions and services."""
     with Emulator(SimpleApp("any"), api_key="the-api-key") as double:
         act(double, "CreateSession", ToolId=double.tool_id, UserSessionId="somebody-s")
         headers = {"X-Api-Key": "the-api-key"}
@@ -93,8 +93,8 @@ def test_no_secret_is_told() -> None:
     assert [] == [name for name in (*hidden, "somebody-s") if any(name in text for text in texts)]
 
 
-def test_who_may_not_call_is_not_told(double: Emulator) -> None:
-    """A foreign Host, a web page and, where there is a key, everybody without it."""
+def test_the_page_requires_access(double: Emulator) -> None:
+    """A foreign Host or Origin is refused, and so is a missing key."""
     url = f"{double.url}/"
     with Emulator(SimpleApp("any"), api_key="key") as keyed:
         refused = {
@@ -116,8 +116,8 @@ def test_who_may_not_call_is_not_told(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_an_application_that_has_something_at_the_root_keeps_it(method: str) -> None:
-    """The page stands only where nothing else answers."""
+def test_an_application_can_use_the_root(method: str) -> None:
+    """The page is only a fallback."""
     with Emulator(AtTheRoot("mine")) as double:
         answer = http.request(method, f"{double.url}/", headers={"Accept": "text/html"})
 
@@ -127,7 +127,7 @@ def test_an_application_that_has_something_at_the_root_keeps_it(method: str) -> 
     )
 
 
-def test_an_a2a_application_keeps_what_is_posted_there() -> None:
+def test_an_a2a_application_keeps_posts_to_the_root() -> None:
     """POST / is its JSON-RPC, GET / is the page."""
     with Emulator(A2AApp("agent", runner="coder")) as double:
         posted = http.post(f"{double.url}/", json={"jsonrpc": "2.0", "id": 1, "method": "none"})

@@ -1,4 +1,4 @@
-"""What a reset keeps."""
+"""Parts that a reset can keep."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def program(tmp_path: Path) -> Mapping[str, Any]:
 
 
 def fill(double: Emulator, program: Mapping[str, Any]) -> None:
-    """Have something in each part."""
+    """Put something into each part."""
     act(double, "CreateTool", Name="made", ToolType="CodeEnv")
     double.mcp.create("service", tools)
     double.mcp.create("far", f"{double.url}/mcp", key="far")
@@ -103,7 +103,7 @@ def artifact(double: Emulator, name: str, part: Mapping[str, Any]) -> None:
 
 
 def contents(double: Emulator) -> Mapping[str, Any]:
-    """What is in each part; the journal is read first, because the rest is noted in it."""
+    """Return the contents of each part; the journal first, as reading the rest adds entries."""
     journal = double.journal.entries()
     tasks = http.get(f"{double.url}/tasks", headers=V1).json()["tasks"]
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
@@ -126,7 +126,7 @@ def contents(double: Emulator) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize("part", [*PARTS, "faults"])
 def test_each_part_can_be_kept(double: Emulator, program: Mapping[str, Any], part: str) -> None:
-    """And everything else is as it was at the start."""
+    """All other parts return to their initial state."""
     fill(double, program)
     before = contents(double)
     double.reset(keep=[part])
@@ -135,16 +135,16 @@ def test_each_part_can_be_kept(double: Emulator, program: Mapping[str, Any], par
     assert {**NOTHING, part: before[part]} == contents(double)
 
 
-def test_a_reset_of_memory_keeps_nothing(double: Emulator, program: Mapping[str, Any]) -> None:
-    """Unless it is told to; "state" names what a state would keep, and there is none."""
+def test_a_reset_without_state_keeps_nothing(double: Emulator, program: Mapping[str, Any]) -> None:
+    """keep="state" makes no difference."""
     for reset in (double.reset, lambda: double.reset(keep=["state"])):
         fill(double, program)
         reset()
         assert NOTHING == contents(double)
 
 
-def test_a_reset_keeps_what_the_state_keeps(tmp_path: Path, program: Mapping[str, Any]) -> None:
-    """Until it is told to keep nothing; then it does not come back either."""
+def test_a_reset_keeps_saved_state(tmp_path: Path, program: Mapping[str, Any]) -> None:
+    """With an empty keep it removes that too, also after a restart."""
     url = f"sqlite:///{tmp_path / 'state.db'}"
     with Emulator(state=url) as double:
         fill(double, program)
@@ -164,8 +164,8 @@ def test_a_reset_keeps_what_the_state_keeps(tmp_path: Path, program: Mapping[str
     assert [NOTHING, NOTHING] == [emptied, again]
 
 
-def test_a_part_that_does_not_exist_is_refused(double: Emulator) -> None:
-    """With those that do, and nothing is reset."""
+def test_an_unknown_part_is_refused(double: Emulator) -> None:
+    """The error lists the valid parts, and nothing is reset."""
     double.clock.advance(minutes=1)
     answer = http.post(f"{double.url}/_emulator/reset", params={"keep": "tools,services"})
 
@@ -176,7 +176,7 @@ def test_a_part_that_does_not_exist_is_refused(double: Emulator) -> None:
 
 
 def change(double: Emulator) -> None:
-    """Change something in each part that a snapshot has."""
+    """Change something in each part of a snapshot."""
     (created,) = (tool for tool in act(double, "ListTools")["Tools"] if tool["Name"] == "made")
     act(double, "UpdateTool", ToolId=created["ToolId"], Description="changed")
     act(double, "CreateTool", Name="new", ToolType="CodeEnv")

@@ -1,4 +1,4 @@
-"""What the double's own routes show of sessions, at the real socket and with real kernels."""
+"""The double's own routes about sessions, over a real socket with real kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.agentdouble.calling import (
 
 
 def new_session(double: Emulator, name: str) -> str:
-    """Begin a session; return its SessionId."""
+    """Create a session and return its SessionId."""
     created = act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=name)
     return str(created["SessionId"])
 
@@ -30,14 +30,14 @@ def request(double: Emulator, method: str, session: str, rest: str, **options: A
 
 @pytest.mark.parametrize("rest", ["interrupt", "variables"])
 def test_an_unknown_session_is_not_found(shared: Emulator, rest: str) -> None:
-    """By each route."""
+    """Every route answers 404."""
     answer = request(shared, "POST" if rest == "interrupt" else "GET", "s-none", rest)
 
     assert (404, "NotFound") == (answer.status_code, answer.json()["error"]["type"])
 
 
-def test_code_is_interrupted(shared: Emulator) -> None:
-    """Whoever runs it gets a KeyboardInterrupt, and the session lives on."""
+def test_code_can_be_interrupted(shared: Emulator) -> None:
+    """It raises KeyboardInterrupt, and the session survives."""
     session = new_session(shared, "interrupt")
     agent = Begun(shared, "interrupt", "import time; time.sleep(600)")
     agent.go()
@@ -58,8 +58,8 @@ def variables(double: Emulator, session: str, **query: str) -> dict[str, Any]:
     return body
 
 
-def test_variables_are_shown_without_disturbing(shared: Emulator) -> None:
-    """Those that code has made, whatever they are; nothing is counted, printed or kept."""
+def test_variables_are_shown_without_side_effects(shared: Emulator) -> None:
+    """All variables of the code are listed; nothing is counted or printed."""
     session = new_session(shared, "variables")
     assert "none" == variables(shared, session)["state"]
     cell = (
@@ -88,8 +88,8 @@ def test_variables_are_shown_without_disturbing(shared: Emulator) -> None:
     assert 2 == result["data"]["execution_count"]
 
 
-def test_variables_of_a_busy_kernel_are_not_waited_for(shared: Emulator) -> None:
-    """Nor do they stop its code."""
+def test_variables_of_a_busy_kernel_are_skipped(shared: Emulator) -> None:
+    """Its code is not interrupted."""
     session = new_session(shared, "variables-busy")
     agent = Begun(shared, "variables-busy", "print('done')")
 
@@ -100,8 +100,8 @@ def test_variables_of_a_busy_kernel_are_not_waited_for(shared: Emulator) -> None
     assert "done\n" == agent.future.result()["data"]["outputs"][0]["text"]
 
 
-def test_a_repr_that_never_ends_is_given_up(shared: Emulator) -> None:
-    """After a second; the kernel is as it was."""
+def test_an_endless_repr_is_interrupted(shared: Emulator) -> None:
+    """It ends after a second and leaves the kernel unchanged."""
     session = new_session(shared, "variables-slow")
     cell = "class Slow:\n    def __repr__(self):\n        while True: pass\nslow = Slow()"
     run(shared, cell, "variables-slow")
@@ -113,8 +113,8 @@ def test_a_repr_that_never_ends_is_given_up(shared: Emulator) -> None:
     )
 
 
-def test_what_a_session_forges_is_no_answer(shared: Emulator) -> None:
-    """Its code can replace what the question uses."""
+def test_forged_variables_are_ignored(shared: Emulator) -> None:
+    """Session code can replace what the inspection uses."""
     session = new_session(shared, "variables-forged")
     run(shared, "import json\njson.dumps = lambda _: '[1]'", "variables-forged")
 
@@ -123,7 +123,7 @@ def test_what_a_session_forges_is_no_answer(shared: Emulator) -> None:
 
 @pytest.mark.slow
 def test_memory_and_processor_time_are_listed(shared: Emulator) -> None:
-    """Once the watch has looked: they grow with what the code does."""
+    """They grow with the code's use, once the watch has run."""
     new_session(shared, "used")
     run(shared, "x = bytearray(60 * 1024 ** 2)\nfor i in range(len(x)): x[i] = 1", "used")
     assert pids_of(shared, "used")

@@ -88,7 +88,7 @@ def test_long_output_is_truncated(plane: DataPlane) -> None:
 
 @pytest.mark.parametrize("command", ["exit 3", "if"])
 def test_every_command_is_answered(plane: DataPlane, command: str) -> None:
-    """Even one that ends its shell."""
+    """This includes a command that ends its shell."""
     assert "completed" == shell(plane, command)["status"]
     assert "completed" == shell(plane, "true")["status"]
 
