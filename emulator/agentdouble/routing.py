@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
@@ -27,7 +26,7 @@ def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starl
     """Return the whole double: the surfaces, and the middleware in front of them."""
     own = OWN + "/"
     middleware = [
-        *_cors(context.settings),
+        *([Middleware(guard.AllowedPagesMiddleware, policy)] if policy.origins else ()),
         Middleware(guard.GuardMiddleware, policy),
         Middleware(
             JournalMiddleware,
@@ -47,25 +46,6 @@ def _routes(context: Context) -> list[BaseRoute]:
     refusing = context.surface(HostedApplications).hosted.root
     routes = [route for surface in context.surfaces for route in surface.routes()]
     return [*routes, Mount("/", refusing)]
-
-
-def _cors(settings: Settings) -> list[Middleware]:
-    """Return what answers the browsers of allowed web pages, if there are any.
-
-    It comes first, because a preflight request has no key, and a page must be able to read why a
-    request is refused.
-    """
-    if not settings.allow_origins:
-        return []
-    return [
-        Middleware(
-            CORSMiddleware,
-            allow_origins=settings.allow_origins,
-            allow_methods=["*"],
-            allow_headers=["*"],
-            expose_headers=["Mcp-Session-Id"],
-        )
-    ]
 
 
 def policy_of(context: Context, token: str) -> guard.Policy:

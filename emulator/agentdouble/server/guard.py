@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -78,6 +79,32 @@ class Policy:
         return self.body_limit
 
 
+class AllowedPagesMiddleware(CORSMiddleware):
+    """Starlette's CORS middleware, which gives no header to a page that the policy refuses.
+
+    It runs before the guard, because a preflight request has no key, and an allowed page must be
+    able to read why a request is refused.
+    """
+
+    def __init__(self, app: ASGIApp, policy: Policy) -> None:
+        super().__init__(
+            app,
+            allow_origins=sorted(policy.origins),
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["Mcp-Session-Id"],
+        )
+        self._policy = policy
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope) if scope["type"] == "http" else None
+        refusal = connection and _page_refusal(connection.headers, self._policy)
+        if connection is not None and refusal is not None:
+            await self._policy.render(connection, refusal)(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
 class GuardMiddleware:
     """A middleware that passes on the requests that the policy allows."""
 
@@ -109,14 +136,10 @@ class GuardMiddleware:
 
     def _refusal(self, connection: HTTPConnection, limit: int) -> Refusal | None:
         policy, headers = self._policy, connection.headers
-        page, host = _foreign_page(headers, policy), headers.get("host", "")
-        if page is not None:
-            return Refusal(
-                403,
-                "ForbiddenOrigin",
-                f"Requests from the web page {page} are refused. "
-                "Name the page's origin in the setting allow_origins to let it call.",
-            )
+        host = headers.get("host", "")
+        refusal = _page_refusal(headers, policy)
+        if refusal is not None:
+            return refusal
         malformed = _host_error(connection)
         if malformed is not None:
             return Refusal(400, "BadHost", malformed)
@@ -232,6 +255,19 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _page_refusal(headers: Headers, policy: Policy) -> Refusal | None:
+    """Return why a request is refused because of the web page that sends it, or None."""
+    page = _foreign_page(headers, policy)
+    if page is None:
+        return None
+    return Refusal(
+        403,
+        "ForbiddenOrigin",
+        f"Requests from the web page {page} are refused. "
+        "Name the page's origin in the setting allow_origins to let it call.",
+    )
 
 
 def _foreign_page(headers: Headers, policy: Policy) -> str | None:
