@@ -56,7 +56,9 @@ CONNECTION = Connection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing"
         ),
     ],
 )
-def test_each_client_gets_its_own_variables(client: str, expected: dict[str, str]) -> None:
+def test_variables_have_the_names_expected_by_each_client(
+    client: str, expected: dict[str, str]
+) -> None:
     """The host has no scheme."""
     assert expected == environment.variables(CONNECTION, client)
 
