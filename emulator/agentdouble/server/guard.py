@@ -97,12 +97,12 @@ class AllowedPagesMiddleware(CORSMiddleware):
         self._policy = policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection = HTTPConnection(scope) if scope["type"] == "http" else None
-        refusal = connection and _page_refusal(connection.headers, self._policy)
-        if connection is not None and refusal is not None:
-            await self._policy.render(connection, refusal)(scope, receive, send)
-        else:
+        http = scope["type"] == "http"
+        refusal = _page_refusal(Headers(scope=scope), self._policy) if http else None
+        if refusal is None:
             await super().__call__(scope, receive, send)
+        else:
+            await self._policy.render(HTTPConnection(scope), refusal)(scope, receive, send)
 
 
 class GuardMiddleware:

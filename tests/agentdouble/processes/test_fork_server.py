@@ -101,7 +101,7 @@ def test_detached_processes_end_when_anything_is_killed(victim: str) -> None:
     kernel, grandchild = map(int, double.stdout.readline().split())
     fork_server = fork_server_of(kernel)
     guardian = fork_server.ppid()
-    processes = {
+    victims = {
         "double": double.pid,
         "guardian": guardian,
         "fork server": fork_server.pid,
@@ -112,7 +112,7 @@ def test_detached_processes_end_when_anything_is_killed(victim: str) -> None:
         of_sessions |= {guardian, fork_server.pid}
     alive = psutil.pid_exists(grandchild)
 
-    processes.send(processes[victim], signal.SIGKILL)
+    processes.send(victims[victim], signal.SIGKILL)
 
     ended = {pid for pid in of_sessions if has_gone(pid, timeout_s=30)}
     double.communicate()
