@@ -49,7 +49,7 @@ def test_a_profile_settles_what_it_chooses(file: Path) -> None:
 
 
 def test_an_explicit_choice_overrides_the_profile(file: Path) -> None:
-    """It is not settled, as the deployment does not do it."""
+    """It is not settled, because the profile says otherwise."""
     chosen = Settings.load(profile=file, unknowns={"U-EXEC-SUCCESS": "false"}).chosen()
 
     assert "false" == chosen.answer("U-EXEC-SUCCESS").name

@@ -300,8 +300,8 @@ KEPT_BY_NOBODY = {  # how much of each is made; where it is unlimited, all of it
 
 @pytest.mark.parametrize("resource", KEPT_BY_NOBODY)
 @pytest.mark.parametrize("limit", [None, 64 * MIB])
-def test_memory_held_by_no_process_is_limited(host: Host, resource: str, limit: int | None) -> None:
-    """This includes detached segments, and later kernels of the session."""
+def test_unattached_ipc_objects_are_limited(host: Host, resource: str, limit: int | None) -> None:
+    """A later kernel of the session has the same limit."""
     if host.uid != ROOT:
         pytest.skip("only root can set it")
     need(host, "shared_memory")

@@ -218,7 +218,7 @@ async def end_all(starts: list[asyncio.Task[Any]]) -> list[BaseException]:
 
 
 @pytest.mark.parametrize("forked", [0, 1, 5])
-def test_killing_the_fork_server_loses_no_started_process(forked: int) -> None:
+def test_killing_the_fork_server_leaves_no_process(forked: int) -> None:
     """Starts without a process retry on the next server; the others fail."""
 
     async def test(kernels: KernelPool) -> None:
