@@ -1,4 +1,4 @@
-"""What is no platform never costs a failure, nor a time limit for each check."""
+"""Targets that hang, break off or answer rubbish cause no failures and no long waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR, Verdict.COULD_NOT_
 
 @pytest.fixture
 def check(pytester: pytest.Pytester) -> Callable[..., Run]:
-    """Runs the checks of the API server against a live target."""
+    """Run the checks of the API server against a live target."""
 
     def run(url: str, select: str = "API", of: str = "api_server") -> Run:
         collector = Collector()
@@ -33,10 +33,10 @@ def check(pytester: pytest.Pytester) -> Callable[..., Run]:
     return run
 
 
-def test_a_target_that_hangs_cannot_be_asked_by_any_check(
+def test_a_hanging_target_makes_every_check_could_not_ask(
     check: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three requests tell, before the first check."""
+    """Three requests before the first check decide it."""
     monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
     monkeypatch.setattr(preflight, "_MARGIN_S", 30)  # so that each is asked before it is given up
     with bad_servers.serving(bad_servers.hang) as server:
@@ -49,8 +49,8 @@ def test_a_target_that_hangs_cannot_be_asked_by_any_check(
     assert (True, 3) == (len(run.checks) > 15, accepted)
 
 
-def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> None:
-    """Neither in the check that waits for its answer, nor in those after it."""
+def test_a_target_that_stops_answering_is_not_blamed(check: Callable[..., Run]) -> None:
+    """Neither the check that is waiting nor the later ones fail."""
     requests: list[str] = []
 
     def behave(connection: socket.socket) -> None:
@@ -76,10 +76,9 @@ def test_a_target_that_falls_silent_is_not_blamed(check: Callable[..., Run]) -> 
     ("clause", "module"), [("API-01", "api_server"), ("API-15", "api_server"), ("A2A-01", "a2a")]
 )
 @pytest.mark.parametrize("body", [b"rubbish", b"\0\xffrubbish"])
-def test_rubbish_shows_no_surface(
+def test_rubbish_answers_do_not_show_a_surface(
     check: Callable[..., Run], clause: str, module: str, body: bytes
 ) -> None:
-    """What has one answer for everything may be anything."""
     with bad_servers.serving(answer(body)) as server:
         run = check(server.url, clause, module)
 

@@ -1,4 +1,4 @@
-"""What the checks come to: on the double, on a live target, and where they cannot be made."""
+"""Run the contract checks on the double, select them, and collect them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BROWSER = chromium.find(None) is not None or "CI" in os.environ
 
 @pytest.fixture
 def check() -> Callable[..., CheckRun]:
-    """Runs contract checks in a pytest of their own."""
+    """Run contract checks in a separate pytest run."""
 
     def run(*arguments: str) -> CheckRun:
         return pytest_run.run([*arguments, *QUIET], verbose=False)
@@ -52,14 +52,14 @@ def verdicts(run: CheckRun) -> Mapping[str, Verdict]:
 
 
 def passed() -> dict[str, Verdict]:
-    """Return the verdicts of a run in which all is well; a browser is not on every machine."""
+    """Return the verdicts of a run without failures, with or without a browser."""
     verdicts = dict.fromkeys((*CHECKED, *RUNTIMES), Verdict.PASSED)
     return verdicts if BROWSER else verdicts | {"SBX-11": Verdict.NOT_OFFERED}
 
 
 @pytest.mark.slow
 def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> None:
-    """Every clause has a check, and is passed."""
+    """Every clause has a check."""
     run = check()
 
     assert passed() == verdicts(run)
@@ -67,8 +67,8 @@ def test_every_check_passes_on_the_double(check: Callable[..., CheckRun]) -> Non
     assert {*passed().values()} == {check.verdict for check in run.checks}
 
 
-def test_the_name_of_a_group_selects_its_checks(pytester: pytest.Pytester) -> None:
-    """--only RUN takes the checks of those clauses, and none whose name happens to match."""
+def test_a_group_name_selects_only_its_checks(pytester: pytest.Pytester) -> None:
+    """A check whose name happens to contain RUN is not selected."""
     arguments = ("--pyargs", "doublecheck.contracts", "--collect-only")
     recorded = pytester.inline_run(*arguments, *command.selection("RUN"))
 
@@ -77,7 +77,7 @@ def test_the_name_of_a_group_selects_its_checks(pytester: pytest.Pytester) -> No
 
 
 def test_a_check_must_name_exactly_one_clause(pytester: pytest.Pytester) -> None:
-    """One that names two is refused when it is collected."""
+    """A check with two clauses is refused at collection."""
     folder = pytester.mkpydir("more")
     (folder / "conftest.py").write_text("from doublecheck.contracts.conftest import *\n")
     (folder / "test_two.py").write_text(

@@ -10,8 +10,8 @@ from doublecheck.errors import ArgumentError
 pytestmark = pytest.mark.smoke
 
 
-def test_every_clause_of_the_specification_is_there() -> None:
-    """How many there are of each group, in the specification's order."""
+def test_every_clause_of_the_specification_exists() -> None:
+    """The groups have the sizes and the order of the specification."""
     groups = Counter(id_.partition("-")[0] for id_ in clauses())
 
     assert {
@@ -31,8 +31,7 @@ def test_every_clause_of_the_specification_is_there() -> None:
     assert list(groups) == list(dict.fromkeys(id_[:3] for id_ in clauses()))
 
 
-def test_a_clause_says_all_of_itself() -> None:
-    """Its place, level, scope and sentence."""
+def test_a_clause_has_section_level_scope_and_text() -> None:
     expected = Clause(
         "INV-08",
         section="4.1",
@@ -44,8 +43,8 @@ def test_a_clause_says_all_of_itself() -> None:
     assert expected == find("INV-08")
 
 
-def test_an_unknown_clause_is_an_error_where_it_is_named() -> None:
-    """The error suggests the nearest."""
+def test_an_unknown_clause_id_is_an_error() -> None:
+    """The error suggests the nearest id."""
     with pytest.raises(ArgumentError, match=r"There is no clause 'inv-05'. Did you mean INV-05\?"):
         clause("inv-05")
 
@@ -59,6 +58,6 @@ def test_an_unknown_clause_is_an_error_where_it_is_named() -> None:
         ("U-RUN-ERROR or RUN-01 or run", "U-RUN-ERROR or RUN-01 or run"),
     ],
 )
-def test_a_group_in_a_selection_means_its_clauses(names: str, expected: str) -> None:
-    """Ids, and names in lower case, are left as they are."""
+def test_group_names_expand_in_a_selection(names: str, expected: str) -> None:
+    """Ids and lowercase names are left alone."""
     assert expected == selection(names)

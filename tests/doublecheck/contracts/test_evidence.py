@@ -1,4 +1,4 @@
-"""A server that speaks another protocol gets no false pass, and no false failure."""
+"""A server of another protocol gets no false pass and no false failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Check = Callable[..., Run]
 
 @pytest.fixture
 def check() -> Check:
-    """Runs the checks of a live target that may be anything."""
+    """Run the checks against a live target of unknown kind."""
 
     def run(url: str, *arguments: str) -> Run:
         live = ("--platform-target=live", f"--platform-url={url}", "--platform-examples=1")
@@ -44,14 +44,14 @@ def check() -> Check:
 
 
 def groups(run: Run, *verdicts: Verdict) -> set[str]:
-    """Return the groups of clauses that have a check with one of these verdicts."""
+    """Return the groups of the clauses with a check that has one of these verdicts."""
     return {check.clause[:3] for check in run.checks if check.verdict in verdicts}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_surface_is_not_offered_if_nothing_shows_it(check: Check, protocol: str) -> None:
-    """Nobody said that it is there; the surface that is there is checked."""
+def test_an_undeclared_surface_without_evidence_is_not_offered(check: Check, protocol: str) -> None:
+    """The surface that the server does have is checked."""
     with other_servers.serving(PROTOCOLS[protocol]) as server:
         run = check(server.url)
 
@@ -64,10 +64,8 @@ def test_a_surface_is_not_offered_if_nothing_shows_it(check: Check, protocol: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_surface_could_not_be_asked_if_it_is_said_to_be_there(
-    check: Check, protocol: str
-) -> None:
-    """A 404 of a route that is not there is no refusal; what is missing is told."""
+def test_a_declared_but_missing_surface_could_not_be_asked(check: Check, protocol: str) -> None:
+    """A 404 of a missing route is not a refusal, and the reason mentions it."""
     others = {name for key, name in OFFERS.items() if key != protocol}
     with other_servers.serving(PROTOCOLS[protocol]) as server:
         run = check(server.url, f"--platform-offers={','.join(others)}", "--platform-allow-writes")
@@ -78,8 +76,9 @@ def test_a_surface_could_not_be_asked_if_it_is_said_to_be_there(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_smoke_level_fails_for_a_surface_that_is_not_there(check: Check, protocol: str) -> None:
-    """The platform was said to offer it, and that is what a first look is about."""
+def test_the_smoke_level_fails_for_a_declared_but_missing_surface(
+    check: Check, protocol: str
+) -> None:
     others = {name for key, name in OFFERS.items() if key != protocol}
     with other_servers.serving(PROTOCOLS[protocol]) as server:
         run = check(server.url, "--platform-level=smoke", f"--platform-offers={','.join(others)}")
@@ -96,7 +95,7 @@ def test_the_smoke_level_fails_for_a_surface_that_is_not_there(check: Check, pro
 def test_a_server_without_any_surface_could_not_be_asked(
     check: Check, answers: Answers, offers: tuple[str, ...]
 ) -> None:
-    """Whether somebody said what it has, or nobody did."""
+    """Declared surfaces do not change this."""
     with other_servers.serving(answers) as server:
         run = check(server.url, *offers)
 
@@ -104,8 +103,8 @@ def test_a_server_without_any_surface_could_not_be_asked(
     assert ExitCode.COULD_NOT_ASK is run.exit_code
 
 
-def test_a_server_that_wants_a_key_says_which_variable_has_it(check: Check) -> None:
-    """A refusal of everything tells nothing about a surface."""
+def test_a_server_that_needs_a_key_names_the_variable_to_set(check: Check) -> None:
+    """A refusal of every request is no evidence about a surface."""
     with other_servers.serving(other_servers.closed) as server:
         run = check(server.url, "-k", "PRB-01 or INV-08")
 
@@ -116,8 +115,8 @@ def test_a_server_that_wants_a_key_says_which_variable_has_it(check: Check) -> N
     assert all("If it needs a key, set DOUBLECHECK_API_KEY" in check.reason for check in observable)
 
 
-def test_one_wrong_answer_of_a_surface_that_is_there_is_a_failure(check: Check) -> None:
-    """Its other answers show it, so this one is judged."""
+def test_one_wrong_answer_of_an_existing_surface_is_a_failure(check: Check) -> None:
+    """The surface's other answers are the evidence that it exists."""
 
     def broken(method: str, path: str, content: bytes) -> other_servers.Answer:
         if path == "/list-apps":

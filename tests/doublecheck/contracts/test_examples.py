@@ -18,22 +18,21 @@ def inputs_of(count: int, seed: int = 0, **some: Input) -> list[dict[str, Any]]:
     return inputs
 
 
-def test_the_examples_that_are_always_tried_come_first() -> None:
-    """The richest one is the first, so that a single example tells most."""
+def test_fixed_examples_are_tried_first() -> None:
+    """The richest one leads, so a run with a single example covers the most."""
     texts = [example["text"] for example in inputs_of(20, text=ANY)]
 
     assert ["a" * 40 + "ü", ""] == texts[:2]
     assert 20 == len(texts)
 
 
-def test_the_same_seed_tries_the_same() -> None:
-    """And another one tries others."""
+def test_the_seed_determines_the_examples() -> None:
     assert inputs_of(30, 7, text=ANY) == inputs_of(30, 7, text=ANY)
     assert inputs_of(30, 7, text=ANY) != inputs_of(30, 8, text=ANY)
 
 
-def test_a_failure_is_told_for_the_smallest_example() -> None:
-    """That one is tried last, after what came before is forgotten."""
+def test_a_failure_is_reported_for_the_smallest_example() -> None:
+    """The smallest example runs last, after ``forget`` has discarded the earlier ones."""
     tried: list[str] = []
     examples = Examples(6, 0, forget=tried.clear)
 
@@ -48,8 +47,8 @@ def test_a_failure_is_told_for_the_smallest_example() -> None:
     assert "text='ü', with the seed 0" == examples.failing
 
 
-def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
-    """Each further try would take as long."""
+def test_no_further_examples_run_after_a_missing_answer() -> None:
+    """Each one would wait as long."""
     tried: list[str] = []
 
     def check(text: str) -> None:
@@ -75,8 +74,7 @@ def test_a_platform_that_does_not_answer_is_not_asked_again() -> None:
         inputs.histories(),
     ],
 )
-def test_inputs_have_what_is_always_tried_and_what_varies(spec: Input) -> None:
-    """All of them are values of the same kind."""
+def test_inputs_have_fixed_and_varying_examples(spec: Input) -> None:
     some = [example["value"] for example in inputs_of(25, value=spec)]
 
     assert some[: len(spec.always)] == list(spec.always)

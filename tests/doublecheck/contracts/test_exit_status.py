@@ -1,4 +1,4 @@
-"""What a run comes to, as its exit code: from Python, from the command and in pytest."""
+"""Exit codes of a run: from Python, from the command and in pytest."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MUST, SHOULD = "INV-04", "INV-08"
         ([], ExitCode.NOTHING_CHECKED),
     ],
 )
-def test_a_run_is_green_only_if_something_passed(
+def test_a_run_succeeds_only_if_a_check_passed(
     results: list[tuple[str, Verdict]], expected: ExitCode
 ) -> None:
-    """A run in which nothing passed and nothing failed has its own code."""
+    """A run in which nothing passed or failed has a separate code."""
     checks = tuple(Check("test_x.py::test_a", *result) for result in results)
 
     report = Report("live", "live", "http://a", Run(checks, pytest_exit=0))
@@ -46,13 +46,12 @@ def test_a_run_is_green_only_if_something_passed(
     ],
     ids=["interrupted", "pytest broke", "strict"],
 )
-def test_how_a_run_ended_comes_before_its_verdicts(run: Run, expected: ExitCode) -> None:
-    """An interrupted run is never green, nor is one that pytest did not finish."""
+def test_an_aborted_run_never_succeeds(run: Run, expected: ExitCode) -> None:
     assert expected is run.exit_code
 
 
 def test_the_worst_of_several_runs_counts() -> None:
-    """A platform that passed does not hide another that could not be asked."""
+    """A platform that passed does not hide one that could not be asked."""
     assert ExitCode.COULD_NOT_ASK is ExitCode.worst({ExitCode.PASSED, ExitCode.COULD_NOT_ASK})
     assert ExitCode.FAILED is ExitCode.worst({ExitCode.NOTHING_CHECKED, ExitCode.FAILED})
 
@@ -95,7 +94,7 @@ def test_is_skipped(): pytest.skip("not observable: somewhere else")
 def test_pytest_exits_with_the_same_codes(
     pytester: pytest.Pytester, select: str, expected: ExitCode
 ) -> None:
-    """Other tests of the run count as ever."""
+    """Other tests of the run count as usual."""
     folder = pytester.mkpydir("checks")
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_checks.py").write_text(CHECKS)

@@ -28,7 +28,7 @@ def double() -> Iterator[Target]:
 
 @pytest.fixture
 def declared(double: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The options by which a run finds that double."""
+    """Return the options that point a run at the double."""
     for name, value in double.environment().items():
         monkeypatch.setenv(name, value)
     return [f"--platform-url={double.url}", "--platform-reference-app"]
@@ -46,13 +46,13 @@ def run(*arguments: str, module: str, verbose: bool = False) -> Run:
     return pytest_run.run(arguments, verbose=verbose, modules=(module,))
 
 
-def test_a_failure_tells_all(
+def test_a_failure_report_is_complete(
     declared: list[str],
     double: Target,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """The clause, what pytest shows, the last exchanges, and how to ask that platform again."""
+    """It has the clause, pytest's output, the last exchanges and how to repeat the request."""
     accept_any_body(monkeypatch)
 
     run(*declared, "-k", "INV-08", module="test_invocation")
@@ -76,13 +76,12 @@ def test_a_failure_tells_all(
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_line_of_a_failure_has_the_same_answer(
+def test_the_curl_line_reproduces_the_answer(
     declared: list[str],
     double: Target,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Pasted into a shell, it shows what the check was shown."""
     monkeypatch.setattr(simple, "result", lambda value: PlainTextResponse(f"plain: {value}"))
     run(*declared, "-k", "INV-04", module="test_invocation")
     error_output = capfd.readouterr().err
@@ -95,13 +94,13 @@ def test_the_line_of_a_failure_has_the_same_answer(
     assert 'plain: two\\nlines, "quotes", {} and ünïcödé 🦉' not in line
 
 
-def test_a_signed_request_is_told_without_its_signature(
+def test_reports_omit_signatures(
     declared: list[str],
     double: Target,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Neither keys nor tokens nor signatures are printed; how to sign it is said."""
+    """The report says how to sign the request, but prints no keys, tokens or signatures."""
     monkeypatch.setattr(authentication, "metadata_of", lambda *_: {})
 
     assert {"CTL-01": Verdict.FAILED} == verdicts(
@@ -116,10 +115,10 @@ def test_a_signed_request_is_told_without_its_signature(
     assert credentials.secret_key not in error_output
 
 
-def test_what_is_recommended_fails_the_run_on_demand_only(
+def test_a_failed_should_clause_fails_the_run_only_in_strict_mode(
     declared: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a failure in any case; the exit code tells whether that matters."""
+    """The verdict is a failure either way."""
     accept_any_body(monkeypatch)
 
     lenient = run(*declared, "-k", "INV-08", module="test_invocation")

@@ -1,4 +1,4 @@
-"""The reference applications as runtimes: of a double of its own, and of one asked as if live."""
+"""The reference applications as runtimes of a double and of a platform treated as live."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from doublecheck.run import pytest_run
 
 @pytest.fixture(scope="module")
 def double() -> Iterator[Target]:
-    """A double that hosts the reference applications, and serves others itself."""
+    """A double that hosts the reference applications and serves others itself."""
     with hosting.declared() as declared, serving_double(runtimes=declared.tables) as target:
         yield target
 
 
 @pytest.fixture
 def live(double: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The options by which it is asked as a platform that deploys: at a runtime's address."""
+    """Return the options for a deploying platform, with a runtime's address."""
     for name, value in double.environment().items():
         monkeypatch.setenv(name, value)
     return [
@@ -40,8 +40,8 @@ def verdicts(run: Run) -> Mapping[str, Verdict]:
     return {clause.id: verdict for clause, verdict in run.verdicts().items()}
 
 
-def test_a_simple_application_answers_hosted_as_it_does_in_process(live: list[str]) -> None:
-    """Every check of invocations and probes passes; what only a double can show is told."""
+def test_a_hosted_application_passes_the_same_checks_as_in_process(live: list[str]) -> None:
+    """Checks that only a double can observe are reported as such."""
     modules = ("test_invocation", "test_probes", "test_hosting")
     options = ("--platform-examples=1", "-k", "INV or PRB or HST-02 or HST-04")
     run = pytest_run.run([*live, *options], verbose=False, modules=modules)
@@ -54,10 +54,10 @@ def test_a_simple_application_answers_hosted_as_it_does_in_process(live: list[st
     } == verdicts(run)
 
 
-def test_what_a_platform_does_not_host_is_not_observable(
+def test_checks_of_a_missing_runtime_or_identity_are_not_observable(
     live: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By name, and so is what needs a second identity, of which nobody told."""
+    """The reason names the runtime or the variable of the key."""
     monkeypatch.setattr(hosting, "NEIGHBOUR", "hosted-elsewhere")
     modules = ("test_hosting", "test_access")
     run = pytest_run.run([*live, "-k", "HST-03 or AUT-03"], verbose=False, modules=modules)

@@ -42,7 +42,7 @@ def resources(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def double(resources: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
-    """A double with sessions, a service and tasks of somebody's, which the checks run against."""
+    """A double under check that already has a user's sessions, service and tasks."""
     double = open_target.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
     target = Target.of(double, reference_app=True)
     # as the options would have it, which know no way to make services on it
@@ -58,8 +58,8 @@ def double(resources: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.mark.slow
-def test_nothing_is_left_behind(double: Emulator, resources: dict[str, Any]) -> None:
-    """Whatever the platform lists is as it was before, and so are its sessions and tasks."""
+def test_checks_leave_nothing_behind(double: Emulator, resources: dict[str, Any]) -> None:
+    """Everything that the platform lists, its sessions and its tasks are as before."""
     target = Target.of(double)
     before = _listed(target)
 
@@ -75,7 +75,7 @@ def test_nothing_is_left_behind(double: Emulator, resources: dict[str, Any]) -> 
 
 
 def _listed(target: Target) -> dict[str, Any]:
-    """Return what each List action of the control plane lists, without what time changes."""
+    """Return the output of each List action, without fields that change over time."""
     with Platform(target) as platform:
         bodies = {name: {"MaxResults": 100} for name in LISTS}
         bodies["ListSessions"]["ToolId"] = target.sandbox_tool()  # type: ignore[assignment]
@@ -87,7 +87,7 @@ def _listed(target: Target) -> dict[str, Any]:
 
 
 def _ids(result: dict[str, Any]) -> list[list[str]]:
-    """Return the ids and names of each thing that is listed."""
+    """Return the ids and names of each listed object."""
     return [
         sorted(f"{key}={value}" for key, value in thing.items() if key.endswith(("Id", "Name")))
         for things in result.values()
@@ -97,7 +97,7 @@ def _ids(result: dict[str, Any]) -> list[list[str]]:
 
 
 def _sessions_of_checks(target: Target) -> dict[tuple[str, str], tuple[AgentSession, ...]]:
-    """Return the sessions that users of the checks still have, by what the journal saw made."""
+    """Return the remaining sessions of users that the journal saw the checks create."""
     with Platform(target) as platform:
         matches = [CREATED.match(urlsplit(entry.url).path) for entry in platform.journal()]
         owners = {(match[1], match[2]) for match in matches if match is not None}

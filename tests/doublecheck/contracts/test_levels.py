@@ -1,4 +1,4 @@
-"""Which checks a level has."""
+"""The checks that each level selects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIVE = ("--platform-target=live", "--platform-url=http://127.0.0.1:1")
 
 
 class Collected:
-    """A pytest plugin that keeps the marks of the checks of a run, by module."""
+    """A pytest plugin that records the marks of the collected checks by module."""
 
     def __init__(self) -> None:
         self.marks: dict[str, list[pytest.Mark]] = {}
@@ -33,8 +33,8 @@ def collected(*arguments: str) -> dict[str, list[pytest.Mark]]:
     return plugin.marks
 
 
-def test_the_smoke_level_asks_little() -> None:
-    """It needs no reference application; each surface of a live platform has some checks."""
+def test_the_smoke_level_is_small() -> None:
+    """It covers each surface of a live platform without a reference application."""
     tests = collected(*LIVE, "--platform-level=smoke")
 
     marks = [mark for marks in tests.values() for mark in marks]
@@ -56,18 +56,17 @@ def test_the_smoke_level_asks_little() -> None:
         (LIVE, {"API-04", "API-06", "INV-04", "MCP-03", "MCP-04"}),
     ],
 )
-def test_the_full_level_has_them_where_nothing_else_is_seen(
+def test_the_full_level_runs_smoke_checks_only_as_substitutes(
     arguments: tuple[str, ...], expected: set[str]
 ) -> None:
-    """They stand in for checks that need the reference application, or writes."""
+    """They replace checks that need the reference application or writes."""
     tests = collected(*arguments).get("test_smoke", [])
 
     clauses_run = {mark.args[0].id for mark in tests}
     assert expected == {id_ for id_ in clauses_run if not id_.startswith("A2A")}
 
 
-def test_other_tests_are_of_every_level(pytester: pytest.Pytester) -> None:
-    """They have no clause."""
+def test_tests_without_a_clause_run_at_every_level(pytester: pytest.Pytester) -> None:
     items = list(pytester.getitems("def test_own(): pass"))
 
     select(

@@ -1,4 +1,4 @@
-"""Writing the reference applications; those of agentkit-sdk-python are in tests/real_targets."""
+"""Write the reference applications; tests/real_targets covers those of agentkit-sdk-python."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ URL = re.compile(r"http://127\.0\.0\.1:\d+")
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a double that serves what was written, as its README says.
-
-    Its keys are found where doubles leave them.
-    """
+    """The URL of a double that serves the written files as their README says."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "written"
     reference_files.write("agentdouble", folder)
@@ -52,10 +49,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_what_is_written_passes_the_checks(
+def test_the_written_applications_pass_the_checks(
     served: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A check of each application passes on it, over the socket; some ask it as a runtime."""
+    """One check of each application runs over the socket, some against a runtime."""
     monkeypatch.setenv("DOUBLECHECK_OTHER_API_KEY", "the-key-of-another")
     chosen = ("PRB-01", "INV-05", "API-17", "MCP-05", "A2A-04", "HST-03", "AUT-03")
     collector = Collector()
@@ -72,8 +69,8 @@ def test_what_is_written_passes_the_checks(
 
 
 @pytest.mark.parametrize("sdk", ["agentdouble", "agentkit"])
-def test_there_is_what_to_deploy(sdk: reference_files.Sdk, tmp_path: Path) -> None:
-    """An application for each protocol, an agents directory, requirements, and a README."""
+def test_everything_to_deploy_is_written(sdk: reference_files.Sdk, tmp_path: Path) -> None:
+    """Each protocol has an application, beside agents, requirements and a README."""
     written = reference_files.write(sdk, tmp_path)
 
     assert {"app.py", "mcp_app.py", "a2a_app.py", "requirements.txt", "README.md"} <= {
@@ -86,8 +83,8 @@ def test_there_is_what_to_deploy(sdk: reference_files.Sdk, tmp_path: Path) -> No
             compile(path.read_text("utf-8"), path, "exec")
 
 
-def test_a_file_of_the_user_s_is_not_overwritten(tmp_path: Path) -> None:
-    """Nothing at all is written, until force says so; what is the same is no obstacle."""
+def test_existing_files_are_overwritten_only_with_force(tmp_path: Path) -> None:
+    """Without force nothing is written at all. Identical files do not count."""
     app_path = tmp_path / "app.py"
     app_path.write_text("mine")
 
@@ -100,8 +97,8 @@ def test_a_file_of_the_user_s_is_not_overwritten(tmp_path: Path) -> None:
     assert reference_files.write("agentdouble", tmp_path)
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """The message says which, why, and what to do."""
+def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
+    """The error names the folder, the reason and the remedy."""
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(FolderError, match=r"file.* cannot be written: .*Choose another folder"):

@@ -22,7 +22,7 @@ from doublecheck.errors import AnswerError, NoAnswerError, UnreachableError
 def test_a_clause_has_the_worst_verdict_of_its_checks(
     verdicts: list[Verdict], expected: Verdict
 ) -> None:
-    """What was carried out counts; what was not counts only if nothing was."""
+    """Checks that did not run count only if none did."""
     assert expected == worst(verdicts)
 
 
@@ -38,23 +38,22 @@ def test_a_clause_has_the_worst_verdict_of_its_checks(
         ("setup", AssertionError(), Verdict.ERROR),
     ],
 )
-def test_only_what_the_platform_did_speaks_against_it(
+def test_only_errors_of_the_platform_are_failures(
     when: str, error: Exception, expected: Verdict
 ) -> None:
-    """A dead address could not be asked, and a slip of the harness is an error."""
+    """A dead address could not be asked, and a bug of the harness is an error."""
     assert expected == of_failure(when, error)
 
 
-def test_each_exception_of_the_library_speaks_against_it() -> None:
-    """It runs in the process of the check; what the check needs for itself is made before."""
+def test_every_exception_of_a_checked_library_is_a_failure() -> None:
+    """Errors of the setup are still errors."""
     error = KeyError("raised by what is checked")
 
     assert Verdict.FAILED == of_failure("call", error, library=True)
     assert Verdict.ERROR == of_failure("setup", error, library=True)
 
 
-def test_what_a_target_cannot_show_is_said() -> None:
-    """The library is not checked on a live platform, nor what it does not run or allow."""
+def test_checks_that_a_target_cannot_show_are_skipped_with_a_reason() -> None:
     live, double = Target("http://a"), Target("http://a", kind="double", reference_app=True)
     generous = Target("http://a", allow_writes=True)
 
