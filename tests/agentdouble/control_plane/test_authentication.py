@@ -21,7 +21,7 @@ TEMPORARY = {"access_key": "AKTP", "secret_key": "tmp-secret", "session_token": 
 
 @pytest.fixture(scope="module")
 def keyed() -> Iterator[Emulator]:
-    """A double with three key pairs more than its own."""
+    """A double with three additional key pairs."""
     with Emulator(keys=[FULL, LESS, TEMPORARY]) as double:
         yield double
 
@@ -29,15 +29,15 @@ def keyed() -> Iterator[Emulator]:
 def refusal_of(
     double: Emulator, credentials: Credentials, action: str = "InvokeTool", **body: Any
 ) -> dict[str, Any]:
-    """Return how a request is refused that names a tool there is not, or is refused before."""
+    """Return how a request for an unknown tool is refused."""
     content = {**body_of(double, "1"), "ToolId": "t-nobody", **body}
     address = Address(double.url, credentials)
     when = dt.datetime.now(dt.timezone.utc)
     return error_of(send(build(content, address, when, action=action)))
 
 
-def test_a_key_without_the_full_access_permission_is_refused(keyed: Emulator) -> None:
-    """CTL-07: a good signature is not enough, whatever the action."""
+def test_key_without_full_access_permission_is_refused(keyed: Emulator) -> None:
+    """CTL-07: a valid signature is not enough, whatever the action."""
     limited = Credentials("AKLTless", "less-secret")
 
     assert {
@@ -60,7 +60,6 @@ def test_a_key_without_the_full_access_permission_is_refused(keyed: Emulator) ->
 def test_every_key_with_the_permission_may_call(
     keyed: Emulator, credentials: Credentials | None
 ) -> None:
-    """A request that is let in is answered by the action."""
     assert "InvalidResource.NotFound" == refusal_of(keyed, credentials or keyed.credentials)["Code"]
 
 
@@ -71,7 +70,7 @@ def test_every_key_with_the_permission_may_call(
 def test_temporary_credentials_need_their_token(
     keyed: Emulator, token: str | None, reason: str
 ) -> None:
-    """The refusal says whether the token is missing or wrong."""
+    """The error says whether the token is missing or wrong."""
     credentials = Credentials("AKTP", "tmp-secret", token)
 
     message = f"The session token in the header X-Security-Token {reason}."
@@ -80,8 +79,8 @@ def test_temporary_credentials_need_their_token(
     )
 
 
-def test_no_secret_is_shown_or_journalled(keyed: Emulator) -> None:
-    """Neither the settings' text nor the journal holds a secret or a token."""
+def test_secrets_are_neither_shown_nor_journalled(keyed: Emulator) -> None:
+    """Neither the settings' repr nor the journal contains a secret or a token."""
     refusal_of(keyed, Credentials("AKTP", "tmp-secret", "tmp-token"))
     text = repr(keyed.settings) + str(keyed.settings) + keyed.settings.model_dump_json()
     written = json.dumps([entry.to_dict() for entry in keyed.journal.entries()])
@@ -109,8 +108,8 @@ def lines(double: Emulator, **changes: bytes) -> list[bytes]:
     return [b"%s: %s\r\n" % (name.encode(), value) for name, value in encoded.items()]
 
 
-def test_a_header_that_stands_twice_is_refused(shared: Emulator) -> None:
-    """Two of a kind would let one be verified and the other be used."""
+def test_duplicate_headers_are_refused(shared: Emulator) -> None:
+    """With duplicates, one could be verified and the other used."""
     header_lines = lines(shared)
     again = next(line for line in header_lines if line.startswith(b"Authorization"))
 
@@ -133,10 +132,10 @@ def test_a_header_that_stands_twice_is_refused(shared: Emulator) -> None:
         ),
     ],
 )
-def test_a_query_that_names_no_single_action_is_refused(
+def test_query_without_a_single_action_is_refused(
     query: str, status: int, code: str, message: str
 ) -> None:
-    """One Action and one Version, or the answer says what is wrong."""
+    """The error says what is wrong with Action or Version."""
     with Emulator(check_signatures=False) as double:
         error = error_of(http.post(f"{double.url}/?{query}", content=b"{}"))
 

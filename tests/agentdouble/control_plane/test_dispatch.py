@@ -32,8 +32,8 @@ def changed(request: HttpRequest, **headers: str | None) -> HttpRequest:
     return replace(request, headers={k: v for k, v in merged.items() if v is not None})
 
 
-def test_a_refusal_has_the_whole_error_envelope(shared: Emulator) -> None:
-    """ResponseMetadata with its five fields and Error with its three; no Result."""
+def test_error_has_the_full_envelope(shared: Emulator) -> None:
+    """ResponseMetadata has five fields, Error has three, and there is no Result."""
     response = http.post(f"{shared.url}/?Action=InvokeTool&Version={VERSION}", json={})
 
     metadata = response.json()["ResponseMetadata"]
@@ -54,8 +54,8 @@ def test_a_refusal_has_the_whole_error_envelope(shared: Emulator) -> None:
     } == response.json()
 
 
-def test_a_wrong_signature_is_refused(shared: Emulator) -> None:
-    """CTL-03: who does not know the secret gets nothing."""
+def test_wrong_signature_is_refused(shared: Emulator) -> None:
+    """CTL-03."""
     other = Credentials(shared.credentials.access_key, "another secret")
     body = body_of(shared, "1")
 
@@ -64,8 +64,8 @@ def test_a_wrong_signature_is_refused(shared: Emulator) -> None:
     assert (401, "SignatureDoesNotMatch", 100010) == refused(request)
 
 
-def test_an_unknown_access_key_is_refused(shared: Emulator) -> None:
-    """CTL-03: an access key that the double did not give out."""
+def test_unknown_access_key_is_refused(shared: Emulator) -> None:
+    """CTL-03."""
     unknown = Address(shared.url, Credentials("AKLTunknown", shared.credentials.secret_key))
 
     request = build(body_of(shared, "1"), unknown, dt.datetime.now(dt.timezone.utc))
@@ -74,8 +74,8 @@ def test_an_unknown_access_key_is_refused(shared: Emulator) -> None:
 
 
 @pytest.mark.parametrize("minutes", [-16, 16])
-def test_an_old_signature_is_refused(shared: Emulator, minutes: int) -> None:
-    """A request that was recorded is worth nothing a quarter of an hour later."""
+def test_old_signature_is_refused(shared: Emulator, minutes: int) -> None:
+    """A recorded request cannot be replayed a quarter of an hour later."""
     when = dt.datetime.now(dt.timezone.utc) + dt.timedelta(minutes=minutes)
 
     request = build(body_of(shared, "1"), Address(shared.url, shared.credentials), when)
@@ -83,15 +83,15 @@ def test_an_old_signature_is_refused(shared: Emulator, minutes: int) -> None:
     assert (400, "InvalidTimestamp", 100006) == refused(request)
 
 
-def test_the_platform_s_clock_does_not_age_a_signature(double: Emulator) -> None:
-    """advance() moves rules of the platform, not the wall clock that signatures are held to."""
+def test_platform_clock_does_not_age_signatures(double: Emulator) -> None:
+    """advance() moves the platform's clock, not the wall clock used for signatures."""
     double.clock.advance(dt.timedelta(hours=1))
 
     assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
 
 
 @pytest.mark.parametrize("variant", ["veadk", "SDK"])
-def test_the_real_clients_headers_verify_at_the_wire(shared: Emulator, variant: str) -> None:
+def test_headers_of_real_clients_verify(shared: Emulator, variant: str) -> None:
     """An unsigned token (veadk) and a signed context with a signed token (SDK) both pass."""
     request = signed(shared, {**body_of(shared, "1"), "ToolId": "t-x"})
     request = {"veadk": as_veadk, "SDK": as_sdk}[variant](shared, request)
@@ -104,7 +104,7 @@ def as_veadk(_double: Emulator, request: HttpRequest) -> HttpRequest:
 
 
 def as_sdk(double: Emulator, request: HttpRequest) -> HttpRequest:
-    """Sign every X- header as it is, as the SDK does."""
+    """Sign every X- header unchanged, like the SDK."""
     sent = changed(
         request,
         X_Custom_Request_Context="agentkit-sdk-python/0.9.1  (schema=v1; entry=sdk)",
@@ -149,10 +149,10 @@ UNBUILT = "is part of the platform, but this version of agentdouble has not buil
         ),
     ],
 )
-def test_an_action_that_is_not_there_is_named(
+def test_unavailable_actions_are_refused_by_name(
     shared: Emulator, payload: Any, status: int, code: tuple[str, int | None], message: str
 ) -> None:
-    """CTL-06: unknown, of another version, not built, of another service; nothing is made up."""
+    """CTL-06: unknown, another version, not implemented, another service."""
     error = error_of(post(shared, *payload))
 
     assert (status, *code, message) == (
@@ -185,26 +185,26 @@ def post(
     [(b"{", "is not JSON"), (b"[" * 200_000, "is not JSON"), (b"[]", "is not a JSON object")],
     ids=lambda value: str(value[:20]),
 )
-def test_a_body_that_is_no_json_object_is_refused(
+def test_body_that_is_not_a_json_object_is_refused(
     shared: Emulator, body: bytes, message: str
 ) -> None:
-    """Whatever the body is, the answer is an error envelope."""
+    """The answer is always an error envelope."""
     error = error_of(post(shared, "InvokeTool", content=body))
     assert (400, "InvalidParameter") == (error["status"], error["Code"])
     assert message in error["Message"]
 
 
-def test_credentials_of_the_settings_are_those_that_are_checked() -> None:
-    """A fixed key pair can be set, and another double's is refused."""
+def test_credentials_from_the_settings_are_checked() -> None:
+    """A fixed key pair works, and another double's is refused."""
     with Emulator(access_key="AK", secret_key="SK") as double:
         assert Credentials("AK", "SK") == double.credentials
         assert 404 == send(signed(double, {**body_of(double, "1"), "ToolId": "t-x"})).status_code
 
 
-def test_an_action_that_breaks_is_answered_in_the_envelope(
+def test_crashing_action_answers_with_the_envelope(
     double: Emulator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A fault of the double's own is an InternalError that names it, and is logged."""
+    """A bug in the double is logged and answered with an InternalError that names it."""
 
     async def broken(*_args: object) -> None:
         raise OSError("disk full")
@@ -219,8 +219,8 @@ def test_an_action_that_breaks_is_answered_in_the_envelope(
     assert f"The action InvokeTool failed: {reference}" in caplog.text
 
 
-def test_every_action_that_is_built_has_its_name_among_those_of_the_platform() -> None:
-    """Faults and refusals find actions by the names in ``action_names.py``."""
+def test_every_implemented_action_is_a_platform_action() -> None:
+    """Faults and refusals look actions up in ``action_names.py``."""
 
     async def actions_of(double: Emulator) -> set[str]:  # on its loop, where they are made
         surfaces = double._platform.context.surfaces
@@ -232,8 +232,8 @@ def test_every_action_that_is_built_has_its_name_among_those_of_the_platform() -
     assert set() == built - OF_THE_PLATFORM, "add these to control_plane/action_names.py"
 
 
-def test_every_action_of_the_platform_is_known() -> None:
-    """None is mistaken for an unknown one, and what is not built is refused by name."""
+def test_every_platform_action_is_known() -> None:
+    """Actions that are not implemented are refused by name."""
     with Emulator(check_signatures=False) as double:
         metadata = {
             action: http.post(
@@ -250,8 +250,8 @@ def test_every_action_of_the_platform_is_known() -> None:
     ]
 
 
-def test_an_action_that_is_not_posted_is_told_how(shared: Emulator) -> None:
-    """As one tries it in a browser."""
+def test_get_request_for_an_action_gets_a_hint(shared: Emulator) -> None:
+    """Browsers send such requests."""
     answer = http.get(f"{shared.url}/?Action=ListTools&Version={VERSION}")
 
     error = answer.json()["ResponseMetadata"]["Error"]

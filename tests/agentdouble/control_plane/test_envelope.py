@@ -9,8 +9,8 @@ from tests.agentdouble.calling import body_of, call, output, run
 HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 
-def test_a_success_has_every_field_of_the_specification(shared: Emulator) -> None:
-    """The whole envelope of 2.8 and the whole JSON of 2.7, nothing more and nothing less."""
+def test_success_has_every_field_of_the_specification(shared: Emulator) -> None:
+    """The whole envelope of 2.8 and the whole JSON of 2.7, no more and no less."""
     code = "import sys\nprint('67 <&> ü')\nprint('oops', file=sys.stderr)\n6 * 7"
 
     response = call(shared, body_of(shared, code, "envelope"))
@@ -61,7 +61,7 @@ def test_a_success_has_every_field_of_the_specification(shared: Emulator) -> Non
     } == json.loads(inner)
 
 
-def test_the_inner_json_is_written_as_the_platform_writes_it(shared: Emulator) -> None:
+def test_inner_json_is_formatted_like_the_platform_s(shared: Emulator) -> None:
     """Two spaces of indent, and < > & escaped."""
     response = call(shared, body_of(shared, "print('<&>')", "envelope"))
 
@@ -71,8 +71,8 @@ def test_the_inner_json_is_written_as_the_platform_writes_it(shared: Emulator) -
     assert not set("<&>") & set(inner)
 
 
-def test_a_failure_has_the_error_among_its_outputs(shared: Emulator) -> None:
-    """SBX-06: ename, evalue and traceback, after what was printed before."""
+def test_failure_has_an_error_output(shared: Emulator) -> None:
+    """SBX-06: ename, evalue and traceback follow the printed output."""
     inner = run(shared, "print('before')\n1 / 0", "envelope")
 
     traceback = inner["data"]["outputs"][1]["traceback"]

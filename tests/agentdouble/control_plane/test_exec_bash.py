@@ -21,8 +21,8 @@ def body(double: Emulator, payload: Any, session: str = "s1") -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_command_runs_in_the_session_s_sandbox(double: Emulator) -> None:
-    """SBX-09: it sees the files of the session's code, and answers in the public shape."""
+def test_command_runs_in_the_session_s_sandbox(double: Emulator) -> None:
+    """SBX-09: it sees the files of the session's code, and the answer has the public shape."""
     text(double, "open('from-code', 'w').write('code')")
 
     envelope = exec_bash(double, "cat from-code; ls /nowhere", "s1")
@@ -48,7 +48,7 @@ def test_a_command_runs_in_the_session_s_sandbox(double: Emulator) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("answer", "output"), [("kept", "/tmp 1\n"), ("fresh", "/home/gem \n")])
-def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, output: str) -> None:
+def test_shell_is_kept_if_the_ledger_says_so(answer: str, output: str) -> None:
     """U-EXECBASH-STATE."""
     with Emulator(unknowns={"U-EXECBASH-STATE": answer}, pool_size=0) as double:
         exec_bash(double, "cd /tmp; x=1")
@@ -57,8 +57,8 @@ def test_whether_the_shell_is_kept_is_the_ledger_s(answer: str, output: str) -> 
 
 
 @pytest.mark.slow
-def test_a_command_that_outlives_its_timeout_runs_on(double: Emulator) -> None:
-    """What comes next has a shell of its own and does not wait for it."""
+def test_command_continues_after_its_timeout(double: Emulator) -> None:
+    """The next command gets a new shell and does not wait."""
     slow = exec_bash(double, "sleep 600", timeout=1)["data"]
     after = exec_bash(double, "echo on")["data"]
 
@@ -67,8 +67,8 @@ def test_a_command_that_outlives_its_timeout_runs_on(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_what_it_is_given_is_heeded(double: Emulator) -> None:
-    """Directory, variables, the hard timeout and the length of the output."""
+def test_command_options_take_effect(double: Emulator) -> None:
+    """Directory, variables, the hard timeout and the output length."""
     fields: dict[str, Any] = {"exec_dir": "/tmp", "env": {"A": "b"}, "max_output_length": 8}
 
     data = exec_bash(double, 'echo "$PWD $A"; seq 100', **fields)["data"]
@@ -78,8 +78,8 @@ def test_what_it_is_given_is_heeded(double: Emulator) -> None:
     assert ("timed_out", 137) == (killed["status"], killed["exit_code"])
 
 
-def test_an_operation_that_fails_says_so_inside(double: Emulator) -> None:
-    """The call has succeeded, the operation has not."""
+def test_failed_operation_is_reported_in_the_result(double: Emulator) -> None:
+    """The call itself succeeds."""
     assert {
         "success": False,
         "message": "exec_dir '/none' is not a directory.",
@@ -103,10 +103,10 @@ def test_an_operation_that_fails_says_so_inside(double: Emulator) -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_payload_that_cannot_be_run_is_refused(
+def test_invalid_payloads_are_refused_by_name(
     double: Emulator, payload: Any, code: str, named: str
 ) -> None:
-    """By name, and no instance is made for it."""
+    """No instance is created."""
     error = error_of(call(double, body(double, payload)))
 
     assert (400, code) == (error["status"], error["Code"])
@@ -115,7 +115,7 @@ def test_a_payload_that_cannot_be_run_is_refused(
 
 
 def test_run_code_runs_commands(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the real clients do: the language bash or shell is the operation ExecBash."""
+    """Like real clients: the language bash or shell selects the operation ExecBash."""
     for name, value in double.environment().items():
         monkeypatch.setenv(name, value)
 

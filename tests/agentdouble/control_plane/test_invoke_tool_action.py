@@ -15,14 +15,14 @@ DROPPED = object()
 
 
 def refused(double: Emulator, **changes: Any) -> tuple[int, str, str]:
-    """Return how a body is refused that is good but for these changes."""
+    """Return how a valid body with these changes is refused."""
     body = {**body_of(double, "1", "refused"), **changes}
     error = error_of(call(double, {k: v for k, v in body.items() if v is not DROPPED}))
     return error["status"], error["Code"], error["Message"]
 
 
 def refused_payload(double: Emulator, **changes: Any) -> tuple[int, str, str]:
-    """Return how an OperationPayload is refused that is good but for these changes."""
+    """Return how a valid OperationPayload with these changes is refused."""
     payload = {"code": "1", "kernel_name": "python3", **changes}
     sent = {k: v for k, v in payload.items() if v is not DROPPED}
     return refused(double, OperationPayload=json.dumps(sent))
@@ -30,14 +30,14 @@ def refused_payload(double: Emulator, **changes: Any) -> tuple[int, str, str]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_made(shared: Emulator) -> Any:
-    """A request that is refused makes no instance."""
+    """Check that a refused request creates no instance."""
     yield
     sessions = http.get(f"{shared.url}/_emulator/sessions").json()["sessions"]
     assert "refused" not in {session["UserSessionId"] for session in sessions}
 
 
-def test_an_unknown_tool_is_refused(shared: Emulator) -> None:
-    """CTL-04: the tool is named."""
+def test_unknown_tool_is_refused(shared: Emulator) -> None:
+    """CTL-04: the error names the tool."""
     assert (
         404,
         "InvalidResource.NotFound",
@@ -46,8 +46,7 @@ def test_an_unknown_tool_is_refused(shared: Emulator) -> None:
 
 
 @pytest.mark.parametrize("field", ["ToolId", "UserSessionId"])
-def test_a_missing_field_is_named(shared: Emulator, field: str) -> None:
-    """The message says which field is missing."""
+def test_missing_fields_are_named(shared: Emulator, field: str) -> None:
     assert (400, "MissingParameter", f"The request is missing {field} parameter.") == refused(
         shared, **{field: DROPPED}
     )
@@ -64,8 +63,7 @@ def test_a_missing_field_is_named(shared: Emulator, field: str) -> None:
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_a_wrong_field_is_named(shared: Emulator, field: str, value: object) -> None:
-    """A wrong type or value is refused, and the message says of which field."""
+def test_invalid_fields_are_named(shared: Emulator, field: str, value: object) -> None:
     status, code, message = refused(shared, **{field: value})
 
     assert (400, "InvalidParameter") == (status, code)
@@ -84,16 +82,14 @@ def test_a_wrong_field_is_named(shared: Emulator, field: str, value: object) -> 
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_a_wrong_field_of_the_payload_is_named(shared: Emulator, field: str, value: object) -> None:
-    """The message says of which field of OperationPayload."""
+def test_invalid_payload_fields_are_named(shared: Emulator, field: str, value: object) -> None:
     status, code, message = refused_payload(shared, **{field: value})
 
     assert (400, "InvalidParameter") == (status, code)
     assert message.startswith(f"The parameter OperationPayload.{field} is invalid: ")
 
 
-def test_an_unknown_language_names_the_known(shared: Emulator) -> None:
-    """The message lists the languages."""
+def test_unknown_language_error_lists_the_languages(shared: Emulator) -> None:
     languages = "python3, python, javascript, js, node, typescript"
     assert (
         400,
@@ -103,8 +99,8 @@ def test_an_unknown_language_names_the_known(shared: Emulator) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "../x", "a" * 201], ids=lambda value: repr(value)[:12])
-def test_a_session_id_of_other_characters_is_refused(shared: Emulator, value: str) -> None:
-    """1 to 200 letters, digits, _ and -, as the public client has it (U-USER-SESSION-CHARS)."""
+def test_user_session_id_with_other_characters_is_refused(shared: Emulator, value: str) -> None:
+    """1 to 200 letters, digits, _ and -, as in the public client (U-USER-SESSION-CHARS)."""
     status, code, message = refused(shared, UserSessionId=value)
 
     assert (400, "InvalidParameter") == (status, code)
@@ -112,30 +108,29 @@ def test_a_session_id_of_other_characters_is_refused(shared: Emulator, value: st
     assert "U-USER-SESSION-CHARS" in message
 
 
-def test_a_session_id_may_have_200_characters(shared: Emulator) -> None:
-    """The longest that is allowed works."""
+def test_user_session_id_may_have_200_characters(shared: Emulator) -> None:
     longest = "aZ09_-" * 33 + "ab"
 
     assert longest == result(shared, "1", longest)["UserSessionId"]
 
 
 @pytest.mark.parametrize("name", ["python3", "Python"])
-def test_python_has_these_names(shared: Emulator, name: str) -> None:
-    """One kernel answers to each, and the answer has the name that was asked for."""
+def test_names_of_python(shared: Emulator, name: str) -> None:
+    """All names share one kernel, and the answer repeats the requested name."""
     inner = run(shared, "print(1)", "plain", language=name)
 
     assert (True, name) == (inner["success"], inner["data"]["kernel_name"])
 
 
-def test_a_numeric_string_is_a_ttl(shared: Emulator) -> None:
-    """Some real clients send their environment's string."""
+def test_ttl_may_be_a_numeric_string(shared: Emulator) -> None:
+    """Some real clients send the string from their environment."""
     body = {**body_of(shared, "1", "plain"), "Ttl": "1800"}
 
     assert 200 == call(shared, body).status_code
 
 
-def test_a_session_is_reached_by_its_session_id_too(shared: Emulator) -> None:
-    """SessionId instead of UserSessionId: the same instance, named in the answer."""
+def test_session_id_reaches_the_same_instance(shared: Emulator) -> None:
+    """SessionId replaces UserSessionId, and the answer names the instance."""
     first = result(shared, "x = 1", "by-id")
     body = {**body_of(shared, "print(x)"), "SessionId": first["SessionId"]}
     del body["UserSessionId"]
@@ -146,8 +141,8 @@ def test_a_session_is_reached_by_its_session_id_too(shared: Emulator) -> None:
     assert "1\n" == json.loads(second["Result"])["data"]["outputs"][0]["text"]
 
 
-def test_the_session_id_of_an_ended_instance_says_so(double: Emulator) -> None:
-    """What is gone is told from what never was."""
+def test_session_id_of_an_ended_instance_is_refused(double: Emulator) -> None:
+    """The error differs from the one for an unknown session."""
     first = result(double, "1", "ended")
     double.clock.advance(dt.timedelta(minutes=30))
     body = {**body_of(double, "1"), "SessionId": first["SessionId"]}
@@ -160,8 +155,8 @@ def test_the_session_id_of_an_ended_instance_says_so(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_too_many_instances_are_refused() -> None:
-    """At the limit the next session is refused, and a living one goes on."""
+def test_instance_limit_refuses_new_sessions() -> None:
+    """Existing sessions keep working."""
     with Emulator(max_instances=1) as double:
         run(double, "1", "first")
         error = error_of(call(double, body_of(double, "1", "second")))
@@ -171,8 +166,8 @@ def test_too_many_instances_are_refused() -> None:
     assert again["success"]
 
 
-def test_a_kernel_that_does_not_start_is_an_error() -> None:
-    """The answer says what was seen."""
+def test_kernel_start_failure_is_an_error() -> None:
+    """The error describes the failure."""
     with Emulator(preload=("no_such_module",), pool_size=0) as double:
         error = error_of(call(double, body_of(double, "1")))
 
@@ -181,7 +176,7 @@ def test_a_kernel_that_does_not_start_is_an_error() -> None:
 
 
 @pytest.mark.slow
-def test_no_aliases_where_the_ledger_says_so() -> None:
+def test_aliases_can_be_disabled() -> None:
     """U-KERNEL-NAMES two-names: each language has one name."""
     with Emulator(unknowns={"U-KERNEL-NAMES": "two-names"}) as double:
         refusals = {refused_payload(double, kernel_name=n) for n in ("python", "js")}

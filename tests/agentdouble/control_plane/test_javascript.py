@@ -28,7 +28,7 @@ def js(double: Emulator, code: str, session: str = "js", **fields: Any) -> dict[
 
 
 def value(data: dict[str, Any]) -> str:
-    """Return the plain text of the value of a cell that succeeded and put out nothing else."""
+    """Return the plain text of a successful cell's value, its only output."""
     assert "ok" == data["status"], data
     (output,) = data["outputs"]
     text_: str = output["data"]["text/plain"]
@@ -36,7 +36,7 @@ def value(data: dict[str, Any]) -> str:
 
 
 def failure(data: dict[str, Any]) -> tuple[str, str]:
-    """Return name and value of the error of a cell that failed."""
+    """Return name and value of the error of a failed cell."""
     assert "error" == data["status"], data
     error = data["outputs"][-1]
     return error["ename"], error["evalue"]
@@ -49,8 +49,8 @@ def failure(data: dict[str, Any]) -> tuple[str, str]:
         "node",
     ],
 )
-def test_javascript_has_these_names(shared: Emulator, name: str) -> None:
-    """One kernel answers to each, and the answer has the name that was asked for."""
+def test_names_of_javascript(shared: Emulator, name: str) -> None:
+    """All names share one kernel, and the answer repeats the requested name."""
     js(shared, "globalThis.kept = 6", "names")
 
     inner = run(shared, "console.log('hi'); kept * 7", "names", language=name)
@@ -66,8 +66,8 @@ def test_javascript_has_these_names(shared: Emulator, name: str) -> None:
     ] == inner["data"]["outputs"]
 
 
-def test_typescript_is_a_language_of_its_own(shared: Emulator) -> None:
-    """Types are taken off and not checked; JavaScript refuses them."""
+def test_typescript_is_a_separate_language(shared: Emulator) -> None:
+    """Types are stripped but not checked; JavaScript refuses them."""
     code = "enum Colour { Red = 3 }\nconst answer: string = Colour.Red * 14; answer"
 
     assert "42" == value(js(shared, code, language="typescript"))
@@ -75,8 +75,8 @@ def test_typescript_is_a_language_of_its_own(shared: Emulator) -> None:
     assert "SyntaxError" == failure(js(shared, "let x: = 3", language="typescript"))[0]
 
 
-def test_the_languages_of_a_session_share_its_files(shared: Emulator) -> None:
-    """Each has a kernel of its own, in one workspace."""
+def test_languages_of_a_session_share_its_files(shared: Emulator) -> None:
+    """Each has a separate kernel in the same workspace."""
     text(shared, "open('from_python', 'w').write('snake')", "files")
     js(shared, "Deno.writeTextFileSync('from_javascript', 'deno')", "files")
 
@@ -92,8 +92,10 @@ def test_the_languages_of_a_session_share_its_files(shared: Emulator) -> None:
         ("(function f() { f() })()", ("RangeError", "Maximum call stack size exceeded")),
     ],
 )
-def test_code_that_fails_says_how(shared: Emulator, code: str, error: tuple[str, str]) -> None:
-    """The error is the engine's own, and the session goes on."""
+def test_failing_code_reports_the_engine_s_error(
+    shared: Emulator, code: str, error: tuple[str, str]
+) -> None:
+    """The session survives."""
     assert error == failure(js(shared, code))
     assert "2" == value(js(shared, "1 + 1"))
 
@@ -107,15 +109,17 @@ def test_code_that_fails_says_how(shared: Emulator, code: str, error: tuple[str,
         ("new Deno.Command('id').outputSync()", "Requires run access"),
     ],
 )
-def test_what_is_out_of_reach_is_refused_by_name(shared: Emulator, code: str, reason: str) -> None:
-    """Neither modules from elsewhere nor the network, the host's files and its commands."""
+def test_inaccessible_resources_are_refused_by_name(
+    shared: Emulator, code: str, reason: str
+) -> None:
+    """External modules, the network, the host's files and its commands."""
     _, message = failure(js(shared, code))
 
     assert message.startswith(reason)
 
 
-def test_what_comes_with_the_engine_can_be_imported(shared: Emulator) -> None:
-    """Modules of node, and the wait at the top of a cell."""
+def test_built_in_modules_can_be_imported(shared: Emulator) -> None:
+    """Modules of node, and top-level await."""
     code = """
     import { createHash } from "node:crypto";
     const { setTimeout: wait } = await import("node:timers/promises");
@@ -126,8 +130,8 @@ def test_what_comes_with_the_engine_can_be_imported(shared: Emulator) -> None:
     assert '"e3b0c442"' == value(js(shared, code))
 
 
-def test_a_flood_of_lines_arrives_whole(shared: Emulator) -> None:
-    """Twenty thousand lines, none lost and none out of order."""
+def test_many_lines_arrive_complete(shared: Emulator) -> None:
+    """Twenty thousand lines, none lost or out of order."""
     data = js(shared, "for (let i = 0; i < 20000; i++) console.log(`line ${i}`)")
 
     expected = "".join(f"line {i}\n" for i in range(20_000))
@@ -135,8 +139,8 @@ def test_a_flood_of_lines_arrives_whole(shared: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
-    """After its timeout; the instance lives on with its variables."""
+def test_endless_loop_is_interrupted_after_its_timeout(shared: Emulator) -> None:
+    """The instance keeps its variables."""
     first = result(shared, "globalThis.kept = 1", "loop", language="javascript")
 
     stopped = run(shared, "for (;;);", "loop", language="javascript", timeout_s=1)
@@ -154,8 +158,8 @@ def test_a_loop_is_interrupted_and_the_context_kept(shared: Emulator) -> None:
         (HEAP_OF_200_MB, "OutOfMemory"),
     ],
 )
-def test_an_engine_that_ends_loses_the_context(code: str, ename: str) -> None:
-    """The answer says how it ended; the next call has a new instance, and works."""
+def test_engine_exit_loses_the_context(code: str, ename: str) -> None:
+    """The answer says how it ended, and the next call gets a new instance."""
     with Emulator(javascript_memory_limit=64 * MIB) as double:
         first = result(double, "globalThis.lost = 1", language="javascript")
 
@@ -167,7 +171,7 @@ def test_an_engine_that_ends_loses_the_context(code: str, ename: str) -> None:
 
 
 def engine_of(double: Emulator, session: str) -> psutil.Process:
-    """Return the engine of a session that has run nothing but JavaScript."""
+    """Return the engine of a session that has only run JavaScript."""
     sessions = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     (pid,) = next(s["pids"] for s in sessions if s["UserSessionId"] == session)
     (engine,) = psutil.Process(pid).children()
@@ -175,7 +179,7 @@ def engine_of(double: Emulator, session: str) -> psutil.Process:
 
 
 def opened(descriptor: Path) -> str | None:
-    """Return what a descriptor of a process has open; None if it was closed meanwhile."""
+    """Return the target of a process's file descriptor, or None if it has been closed."""
     try:
         return str(descriptor.readlink())
     except FileNotFoundError:
@@ -183,7 +187,7 @@ def opened(descriptor: Path) -> str | None:
 
 
 def listening_port(pid: int) -> int:
-    """Return the TCP port that a process listens on, as its own network has it."""
+    """Return the TCP port that a process listens on in its network namespace."""
     sockets = {opened(descriptor) for descriptor in Path(f"/proc/{pid}/fd").iterdir()}
     table = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     for _, address, _, state, *_, inode in (line.split()[:10] for line in table):
@@ -194,8 +198,8 @@ def listening_port(pid: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["auto", "none"])
-def test_other_sessions_cannot_reach_the_engines_inspector(setting: str) -> None:
-    """It listens on a loopback device of the session's own; on the host's, anybody could steer it."""
+def test_other_sessions_cannot_reach_the_inspector(setting: str) -> None:
+    """It listens on the session's loopback device; on the host's, anybody could control it."""
     if sys.platform != "linux" or not isolation.find_out().offers("network"):
         pytest.skip("this machine offers no network of a session's own")
     with Emulator(isolation=setting) as double:

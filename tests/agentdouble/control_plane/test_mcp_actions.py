@@ -75,14 +75,14 @@ def unread(double: Emulator) -> list[str]:
 
 
 def called(service: dict[str, Any], tool: str, authorizer: str = INBOUND) -> dict[str, Any]:
-    """Call a tool by what the platform's client reads the address and the key from."""
+    """Call a tool with the address and key as the platform's client reads them."""
     url = service["NetworkConfigurations"][0]["Endpoint"] + service["Path"]
     key = service[authorizer]["Authorizer"]["KeyAuth"]["ApiKeys"][0]["Key"]
     return mcp_wire.call(url, key, mcp_wire.open_session(url, key), tool, a=1)
 
 
-def test_a_service_is_made_and_works(double: Emulator, backend: Backend) -> None:
-    """SVC-01: at Endpoint and Path, with its key, which is the access record too."""
+def test_created_service_works(double: Emulator, backend: Backend) -> None:
+    """SVC-01: at Endpoint and Path, with its key, which matches the access record."""
     service_id = create(double, body(backend))
 
     service = get(double, service_id)
@@ -115,10 +115,8 @@ def test_a_service_is_made_and_works(double: Emulator, backend: Backend) -> None
     assert {"arguments": {"a": 1}} == called(service, "echo")["structuredContent"]
 
 
-def test_what_is_said_of_a_service_is_shown_as_it_was_given(
-    double: Emulator, backend: Backend
-) -> None:
-    """What the double cannot act on is kept, shown, and named in the journal as unread."""
+def test_service_fields_are_returned_unchanged(double: Emulator, backend: Backend) -> None:
+    """Unsupported fields are kept, returned, and listed as unread in the journal."""
     vpc = {"VpcId": "vpc-1"}
     backend_ = custom(backend.url)
     backend_["CustomConfiguration"]["TlsSettings"] = {"TlsMode": "Simple"}
@@ -152,8 +150,8 @@ def test_what_is_said_of_a_service_is_shown_as_it_was_given(
     ] == service["NetworkConfigurations"]
 
 
-def test_keys_are_those_that_were_asked_for(double: Emulator, backend: Backend) -> None:
-    """Given ones as they are, others are made, and an update leaves what it does not name."""
+def test_given_keys_are_used_and_others_generated(double: Emulator, backend: Backend) -> None:
+    """An update keeps the keys that it does not mention."""
     authorizer = by_key({"Name": "mine", "Key": "of-my-own"}, {"Name": "made"})
     service_id = create(double, body(backend, **{INBOUND: authorizer}))
     my_key, other = double.mcp.get("one").keys
@@ -168,8 +166,8 @@ def test_keys_are_those_that_were_asked_for(double: Emulator, backend: Backend) 
     assert 401 == mcp_wire.post(url, mcp_wire.INITIALIZE, "of-my-own").status_code
 
 
-def test_the_journal_has_no_keys(double: Emulator, backend: Backend) -> None:
-    """Neither those of clients nor the backend's, in requests and answers, however they look."""
+def test_journal_has_no_keys(double: Emulator, backend: Backend) -> None:
+    """Neither the clients' nor the backend's, in requests and answers of any shape."""
     keys = ["in-1]", 'in-2"', "in-3\\"]
     authorizer = by_key(*({"Name": f"n{index}", "Key": key} for index, key in enumerate(keys)))
     service_id = create(double, body(backend, **{INBOUND: authorizer, OUTBOUND: _out("out-4")}))
@@ -183,8 +181,8 @@ def test_the_journal_has_no_keys(double: Emulator, backend: Backend) -> None:
     assert double.mcp.get("one").key_values == tuple(keys)
 
 
-def test_the_backend_is_shown_a_key(double: Emulator, backend: Backend) -> None:
-    """Outbound authorization: as a bearer, or in a header of another name."""
+def test_backend_receives_its_key(double: Emulator, backend: Backend) -> None:
+    """Outbound authorization: as a bearer, or in another header."""
     secret = CREDENTIALS.removeprefix("Bearer ")
     service_id = create(
         double,
@@ -210,8 +208,8 @@ def _target(double: Emulator, name: str = "one") -> tuple[str, dict[str, str]]:
     return behind.url, dict(behind.headers)
 
 
-def test_a_definition_becomes_tools(double: Emulator) -> None:
-    """SVC-02: at the address that it says, or the one that the request says."""
+def test_definition_becomes_tools(double: Emulator) -> None:
+    """SVC-02: at the address of the definition or of the request."""
     service_id = create(double, api())
     create(double, api("there", BackendConfiguration=custom("http://h:81"), Path="/v1/"))
     service = get(double, service_id)
@@ -226,8 +224,8 @@ def test_a_definition_becomes_tools(double: Emulator) -> None:
     assert ["pets"] == [tool["name"] for tool in mcp_wire.result(listed)["tools"]]
 
 
-def test_an_update_changes_what_it_names(double: Emulator, backend: Backend) -> None:
-    """Another place or another key for the backend; the other stays, and the clients' keys do."""
+def test_update_changes_only_the_given_fields(double: Emulator, backend: Backend) -> None:
+    """A new backend address keeps the backend's key and vice versa; clients' keys stay."""
     out = {OUTBOUND: by_key({"Name": "o", "Key": "first"})}
     service_id = create(double, body(backend, path="/nothing", **out))
     before = get(double, service_id)
@@ -256,8 +254,8 @@ def _out(key: str) -> dict[str, Any]:
     return by_key({"Name": "o", "Key": key})
 
 
-def test_a_service_of_the_program_s_own_is_shown(double: Emulator, backend: Backend) -> None:
-    """One that was made in Python has the same fields, and can be changed."""
+def test_service_created_in_python_is_returned(double: Emulator, backend: Backend) -> None:
+    """It has the same fields and can be updated."""
     service = double.mcp.create("python", f"{backend.url}/other")
 
     entry = get(double, service.id)
@@ -267,8 +265,7 @@ def test_a_service_of_the_program_s_own_is_shown(double: Emulator, backend: Back
     assert (f"{backend.url}/other", {"Authorization": "Bearer k"}) == _target(double, "python")
 
 
-def test_a_server_of_this_process_has_no_other_backend(double: Emulator) -> None:
-    """It is what the program has put there."""
+def test_in_process_server_cannot_get_another_backend(double: Emulator) -> None:
     from mcp.server import MCPServer
 
     inner = double.mcp.create("inner", MCPServer("inner", log_level="WARNING"))
@@ -316,8 +313,8 @@ def test_services_are_listed_and_deleted(double: Emulator, backend: Backend) -> 
         assert unknown == refusal(double, action, MCPServiceId=ids[0])
 
 
-def test_a_client_token_makes_one_service(double: Emulator, backend: Backend) -> None:
-    """Also where the keys were left to the platform; another request must not have its token."""
+def test_client_token_creates_one_service(double: Emulator, backend: Backend) -> None:
+    """Also with generated keys; a different request must not reuse the token."""
     request = body(backend, ClientToken="c-1", **{INBOUND: by_key({"Name": "made"})})
 
     assert create(double, request) == create(double, request)
@@ -366,10 +363,10 @@ WRONG_API = {"HttpApiConfiguration": {"Configuration": '{"swagger": "1"}'}}
         ),
     ],
 )
-def test_what_cannot_be_a_service_is_refused(
+def test_invalid_services_are_refused_by_field(
     double: Emulator, backend: Backend, change: dict[str, Any], code: str, expected: str
 ) -> None:
-    """By the name of the field, and nothing is made."""
+    """Nothing is created."""
     _, param, message = refusal(double, "CreateMCPService", **{**body(backend), **change})
 
     assert (code, True) == (param, expected in message), message
@@ -377,8 +374,8 @@ def test_what_cannot_be_a_service_is_refused(
 
 
 @pytest.mark.slow
-def test_services_outlive_a_restart(tmp_path: Path, backend: Backend) -> None:
-    """With --state they are shown as before, definitions included."""
+def test_services_survive_a_restart(tmp_path: Path, backend: Backend) -> None:
+    """With --state, including their definitions."""
     state = f"sqlite:///{tmp_path / 'double.db'}"
 
     def services(double: Emulator) -> list[dict[str, Any]]:

@@ -42,8 +42,8 @@ def service_of(double: Emulator) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("raw", [SERVER, {"mcpServers": {"any": {**SERVER, "env": {"A": "b"}}}}])
-def test_a_service_is_made_and_works(double: Emulator, raw: Any) -> None:
-    """A client's own configuration is its backend; without cwd it runs where the sources are."""
+def test_created_service_works(double: Emulator, raw: Any) -> None:
+    """A client's configuration is its backend; without cwd it runs in the sources."""
     act(double, "CreateMCPService", **body(raw))
     (access,) = double.mcp.record("files")["mcpServers"].values()
     key = access["headers"]["Authorization"].removeprefix("Bearer ")
@@ -55,8 +55,8 @@ def test_a_service_is_made_and_works(double: Emulator, raw: Any) -> None:
     assert body(raw)["BackendConfiguration"] == service_of(double)["BackendConfiguration"]
 
 
-def test_an_update_changes_the_command(double: Emulator) -> None:
-    """What it is shown as can be given again."""
+def test_update_changes_the_command(double: Emulator) -> None:
+    """The returned configuration is valid input."""
     double.mcp.create("files", CommandBackend(("cat",), HERE, {"A": "b"}))
     before = service_of(double)
     assert {"command": "cat", "args": [], "env": {"A": "b"}, "cwd": str(HERE)} == json.loads(
@@ -78,10 +78,10 @@ def test_an_update_changes_the_command(double: Emulator) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
 @pytest.mark.parametrize("variable", ["PATH", "PYTHONPATH", "SSL_CERT_FILE", "HOME"])
-def test_nothing_outside_the_sources_is_shown(
+def test_command_sees_nothing_outside_the_sources(
     double: Emulator, tmp_path: Path, variable: str
 ) -> None:
-    """Whatever a client's variables name; what the operator names in Python is shown."""
+    """Whatever a client's variables name; paths named by the operator in Python are visible."""
     (tmp_path / "secret").write_text("of the operator")
     act(double, "CreateMCPService", **body({**SERVER, "env": {variable: str(tmp_path)}}))
     (access,) = double.mcp.record("files")["mcpServers"].values()
@@ -93,8 +93,8 @@ def test_nothing_outside_the_sources_is_shown(
     assert [{"type": "text", "text": "False"}] == answer["content"]
 
 
-def test_a_clients_interpreter_is_never_run_unconfined(tmp_path: Path) -> None:
-    """What it needs is found without asking it."""
+def test_client_s_interpreter_never_runs_unconfined(tmp_path: Path) -> None:
+    """Its requirements are found without running it."""
     python, ran = tmp_path / "sources" / "python3", tmp_path / "ran"
     python.parent.mkdir()
     python.write_text(f"#!/bin/sh\ntouch {ran}\n")
@@ -110,8 +110,8 @@ def test_a_clients_interpreter_is_never_run_unconfined(tmp_path: Path) -> None:
     assert not ran.exists()
 
 
-def test_a_command_outlives_a_restart(tmp_path: Path) -> None:
-    """With --state, as a server with an address does."""
+def test_commands_survive_a_restart(tmp_path: Path) -> None:
+    """With --state, like servers with an address."""
     state = f"sqlite:///{tmp_path / 'double.db'}"
     backend = CommandBackend(("cat",), HERE, {"A": "b"}, 3.0)
     with Emulator(pool_size=0, state=state) as double:
@@ -133,8 +133,8 @@ def test_a_command_outlives_a_restart(tmp_path: Path) -> None:
         ({"command": "x", "cwd": str(HERE / "none")}, "is not the absolute path of a directory"),
     ],
 )
-def test_what_cannot_be_run_is_refused(double: Emulator, raw: Any, reason: str) -> None:
-    """By the name of the field, and nothing is made; a client names no path beyond the sources."""
+def test_invalid_commands_are_refused_by_field(double: Emulator, raw: Any, reason: str) -> None:
+    """Nothing is created; clients cannot name paths outside the sources."""
     status, code, message = refusal(double, "CreateMCPService", **body(raw))
 
     assert (400, "InvalidParameter", True) == (status, code, reason in message), message
@@ -142,7 +142,7 @@ def test_what_cannot_be_run_is_refused(double: Emulator, raw: Any, reason: str) 
 
 
 def test_other_packages_and_credentials_are_refused(double: Emulator) -> None:
-    """A package of another type is not built; a command has no headers for a key."""
+    """Other package types are not implemented; a command has no headers for a key."""
     key = {"KeyAuth": {"ApiKeys": [{"Name": "a", "Key": "k"}]}}
     outbound = {"AuthorizerType": "ApiKey", "Authorizer": key}
 

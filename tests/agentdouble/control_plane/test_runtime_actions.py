@@ -48,7 +48,7 @@ def get(double: Emulator, id_: str) -> dict[str, Any]:
 
 
 def says(double: Emulator, id_: str) -> str:
-    """Call a runtime as the platform's clients do: by its public Endpoint, with its key."""
+    """Call a runtime like the platform's clients: at its public Endpoint, with its key."""
     runtime = get(double, id_)
     (public,) = runtime["NetworkConfigurations"]
     key = runtime["AuthorizerConfiguration"]["KeyAuth"]["ApiKey"]
@@ -58,7 +58,7 @@ def says(double: Emulator, id_: str) -> str:
 
 
 def deployed(double: Emulator, id_: str) -> None:
-    """Ask, as clients do, until a version is in force."""
+    """Poll until a version is in force."""
     while get(double, id_)["Status"] in ("Updating", "Releasing"):
         pass
 
@@ -67,8 +67,8 @@ def envs(value: str) -> list[dict[str, str]]:
     return [{"Key": "SAYS", "Value": value}]
 
 
-def test_a_runtime_that_is_made_answers(double: Emulator) -> None:
-    """What is said of it is shown; what the double cannot act on is named in the journal."""
+def test_created_runtime_answers(double: Emulator) -> None:
+    """Its fields are returned; the journal lists the unsupported ones."""
     fields: dict[str, Any] = {
         "Description": "it says something",
         "ProjectName": "mine",
@@ -108,8 +108,8 @@ def test_a_runtime_that_is_made_answers(double: Emulator) -> None:
     assert "hello" == says(double, runtime_id)
 
 
-def test_what_is_declared_is_shown_as_well(double: Emulator) -> None:
-    """Its artifact is what would make the same; nobody has to prove himself to it."""
+def test_declared_runtimes_are_returned(double: Emulator) -> None:
+    """The artifact would create the same runtime; it has no authorizer."""
     (listed,) = act(double, "ListRuntimes")["AgentKitRuntimes"]
 
     assert ("declared", artifact(), COMMAND) == (
@@ -121,8 +121,8 @@ def test_what_is_declared_is_shown_as_well(double: Emulator) -> None:
     )
 
 
-def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
-    """A version serves when it is released; an older one can be brought back."""
+def test_updates_are_released_and_rolled_back(double: Emulator) -> None:
+    """A version serves once released; older versions can be restored."""
     runtime_id = create(double, Envs=envs("first"))
 
     act(double, "UpdateRuntime", RuntimeId=runtime_id, Envs=envs("second"), Description="two")
@@ -155,8 +155,8 @@ def test_an_update_is_released_and_rolled_back(double: Emulator) -> None:
     assert "first" == says(double, runtime_id)
 
 
-def test_versions_are_listed_and_shown(double: Emulator) -> None:
-    """With what each of them says; one that does not serve is unreleased."""
+def test_versions_are_listed_and_returned(double: Emulator) -> None:
+    """With their fields; a version that does not serve is unreleased."""
     id_ = create(double, Envs=envs("first"))
     act(double, "UpdateRuntime", RuntimeId=id_, Envs=envs("second"))
 
@@ -176,8 +176,8 @@ def test_versions_are_listed_and_shown(double: Emulator) -> None:
     assert 1 == act(double, "GetRuntimeVersion", RuntimeId=id_)["VersionNumber"]
 
 
-def test_instances_and_what_they_print_are_shown(double: Emulator) -> None:
-    """None of a runtime that nobody has called yet."""
+def test_instances_and_their_output_are_returned(double: Emulator) -> None:
+    """A runtime without calls has none."""
     runtime_id = create(double)
     assert {"InstanceItems": [], "RunningInstance": 0} == act(
         double, "ListRuntimeInstances", RuntimeId=runtime_id
@@ -201,8 +201,8 @@ def test_instances_and_what_they_print_are_shown(double: Emulator) -> None:
     assert (404, "InvalidResource.NotFound") == other[:2]
 
 
-def test_a_list_is_filtered_and_cut(double: Emulator) -> None:
-    """By name, project, tag and time, a page at a time."""
+def test_lists_are_filtered_and_paginated(double: Emulator) -> None:
+    """By name, project, tag and time."""
     for name in ("one", "two", "three"):
         create(double, Name=name, ProjectName=name[0], Tags=[{"Key": "t", "Value": name}])
 
@@ -217,8 +217,8 @@ def test_a_list_is_filtered_and_cut(double: Emulator) -> None:
     assert ["two"] == names(PageNumber=3, PageSize=1)
 
 
-def test_a_runtime_that_is_deleted_is_unknown(double: Emulator) -> None:
-    """To every action, by the code that the platform's clients wait for; its address is gone."""
+def test_deleted_runtime_is_unknown(double: Emulator) -> None:
+    """Every action returns the code that real clients wait for; the address is gone."""
     runtime_id = create(double)
 
     assert {"RuntimeId": runtime_id} == act(double, "DeleteRuntime", RuntimeId=runtime_id)
@@ -230,8 +230,8 @@ def test_a_runtime_that_is_deleted_is_unknown(double: Emulator) -> None:
     assert 404 == http.get(f"{double.url}/runtimes/made/").status_code
 
 
-def test_a_client_token_makes_one_runtime(double: Emulator) -> None:
-    """The same request again gives the same id and key; another request is refused."""
+def test_client_token_creates_one_runtime(double: Emulator) -> None:
+    """Repeating the request returns the same id and key; a different request is refused."""
     first = create(double, ClientToken="token")
     key = get(double, first)["AuthorizerConfiguration"]
 
@@ -242,8 +242,8 @@ def test_a_client_token_makes_one_runtime(double: Emulator) -> None:
     )
 
 
-def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
-    """By a key of one's own choice, or by an issuer's tokens."""
+def test_authorizers_are_enforced(double: Emulator) -> None:
+    """A custom key, or tokens of an issuer."""
     keyed = {"KeyAuth": {"ApiKeyName": "API-KEY-1", "ApiKeyLocation": "HEADER"}}
     token = {"DiscoveryUrl": "https://issuer.example/d", "AllowedClients": ["c"]}
     issued = {"CustomJwtAuthorizer": token}
@@ -286,18 +286,18 @@ def test_callers_prove_themselves_as_it_is_asked(double: Emulator) -> None:
         ),
     ],
 )
-def test_what_cannot_be_made_is_told(
+def test_invalid_fields_are_refused_by_name(
     double: Emulator, fields: dict[str, Any], status: int, reason: str
 ) -> None:
-    """By the field that is wrong, with nothing made; a request reaches no other directory."""
+    """Nothing is created, and requests cannot reach other directories."""
     code, _, message = refusal(double, "CreateRuntime", **request_of(**fields))
 
     assert (status, True) == (code, reason in message), message
     assert ("declared",) == double.runtimes.names
 
 
-def test_a_link_out_of_the_sources_is_followed_and_refused(double: Emulator) -> None:
-    """What counts is where it leads."""
+def test_link_out_of_the_sources_is_refused(double: Emulator) -> None:
+    """The target of the link counts."""
     link = APPLICATIONS / "link-of-a-test"
     link.symlink_to("/")
     try:
@@ -308,14 +308,13 @@ def test_a_link_out_of_the_sources_is_followed_and_refused(double: Emulator) -> 
     assert "runtime_sources" in error[2]
 
 
-def test_an_interpreter_of_the_system_may_stand_in_a_command(double: Emulator) -> None:
-    """Every instance sees it anyway, so it need not lie in the sources."""
+def test_command_may_use_a_system_interpreter(double: Emulator) -> None:
+    """Every instance can see it, so it need not be in the sources."""
     id_ = create(double, ArtifactUrl=artifact(command="/usr/bin/python3 nothing.py"))
 
     act(double, "DeleteRuntime", RuntimeId=id_)
 
 
 @pytest.mark.parametrize("action", ["GetRuntimeCozeToken", "ListRuntimeCrRegistries"])
-def test_what_is_not_built_is_refused_by_name(double: Emulator, action: str) -> None:
-    """Never answered with a made-up success."""
+def test_unimplemented_features_are_refused_by_name(double: Emulator, action: str) -> None:
     assert (501, "NotImplemented") == refusal(double, action, RuntimeId="r-1")[:2]

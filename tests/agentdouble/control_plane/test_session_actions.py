@@ -32,15 +32,15 @@ def names(double: Emulator, **query: Any) -> list[str]:
 
 
 def run_in(double: Emulator, session_id: str, code: str) -> dict[str, Any]:
-    """Run code in the session of that SessionId and return the JSON of section 2.7."""
+    """Run code in the session with this SessionId and return the JSON of section 2.7."""
     body = {**body_of(double, code), "SessionId": session_id}
     del body["UserSessionId"]
     inner: dict[str, Any] = json.loads(act(double, "InvokeTool", **body)["Result"])
     return inner
 
 
-def test_a_session_that_is_made_runs_code(double: Emulator) -> None:
-    """InvokeTool reaches it by either of its ids."""
+def test_created_session_runs_code(double: Emulator) -> None:
+    """InvokeTool accepts either id."""
     session = create(double)
 
     first = result(double, "x = 1", "u")
@@ -49,8 +49,8 @@ def test_a_session_that_is_made_runs_code(double: Emulator) -> None:
     assert (session["SessionId"], "1\n") == (first["SessionId"], two["data"]["outputs"][0]["text"])
 
 
-def test_a_session_shows_what_it_is(double: Emulator) -> None:
-    """The Endpoint names the host that the client used, the instance and its token."""
+def test_session_fields(double: Emulator) -> None:
+    """The Endpoint has the client's Host, the instance and its token."""
     session = create(double, Ttl=10, TtlUnit="minute")
 
     described = get(double, session["SessionId"])
@@ -72,8 +72,8 @@ def test_a_session_shows_what_it_is(double: Emulator) -> None:
     assert {"SessionId", "UserSessionId", "Endpoint", "InternalEndpoint"} == session.keys()
 
 
-def test_a_user_session_id_is_made_up_where_none_is_given(double: Emulator) -> None:
-    """Each such session is a new one."""
+def test_missing_user_session_id_is_generated(double: Emulator) -> None:
+    """Each such session is new."""
     first, other = create(double, None), create(double, None)
 
     assert first["SessionId"] != other["SessionId"]
@@ -81,8 +81,7 @@ def test_a_user_session_id_is_made_up_where_none_is_given(double: Emulator) -> N
     assert first["SessionId"] == result(double, "1", first["UserSessionId"])["SessionId"]
 
 
-def test_made_and_invoked_at_once_is_one_session(double: Emulator) -> None:
-    """Whoever comes first makes it."""
+def test_concurrent_create_and_invoke_make_one_session(double: Emulator) -> None:
     with ThreadPoolExecutor(20) as pool:
         pending = [
             pool.submit(lambda: create(double, "race")["SessionId"])
@@ -95,8 +94,8 @@ def test_made_and_invoked_at_once_is_one_session(double: Emulator) -> None:
     assert 1 == len(ids)
 
 
-def test_a_session_has_the_environment_that_it_was_made_with(double: Emulator) -> None:
-    """Envs join those of the tool and win over them; later ones are named as unread."""
+def test_session_has_its_environment(double: Emulator) -> None:
+    """Envs override those of the tool; later ones are listed as unread."""
     envs = [{"Key": "A", "Value": "tool"}, {"Key": "B", "Value": "tool"}]
     tool = act(double, "CreateTool", Name="one", ToolType="CodeEnv", Envs=envs)["ToolId"]
     body = {"ToolId": tool, "UserSessionId": "u"}
@@ -111,8 +110,8 @@ def test_a_session_has_the_environment_that_it_was_made_with(double: Emulator) -
     assert '"text": "tool session False\\n"' in ran["Result"]
 
 
-def test_the_validity_can_be_set(double: Emulator) -> None:
-    """SetSessionTtl counts from now on, in seconds unless it says minutes."""
+def test_ttl_can_be_changed(double: Emulator) -> None:
+    """SetSessionTtl counts from now, in seconds or minutes."""
     session = create(double)["SessionId"]
     body = {"ToolId": TOOL, "SessionId": session}
     double.clock.advance(10 * MINUTE)
@@ -128,8 +127,8 @@ def test_the_validity_can_be_set(double: Emulator) -> None:
     assert (["u"], []) == (alive, names(double))
 
 
-def test_a_paused_session_runs_nothing_until_it_is_resumed(double: Emulator) -> None:
-    """PauseSession and ResumeSession; a Ttl sets the validity anew."""
+def test_paused_session_runs_nothing_until_resumed(double: Emulator) -> None:
+    """PauseSession and ResumeSession; a Ttl restarts the validity."""
     session = create(double)["SessionId"]
     body = {"ToolId": TOOL, "SessionId": session}
 
@@ -148,8 +147,8 @@ def test_a_paused_session_runs_nothing_until_it_is_resumed(double: Emulator) -> 
     assert run(double, "1", "u")["success"]
 
 
-def test_a_session_that_is_deleted_is_gone(double: Emulator) -> None:
-    """Its processes have ended when the answer comes, and its id says when and why."""
+def test_deleted_session_is_gone(double: Emulator) -> None:
+    """Its processes have ended before the answer; errors for its id say when and why."""
     session = create(double)["SessionId"]
     run_in(double, session, "1")
     (pid,) = http.get(f"{double.url}/_emulator/sessions").json()["sessions"][0]["pids"]
@@ -174,7 +173,7 @@ def test_a_session_that_is_deleted_is_gone(double: Emulator) -> None:
         )
 
 
-def test_code_that_runs_when_its_session_is_deleted_is_told(double: Emulator) -> None:
+def test_deleting_a_session_fails_running_code(double: Emulator) -> None:
     """The answer says why the context is gone."""
     session = create(double)["SessionId"]
     running = Begun(double, "u", "print('never')")
@@ -186,8 +185,8 @@ def test_code_that_runs_when_its_session_is_deleted_is_told(double: Emulator) ->
     assert "deleted by caller" in inner["message"]
 
 
-def test_ended_sessions_are_shown_where_the_ledger_says_so() -> None:
-    """U-TOOL-SESSION-ENDED terminated: with that Status, and without an Endpoint."""
+def test_ended_sessions_can_be_listed() -> None:
+    """U-TOOL-SESSION-ENDED terminated: with that Status and no Endpoint."""
     with Emulator(unknowns={"U-TOOL-SESSION-ENDED": "terminated"}) as double:
         session = create(double, Ttl=60)["SessionId"]
         before = get(double, session)
@@ -198,8 +197,8 @@ def test_ended_sessions_are_shown_where_the_ledger_says_so() -> None:
         assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId="s-none")[0]
 
 
-def test_a_session_belongs_to_its_tool(double: Emulator) -> None:
-    """Another tool does not know it, neither by its id nor in its list."""
+def test_session_belongs_to_its_tool(double: Emulator) -> None:
+    """Other tools neither find nor list it."""
     session = create(double)["SessionId"]
     other = act(double, "CreateTool", Name="other", ToolType="CodeEnv")["ToolId"]
 
@@ -213,8 +212,8 @@ def test_a_session_belongs_to_its_tool(double: Emulator) -> None:
     assert [] == act(double, "ListSessions", ToolId=other)["SessionInfos"]
 
 
-def test_both_ids_must_name_the_same_session(double: Emulator) -> None:
-    """A SessionId of somebody else's session is no way into it."""
+def test_both_ids_must_match_the_same_session(double: Emulator) -> None:
+    """A SessionId does not open another user's session."""
     ann, bob = create(double, "mine")["SessionId"], create(double, "theirs")["SessionId"]
 
     good = act(double, "InvokeTool", **{**body_of(double, "1", "mine"), "SessionId": ann})
@@ -228,8 +227,8 @@ def test_both_ids_must_name_the_same_session(double: Emulator) -> None:
     ) == refused
 
 
-def test_filters_and_windows(double: Emulator) -> None:
-    """Exact and partial, by id, user session and status; windows over creation and expiry."""
+def test_list_filters_and_time_windows(double: Emulator) -> None:
+    """Exact and partial, by id, user session and status; windows for creation and expiry."""
     first = create(double, "alpha", Ttl=60)["SessionId"]
     second = create(double, "beta", Ttl=3600)["SessionId"]
     act(double, "PauseSession", ToolId=TOOL, SessionId=second)
@@ -248,8 +247,8 @@ def test_filters_and_windows(double: Emulator) -> None:
     assert [] == names(double, CreateTimeAfter="2999-01-01T00:00:00Z")
 
 
-def test_pages(double: Emulator) -> None:
-    """Sessions come in the order of their making, each once."""
+def test_list_pages(double: Emulator) -> None:
+    """Sessions are listed once each, in creation order."""
     names = [create(double, f"u-{number}")["UserSessionId"] for number in range(5)]
 
     first = act(double, "ListSessions", ToolId=TOOL, MaxResults=2)
@@ -259,8 +258,8 @@ def test_pages(double: Emulator) -> None:
     assert (names, "") == ([session["UserSessionId"] for session in listed], second["NextToken"])
 
 
-def test_the_log_says_what_happened(double: Emulator) -> None:
-    """Made, ran, paused, ended, each with its time; the code stands on one line."""
+def test_log_lists_the_events(double: Emulator) -> None:
+    """Creation, runs, pause and end with their times; code takes one line."""
     session = create(double)["SessionId"]
     body = {"ToolId": TOOL, "SessionId": session}
     expires = get(double, session)["ExpireAt"]
@@ -290,8 +289,8 @@ def test_the_log_says_what_happened(double: Emulator) -> None:
     assert last.endswith("Z resumed\n")
 
 
-def test_what_would_mislead_is_refused_by_name(double: Emulator) -> None:
-    """An image of its own and mounted storage are no part of the double."""
+def test_unsupported_fields_are_refused_by_name(double: Emulator) -> None:
+    """The double has no custom images and no mounted storage."""
     image = {"Image": "i", "Command": "c", "Port": 1}
     for field, value in (("ImageInfo", image), ("TosMountPoints", [{"BucketName": "b"}])):
         status, code, message = refusal(
@@ -313,10 +312,10 @@ def test_what_would_mislead_is_refused_by_name(double: Emulator) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_field_is_named(
+def test_invalid_fields_are_refused_by_name(
     double: Emulator, action: str, fields: dict[str, Any], named: str
 ) -> None:
-    """A wrong type or value is refused, and nothing changes."""
+    """Nothing changes."""
     request: dict[str, Any] = {"ToolId": TOOL}
     if action not in ("CreateSession", "ListSessions"):
         request |= {"SessionId": create(double)["SessionId"], "Ttl": 60}

@@ -81,8 +81,8 @@ def name_of(double: Emulator, session_id: str) -> str:
     return name
 
 
-def test_a_new_instance_has_state_files_and_environment_as_they_were(double: Emulator) -> None:
-    """Neither the source nor another copy changes it; its deadline is its own."""
+def test_new_instance_restores_state_files_and_environment(double: Emulator) -> None:
+    """Neither the source nor another copy affects it; its deadline is independent."""
     act(
         double,
         "CreateSession",
@@ -108,8 +108,8 @@ def test_a_new_instance_has_state_files_and_environment_as_they_were(double: Emu
     assert dt.timedelta(minutes=10) == -(next(times) - next(times))
 
 
-def test_a_living_session_returns_in_place(double: Emulator) -> None:
-    """It keeps its SessionId; what ran beside its Python kernel ends, and can start again."""
+def test_living_session_is_restored_in_place(double: Emulator) -> None:
+    """It keeps its SessionId; processes other than its Python kernel end and can restart."""
     source = begin(double)
     in_bash(double, "echo 1 > of-bash; sleep 1000 &")
     snapshot = take(double, source)
@@ -126,8 +126,8 @@ def test_a_living_session_returns_in_place(double: Emulator) -> None:
     assert get(double, snapshot)["Reason"] == "Not in it: terminals and commands in bash"
 
 
-def test_a_session_that_has_ended_is_resumed_under_its_name(double: Emulator) -> None:
-    """Its SessionId is another, and what it was resumed from lives on."""
+def test_ended_session_is_resumed_under_its_name(double: Emulator) -> None:
+    """The SessionId is new, and the source of the snapshot survives."""
     source = begin(double)
     snapshot = take(double, source)
     act(double, "DeleteSession", ToolId=TOOL, SessionId=source)
@@ -143,8 +143,8 @@ def test_a_session_that_has_ended_is_resumed_under_its_name(double: Emulator) ->
     assert f"snapshot {snapshot} taken" in ended
 
 
-def test_a_snapshot_shows_what_it_is(double: Emulator) -> None:
-    """GetSessionSnapshot and ListSessionSnapshots have the same fields."""
+def test_snapshot_fields(double: Emulator) -> None:
+    """GetSessionSnapshot and ListSessionSnapshots return the same fields."""
     with double.clock.freeze():
         now = stamp(double.clock.now())
         source = begin(double)
@@ -173,8 +173,8 @@ def test_a_snapshot_shows_what_it_is(double: Emulator) -> None:
     } == listed
 
 
-def test_lists_have_filters_and_pages_the_newest_first(double: Emulator) -> None:
-    """A real client takes the first of one and resumes it."""
+def test_lists_are_filtered_and_newest_first(double: Emulator) -> None:
+    """A real client lists one snapshot and resumes it."""
     session, two = begin(double, "one"), begin(double, "two")
     with double.clock.freeze():  # the order does not depend on the time
         first, second, third = take(double, session), take(double, two), take(double, session)
@@ -196,8 +196,8 @@ def test_lists_have_filters_and_pages_the_newest_first(double: Emulator) -> None
     assert [fourth] == ids(double, UserSessionId="one", MaxResults=1)
 
 
-def test_a_retention_count_keeps_the_newest_of_the_session(double: Emulator) -> None:
-    """Those of another session stay; the log says what was dropped."""
+def test_retention_count_keeps_the_newest_of_a_session(double: Emulator) -> None:
+    """Other sessions' snapshots stay; the log lists the dropped ones."""
     session, other = begin(double, "one"), begin(double, "other")
     first, retained, second = take(double, session), take(double, other), take(double, session)
 
@@ -209,8 +209,8 @@ def test_a_retention_count_keeps_the_newest_of_the_session(double: Emulator) -> 
     assert (404, "InvalidSnapshot.NotFound") == refused(double, "GetSessionSnapshot", first)
 
 
-def test_what_cannot_be_done_is_refused_by_name(double: Emulator) -> None:
-    """Each reason has a code; nothing is kept of it."""
+def test_invalid_requests_are_refused_by_name(double: Emulator) -> None:
+    """Each reason has a code, and nothing is kept."""
     source = begin(double)
     snapshot = take(double, source)
     running = Begun(double, "u", "pass")
@@ -237,8 +237,8 @@ def test_what_cannot_be_done_is_refused_by_name(double: Emulator) -> None:
 
 
 @pytest.mark.slow
-def test_files_of_the_snapshots_of_a_session_have_a_limit_together() -> None:
-    """Those of other sessions, of deleted snapshots and of those that are dropped do not count."""
+def test_snapshots_of_a_session_share_a_file_limit() -> None:
+    """Other sessions' files and those of deleted or dropped snapshots do not count."""
     fill = "open('f', 'wb').write(bytes(200 << 10) * 2)"
     with Emulator(workspace_limit=1 << 20) as double:
         source = begin(double, code=fill)
@@ -253,8 +253,8 @@ def test_files_of_the_snapshots_of_a_session_have_a_limit_together() -> None:
         take(double, source, RetentionCount=2)
 
 
-def test_a_snapshot_ends_with_its_tool_and_with_a_reset(double: Emulator) -> None:
-    """What was resumed from it lives on, unless it ends with its tool itself."""
+def test_snapshots_end_with_their_tool_and_on_reset(double: Emulator) -> None:
+    """Resumed sessions survive unless their tool is deleted."""
     tool = act(double, "CreateTool", Name="made", ToolType="CodeEnv", EnableSnapshot=True)["ToolId"]
     assert act(double, "GetTool", ToolId=tool)["EnableSnapshot"] is True
     session_id = act(double, "CreateSession", ToolId=tool)["SessionId"]

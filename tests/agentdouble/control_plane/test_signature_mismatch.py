@@ -1,4 +1,4 @@
-"""What SignatureDoesNotMatch says, to the writer of a client in any language."""
+"""SignatureDoesNotMatch errors help authors of clients in any language."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def refusal_of(
 ) -> tuple[dict[str, Any], str]:
     """Return the error of a request that signs ``text``, and the text that should be signed.
 
-    ``text`` has places for the headers' values and the hash. The key is made for ``made_for``,
-    and the string to sign has ``said``; both are ``scope`` if they are not given.
+    ``text`` has placeholders for the headers' values and the hash. The key is made for
+    ``made_for``, and the string to sign has ``said``; both default to ``scope``.
     """
     x_date = dt.datetime.now(dt.timezone.utc).strftime(signing.DATE_FORMAT)
     scope, made_for, claim = (
@@ -69,8 +69,8 @@ def differs(error: dict[str, Any]) -> list[str]:
     return differing
 
 
-def test_the_texts_of_the_double_can_be_compared(shared: Emulator) -> None:
-    """The canonical request and the string to sign are in the message and in the data."""
+def test_error_has_the_texts_to_compare(shared: Emulator) -> None:
+    """The message and the data contain the canonical request and the string to sign."""
     error, right = refusal_of(shared, secret="another")
 
     to_sign = error["Data"]["StringToSign"]
@@ -87,8 +87,8 @@ def test_the_texts_of_the_double_can_be_compared(shared: Emulator) -> None:
     )
 
 
-def test_a_hash_that_is_not_that_of_the_body_is_told(shared: Emulator) -> None:
-    """The body may have been written anew after it was hashed."""
+def test_hash_of_another_body_is_reported(shared: Emulator) -> None:
+    """The body may have been serialized again after hashing."""
     error, _ = refusal_of(shared, x_content_sha256=NULLS)
 
     (difference,) = differs(error)
@@ -98,8 +98,8 @@ def test_a_hash_that_is_not_that_of_the_body_is_told(shared: Emulator) -> None:
     )
 
 
-def test_no_secret_is_told(shared: Emulator) -> None:
-    """Neither keys, nor tokens in headers and in the query, nor the right signature."""
+def test_error_contains_no_secret(shared: Emulator) -> None:
+    """No keys, no tokens from headers or the query, no correct signature."""
     signed = f"cookie;{FOUR};x-api-key;x-my-secret;x-security-token"
     secrets = ["se-cookie", "se-token", "se-api", "se-mine", "se-query"]
 

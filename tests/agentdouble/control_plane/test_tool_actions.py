@@ -27,8 +27,8 @@ def unread(double: Emulator) -> list[str]:
     return double.journal.entries()[-1].unread
 
 
-def test_there_is_always_a_tool(double: Emulator) -> None:
-    """The one of the setting tool_id, which nobody had to create."""
+def test_default_tool_always_exists(double: Emulator) -> None:
+    """It is the tool of the setting tool_id."""
     (tool,) = act(double, "ListTools")["Tools"]
 
     assert {
@@ -46,8 +46,8 @@ def test_there_is_always_a_tool(double: Emulator) -> None:
     } == tool
 
 
-def test_a_tool_that_is_made_runs_code(double: Emulator) -> None:
-    """InvokeTool takes its id, and its sessions are not those of another tool."""
+def test_created_tool_runs_code(double: Emulator) -> None:
+    """InvokeTool accepts its id, and tools do not share sessions."""
     tool_id = create(double)
 
     body = {**body_of(double, "x = 1\nprint(x)"), "ToolId": tool_id}
@@ -58,8 +58,8 @@ def test_a_tool_that_is_made_runs_code(double: Emulator) -> None:
     assert "NameError" == other["data"]["outputs"][0]["ename"]
 
 
-def test_what_is_said_of_a_tool_is_shown_as_it_was_given(double: Emulator) -> None:
-    """What the double cannot act on is kept, shown, and named in the journal as unread."""
+def test_tool_fields_are_returned_unchanged(double: Emulator) -> None:
+    """Unsupported fields are kept, returned, and listed as unread in the journal."""
     vpc = {"VpcId": "vpc-1", "SubnetIds": ["subnet-1"]}
     fields: dict[str, Any] = {
         "Description": "a tool",
@@ -99,8 +99,8 @@ def test_what_is_said_of_a_tool_is_shown_as_it_was_given(double: Emulator) -> No
     } == tool
 
 
-def test_the_environment_of_a_tool_reaches_its_sessions(double: Emulator) -> None:
-    """Envs are in the environment of the code, and of what the code starts."""
+def test_tool_envs_reach_its_sessions(double: Emulator) -> None:
+    """The code and its child processes see Envs."""
     tool_id = create(double, Envs=[{"Key": "COLOUR", "Value": "red"}, {"Key": "EMPTY"}])
 
     code = "import os, subprocess; print(repr(os.environ['EMPTY']))\nsubprocess.run('echo $COLOUR', shell=True, stdout=None)\nprint(os.environ['COLOUR'])"
@@ -110,8 +110,8 @@ def test_the_environment_of_a_tool_reaches_its_sessions(double: Emulator) -> Non
     assert '"text": "\'\'\\nred\\n' in result
 
 
-def test_an_update_changes_what_it_names(double: Emulator) -> None:
-    """The rest stays, and UpdatedAt moves with the platform's clock."""
+def test_update_changes_only_the_given_fields(double: Emulator) -> None:
+    """UpdatedAt follows the platform's clock."""
     tool_id = create(double, Description="before", Envs=[{"Key": "A", "Value": "1"}])
     before = act(double, "GetTool", ToolId=tool_id)
     double.clock.advance(5 * SECOND)
@@ -123,8 +123,8 @@ def test_an_update_changes_what_it_names(double: Emulator) -> None:
     assert before["UpdatedAt"] < after["UpdatedAt"]
 
 
-def test_a_tool_that_is_deleted_takes_its_sessions_with_it(double: Emulator) -> None:
-    """CTL-04: it is unknown from then on, and its processes are gone."""
+def test_deleting_a_tool_ends_its_sessions(double: Emulator) -> None:
+    """CTL-04: the tool is unknown and its processes are gone."""
     tool_id = create(double)
     session = act(double, "InvokeTool", **{**body_of(double, "1"), "ToolId": tool_id})["SessionId"]
 
@@ -144,16 +144,16 @@ def test_a_tool_that_is_deleted_takes_its_sessions_with_it(double: Emulator) -> 
     assert (session, "its tool was deleted") == (ended["SessionId"], ended["reason"])
 
 
-def test_the_double_s_own_tool_stays(double: Emulator) -> None:
-    """Without it, run_code would have nowhere to go."""
+def test_default_tool_cannot_be_deleted(double: Emulator) -> None:
+    """run_code needs it."""
     status, code, message = refusal(double, "DeleteTool", ToolId=FIXED)
 
     assert (409, "InvalidResource.Fixed") == (status, code)
     assert "the setting tool_id" in message
 
 
-def test_a_client_token_makes_one_tool(double: Emulator) -> None:
-    """A request that is sent again gets the same tool; another request must not have its token."""
+def test_client_token_creates_one_tool(double: Emulator) -> None:
+    """Repeating the request returns the same tool; a different request is refused."""
     first = create(double, ClientToken="c-1")
     again = create(double, ClientToken="c-1")
     status, code, message = refusal(
@@ -166,8 +166,8 @@ def test_a_client_token_makes_one_tool(double: Emulator) -> None:
     assert message.startswith("The parameter ClientToken is invalid: another request")
 
 
-def test_a_name_is_given_once(double: Emulator) -> None:
-    """U-TOOL-NAMES unique: who asks again is told which tool has it."""
+def test_names_can_be_unique(double: Emulator) -> None:
+    """U-TOOL-NAMES unique: the error names the existing tool."""
     tool_id = create(double)
 
     assert (
@@ -177,8 +177,7 @@ def test_a_name_is_given_once(double: Emulator) -> None:
     ) == refusal(double, "CreateTool", Name="one", ToolType="CodeEnv")
 
 
-def test_another_kind_of_tool_is_refused_by_name(double: Emulator) -> None:
-    """A tool that would run something else than it says is worse than none."""
+def test_other_tool_types_are_refused_by_name(double: Emulator) -> None:
     status, code, message = refusal(double, "CreateTool", Name="one", ToolType="SkillEnv")
 
     assert (501, "NotImplemented") == (status, code)
@@ -199,8 +198,10 @@ def test_another_kind_of_tool_is_refused_by_name(double: Emulator) -> None:
     ],
     ids=lambda value: str(value)[:24],
 )
-def test_a_wrong_field_is_named(double: Emulator, field: str, value: object, named: str) -> None:
-    """A wrong type or value is refused, the message says of which field, and no tool is made."""
+def test_invalid_fields_are_refused_by_name(
+    double: Emulator, field: str, value: object, named: str
+) -> None:
+    """No tool is created."""
     body = {"Name": "one", "ToolType": "CodeEnv", field: value}
 
     status, code, message = refusal(double, "CreateTool", **body)
@@ -213,8 +214,8 @@ def test_a_wrong_field_is_named(double: Emulator, field: str, value: object, nam
     assert ["sandbox"] == names(double)
 
 
-def test_filters(double: Emulator) -> None:
-    """Name is exact, NameContains finds parts; filters are all to pass, one value is enough."""
+def test_list_filters(double: Emulator) -> None:
+    """Name is exact, NameContains partial; all filters must match, any value is enough."""
     alpha = create(double, "alpha", Description="first")
     create(double, "beta", Description="second")
     create(double, "alphabet", Description="third")
@@ -234,8 +235,8 @@ def test_filters(double: Emulator) -> None:
     )
 
 
-def test_time_windows(double: Emulator) -> None:
-    """Both ends belong to a window, so a time that was shown finds its tool again."""
+def test_list_time_windows(double: Emulator) -> None:
+    """Both ends are inclusive, so a returned time finds its tool."""
     double.clock.advance(dt.timedelta(hours=1))
     first = act(double, "GetTool", ToolId=create(double, "first"))
     double.clock.advance(dt.timedelta(hours=1))
@@ -251,7 +252,7 @@ def test_time_windows(double: Emulator) -> None:
 
 
 def test_pages_by_token(double: Emulator) -> None:
-    """Every tool comes once, and a tool that comes or goes meanwhile does not disturb the rest."""
+    """Every tool is listed once, even if tools are created or deleted meanwhile."""
     tool_ids = [create(double, f"tool-{number}") for number in range(6)]
 
     first = act(double, "ListTools", MaxResults=3)
@@ -269,8 +270,8 @@ def test_pages_by_token(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize("token", ["made-up", "AAAA"])
-def test_a_made_up_token_is_refused(double: Emulator, token: str) -> None:
-    """Tokens are opaque, and only those that were given are good."""
+def test_invented_page_token_is_refused(double: Emulator, token: str) -> None:
+    """Only tokens issued by the double are valid."""
     assert (
         400,
         "InvalidParameter",
@@ -289,8 +290,10 @@ def test_a_made_up_token_is_refused(double: Emulator, token: str) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_query_is_refused(double: Emulator, query: dict[str, Any], named: str) -> None:
-    """The message names the field; an unknown filter is answered with those there are."""
+def test_invalid_queries_are_refused_by_name(
+    double: Emulator, query: dict[str, Any], named: str
+) -> None:
+    """The error for an unknown filter lists the valid ones."""
     status, _, message = refusal(double, "ListTools", **query)
 
     assert 400 == status

@@ -33,10 +33,10 @@ def unread(
     return noted
 
 
-def test_fields_that_no_model_takes_are_found_at_every_depth(
+def test_unknown_fields_are_found_at_every_depth(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Paths lead through models, lists and mappings, and aliases count as names."""
+    """Paths include models, lists and mappings, and aliases count as names."""
     document = {
         "Name": "n",
         "Extra": {"Deep": 1},
@@ -72,16 +72,18 @@ def test_fields_that_no_model_takes_are_found_at_every_depth(
         ),
     ],
 )
-def test_the_first_wrong_field_is_named(document: dict[str, Any], code: str, message: str) -> None:
-    """A refusal names the field with its path and the prefix."""
+def test_error_names_the_first_invalid_field(
+    document: dict[str, Any], code: str, message: str
+) -> None:
+    """With its path and the prefix."""
     with pytest.raises(ActionError) as caught:
         wire.read(Outer, document, "P.")
 
     assert (code, 400, message) == (caught.value.code, caught.value.status, str(caught.value))
 
 
-def test_the_journal_names_what_an_action_did_not_read(double: Emulator) -> None:
-    """A field that nothing acts on is not passed over in silence; its value is not shown there."""
+def test_journal_lists_unread_fields(double: Emulator) -> None:
+    """Without their values."""
     body = body_of(double, "1")
     payload = {**json.loads(body["OperationPayload"]), "colour": "red"}
     changed = {**body, "Tags": ["t"], "OperationPayload": json.dumps(payload)}
@@ -92,8 +94,8 @@ def test_the_journal_names_what_an_action_did_not_read(double: Emulator) -> None
     assert ["Tags", "OperationPayload.colour"] == entry["unread"]
 
 
-def test_the_table_is_the_published_one() -> None:
-    """Number and status of every code are those of the platform's own page."""
+def test_table_matches_the_published_one() -> None:
+    """Number and status of every code match the platform's page."""
     assert {
         "MissingParameter": (100002, 400),
         "MissingAuthenticationToken": (100003, 401),
