@@ -14,7 +14,7 @@ CHOSEN = {"U-INVOKE-ENVELOPE": "object", "U-LIST-APPS": "detailed", "U-SESSION-D
 
 
 def application(greeting: str, size: int = 2, **extra: Any) -> SimpleApp:
-    """An application that greets, in pieces of that size if it is asked to."""
+    """Return an application that greets, in pieces of ``size`` on request."""
     app = SimpleApp()
 
     @app.entrypoint
@@ -35,21 +35,21 @@ async def pieces(text: str, size: int) -> AsyncIterator[str]:
 
 @pytest.fixture(scope="package")
 def double() -> Iterator[Target]:
-    """The double that the other platform is compared to."""
+    """The double to compare the other platform with."""
     with serving_double(application("Hello.")) as target:
         yield target
 
 
 @pytest.fixture(scope="package")
 def live_target() -> Iterator[Target]:
-    """A platform of another configuration: it answers the same application otherwise."""
+    """A differently configured platform with the same application."""
     with serving_double(application("Hello.", size=3, extra=1), unknowns=CHOSEN) as target:
         yield dataclasses.replace(target, kind="live", name="live")
 
 
 @pytest.fixture(scope="package")
 def other() -> Iterator[Target]:
-    """A platform whose application says something else."""
+    """A platform whose application returns a different text."""
     with serving_double(application("Good day.")) as target:
         yield dataclasses.replace(target, kind="live", name="live")
 

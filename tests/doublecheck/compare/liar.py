@@ -1,4 +1,4 @@
-"""A platform that lies: a proxy in front of a double that changes some of its answers."""
+"""A proxy in front of a double that falsifies some of its answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_THE_CONNECTION = ("content-length", "transfer-encoding", "connection", "date
 
 
 class Liar:
-    """The proxy; ``lie`` is told until ``truth()`` is called."""
+    """A proxy that falsifies answers inside ``lying()``."""
 
     def __init__(self, upstream: str) -> None:
         self._http = httpx.Client(base_url=upstream, timeout=60)
@@ -39,7 +39,7 @@ class Liar:
 
     @contextmanager
     def lying(self, lie: Lie) -> Iterator[Liar]:
-        """Tell a lie while the context lasts."""
+        """Falsify answers within this context."""
         self._lie, self._requested = lie, {}
         try:
             yield self
@@ -77,7 +77,7 @@ class Liar:
 
 @contextmanager
 def serving_liar(upstream: str) -> Iterator[Liar]:
-    """Serve a liar in front of a platform."""
+    """Serve a lying proxy in front of a platform."""
     liar = Liar(upstream)
     listener = open_socket("127.0.0.1", 0)
     liar.url = address_of(listener)
@@ -91,7 +91,7 @@ def serving_liar(upstream: str) -> Iterator[Liar]:
 
 
 def seen_as_live(behind: Target, liar: Liar) -> Target:
-    """Return the liar in front of a double as a live platform."""
+    """Return the proxy in front of a double as a live platform."""
     surfaces = dict.fromkeys(("url", "control_plane", "api_server", "mcp", "a2a"), liar.url)
     return dataclasses.replace(behind, kind="live", name="live", **surfaces)
 
@@ -109,7 +109,7 @@ def _json(content: bytes) -> Any:
 
 
 def _inner(change: Callable[[dict[str, Any]], object]) -> Callable[[Any], Any]:
-    """Return a change of the JSON that the Result of an InvokeTool contains."""
+    """Return a change of the JSON inside the Result of an InvokeTool."""
 
     def changed(document: Any) -> Any:
         inner = json.loads(document["Result"]["Result"])
@@ -129,7 +129,7 @@ def _result(**fields: Any) -> Callable[[Any], Any]:
 
 
 def _another_session(name: str, nth: int, document: Any) -> Any:
-    """Give each call of a session another SessionId, consistently."""
+    """Change the SessionId of each call consistently."""
     if name != CODE:
         return None
     session = f"s-{nth:020x}"

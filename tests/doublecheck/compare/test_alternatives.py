@@ -1,4 +1,4 @@
-"""A platform that has chosen another alternative is not blamed for it."""
+"""A platform is not blamed for choosing another alternative."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def changing() -> Iterator[Target]:
 def test_an_alternative_is_assumed(
     base: Platform, changing: Target, unknown: str, answer: str, topic: str
 ) -> None:
-    """All that differs is explained, and by that unknown."""
+    """The unknown explains every difference."""
     with Platform(changing) as platform:
         platform.request(
             "PUT", "/_emulator/unknowns", content=json.dumps({unknown: answer}).encode()

@@ -29,8 +29,7 @@ def stream(*data: str) -> Exchange:
     return Exchange(REQUEST, 200, {"content-type": "text/event-stream; charset=utf-8"}, body)
 
 
-def test_no_answer_is_a_difference() -> None:
-    """On one side; on both it is none."""
+def test_a_missing_answer_on_one_side_is_a_difference() -> None:
     broken = Exchange(REQUEST, error="reset")
 
     assert (Difference("value", "status", 200, "no answer"),) == differences(
@@ -53,13 +52,13 @@ def test_no_answer_is_a_difference() -> None:
         ),
     ],
 )
-def test_where_a_stream_cuts_its_text_says_nothing(double: Exchange, live: Exchange) -> None:
-    """Increments are joined before events are compared."""
+def test_chunk_boundaries_of_a_stream_do_not_matter(double: Exchange, live: Exchange) -> None:
+    """Increments are joined before the comparison."""
     assert () == differences(double, live, Pairs())
 
 
-def test_events_are_compared_in_their_order() -> None:
-    """A further one and a changed one show, with their place."""
+def test_events_are_compared_in_order() -> None:
+    """An extra or changed event is reported with its position."""
     found_differences = differences(
         stream('{"x": 1}', '{"x": 2}'), stream('{"x": 1}', '{"x": 3}', '{"error": "e"}'), Pairs()
     )
@@ -70,8 +69,7 @@ def test_events_are_compared_in_their_order() -> None:
     ) == found_differences
 
 
-def test_what_is_nested_too_deeply_is_a_text() -> None:
-    """It is compared as one, instead of ending the comparison."""
+def test_deeply_nested_json_is_compared_as_text() -> None:
     double, live = (answer(b"[" * 500 + last + b"]" * 500) for last in (b"1", b"2"))
 
     (difference,) = differences(double, live, Pairs())
@@ -79,8 +77,8 @@ def test_what_is_nested_too_deeply_is_a_text() -> None:
     assert ("value", "$") == (difference.kind, difference.path)
 
 
-def test_an_answer_that_breaks_off_is_a_difference() -> None:
-    """What was there before is compared, too."""
+def test_a_broken_answer_is_a_difference() -> None:
+    """The part before the break is compared, too."""
     complete, broken = stream("a"), dataclasses.replace(stream("a"), error="ReadError: reset")
 
     (difference,) = differences(complete, broken, Pairs())
@@ -88,8 +86,8 @@ def test_an_answer_that_breaks_off_is_a_difference() -> None:
     assert Difference("value", "end", "whole", "ReadError: reset") == difference
 
 
-def test_bytes_that_are_no_text_are_compared() -> None:
-    """Each of them, though all look the same as text."""
+def test_binary_answers_are_compared() -> None:
+    """They differ even if they decode to the same text."""
     double, live = (answer(bytes([byte]) * 4, kind="image/png") for byte in (0xFE, 0xFF))
 
     (difference,) = differences(double, live, Pairs())
@@ -98,8 +96,7 @@ def test_bytes_that_are_no_text_are_compared() -> None:
     assert difference.double.startswith("4 bytes, SHA-256 ")
 
 
-def test_increments_of_different_authors_are_different_events() -> None:
-    """Only pieces of one text are joined."""
+def test_increments_of_different_authors_are_not_joined() -> None:
     increment = '{"partial": true, "author": "%s", "content": {"parts": [{"text": "%s"}]}}'
     double = stream(increment % ("a", "Hel"), increment % ("a", "lo"))
     live = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
@@ -109,8 +106,8 @@ def test_increments_of_different_authors_are_different_events() -> None:
     ]
 
 
-def test_an_mcp_session_stays_the_same() -> None:
-    """Its id is in a header, another one on each side."""
+def test_an_mcp_session_keeps_its_id() -> None:
+    """The id in the header differs between the platforms, but not between answers."""
     pairs = Pairs()
     sessions = [("d1", "l1"), ("d1", "l1"), ("d1", "l2")]
     answers = [

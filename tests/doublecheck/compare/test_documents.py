@@ -52,10 +52,9 @@ def request(url: str = "http://x/", **document: Any) -> Request:
         ({"x_id": "a1"}, {"x_id": "b2"}, [Difference("value", "$.x_id", "a1", "b2")]),
     ],
 )
-def test_a_difference_has_a_place_and_both_values(
+def test_a_difference_has_a_path_and_both_values(
     double: Any, live: Any, expected: list[Difference]
 ) -> None:
-    """Missing, extra, of another type, of another value."""
     assert expected == compare(double, live)
 
 
@@ -73,10 +72,8 @@ def test_a_difference_has_a_place_and_both_values(
         ("/mcp tools/call", {"m": "<f at 0x7f0011223344>"}, {"m": "<f at 0x7f9911223344>"}),
     ],
 )
-def test_a_declared_field_has_other_values_on_each_platform(
-    operation: str, double: Any, live: Any
-) -> None:
-    """Ids, times, prose with them in it; and addresses in memory, wherever code prints them."""
+def test_declared_fields_may_differ(operation: str, double: Any, live: Any) -> None:
+    """They are ids, times, prose that contains them and printed memory addresses."""
     assert [] == paths(operation, double, live)
 
 
@@ -99,14 +96,14 @@ def test_a_declared_field_has_other_values_on_each_platform(
         ),
     ],
 )
-def test_any_other_field_has_the_same_value(operation: str, double: Any, live: Any) -> None:
-    """Though it looks like an id or a time, or is called like one."""
+def test_all_other_fields_must_be_equal(operation: str, double: Any, live: Any) -> None:
+    """A value or a name that looks like an id or a time is no exception."""
     assert 1 == len(paths(operation, double, live))
 
 
 @pytest.mark.parametrize("text", ["18446744073709551616", "4f2c2dfba8c841819d66f6b2a08a412c"])
-def test_what_code_prints_is_compared_as_it_is(text: str) -> None:
-    """A long number is a result, and so is a hash."""
+def test_printed_output_is_compared_literally(text: str) -> None:
+    """A long number or a hash is a result, not an id."""
     double_body, live_body = (
         envelope(session, outputs=[{"text": printed, "traceback": None}])
         for session, printed in (("s-1a2b3c4d", text), ("s-5e6f7a8b", text[::-1]))
@@ -115,8 +112,8 @@ def test_what_code_prints_is_compared_as_it_is(text: str) -> None:
     assert ["$.Result.Result.data.outputs[0].text"] == paths(RUN_CODE, double_body, live_body)
 
 
-def test_a_traceback_has_to_be_there() -> None:
-    """Its lines are the platform's own."""
+def test_a_missing_traceback_is_a_difference() -> None:
+    """Its lines may differ."""
     double_body, live_body, empty = (
         envelope("s-1a2b3c4d", outputs=[{"traceback": lines}]) for lines in (["a"], ["b", "c"], [])
     )
@@ -134,10 +131,10 @@ def test_a_traceback_has_to_be_there() -> None:
         ([("s-1", "s-2")], [("s-a", "s-a")]),
     ],
 )
-def test_ids_have_the_same_pattern_on_both_sides(
+def test_ids_must_correspond_one_to_one(
     double: list[tuple[str, str]], live: list[tuple[str, str]]
 ) -> None:
-    """A session keeps its id, two have two, and two fields that agree on one side agree on both."""
+    """Ids that are equal on one side must be equal on the other."""
     pairs = Pairs()
     found_differences = [
         paths(RUN_CODE, envelope(*double_item), envelope(*live_item), pairs)
@@ -147,8 +144,8 @@ def test_ids_have_the_same_pattern_on_both_sides(
     assert [] != list(itertools.chain(*found_differences))
 
 
-def test_an_id_that_contradicts_is_shown() -> None:
-    """The double's by its name, the other as it is."""
+def test_a_contradicting_id_is_a_difference() -> None:
+    """The double's id is shown by name, the other one literally."""
     pairs = Pairs()
     compare(envelope("s-1a2b3c4d"), envelope("s-5e6f7a8b"), RUN_CODE, pairs)
 
@@ -159,8 +156,8 @@ def test_an_id_that_contradicts_is_shown() -> None:
 
 
 @pytest.mark.parametrize("field", ["UserSessionId", "ToolId"])
-def test_an_answer_is_about_the_name_in_its_request(field: str) -> None:
-    """Also if both sides were asked for the same name."""
+def test_an_answer_must_repeat_the_name_in_its_request(field: str) -> None:
+    """Both requests may have the same name."""
     pairs = Pairs()
     pairs.learn(request(**{field: "a1"}), request(**{field: "a1"}))
     right, wrong = {"Result": {field: "a1"}}, {"Result": {field: "b2"}}
@@ -171,7 +168,7 @@ def test_an_answer_is_about_the_name_in_its_request(field: str) -> None:
     )
 
 
-def test_names_in_the_paths_of_requests_are_matched() -> None:
+def test_names_in_request_paths_are_matched() -> None:
     """The answers must have them, too."""
     pairs = Pairs()
     pairs.learn(request("http://x/sessions/d1"), request("http://y/sessions/l1"))
@@ -180,8 +177,8 @@ def test_names_in_the_paths_of_requests_are_matched() -> None:
     assert ["$.id"] == paths(SESSION, {"id": "d1"}, {"id": "l2"}, pairs)
 
 
-def test_an_answer_repeats_the_number_of_its_request() -> None:
-    """Numbers of several clients may meet."""
+def test_an_answer_must_repeat_the_id_of_its_request() -> None:
+    """Several clients may use the same number."""
     pairs, operation = Pairs(), "/mcp tools/list"
     for double_value, live_value in ((5, 8), (8, 8), (8, 5)):
         pairs.learn(request(id=double_value), request(id=live_value))

@@ -35,7 +35,7 @@ def classes(double: Exchange, live: Exchange, operation: str) -> list[tuple[str,
 
 
 def test_every_unknown_declares_what_it_explains() -> None:
-    """Or says why no answer shows it; a forgotten one would make its alternatives diverge."""
+    """The only exceptions are unknowns that state why no answer shows them."""
     undeclared = [
         unknown.id
         for unknown in ledger.unknowns().values()
@@ -72,7 +72,6 @@ def test_every_unknown_declares_what_it_explains() -> None:
 def test_an_envelope_is_explained_and_its_content_compared(
     operation: str, double: Any, live: Any, expected: list[tuple[str, Class]]
 ) -> None:
-    """The alternatives say where the content is; it must be the same there."""
     unknowns = "U-INVOKE-ENVELOPE, U-LIST-APPS"
 
     found_classes = classes(answer(double, unknowns=unknowns), answer(live), operation)
@@ -92,10 +91,9 @@ def test_an_envelope_is_explained_and_its_content_compared(
         (200, 500, None),
     ],
 )
-def test_a_status_is_explained_if_both_are_those_of_alternatives(
+def test_a_status_is_explained_if_both_values_are_alternatives(
     double_status: int, live_status: int, expected: str | None
 ) -> None:
-    """A status that no alternative has is none that the question leaves open."""
     unknowns = "U-SESSION-CREATE, U-SESSION-DUPLICATE"
     relied = answer({}, double_status, unknowns, request='{"state": 1}')
     operation = "POST /apps/{app}/users/{user}/sessions"
@@ -114,7 +112,7 @@ def test_a_status_is_explained_if_both_are_those_of_alternatives(
         {"data": {"status": "ok", "outputs": []}},
     ],
 )
-def test_a_deadline_that_moves_explains_no_other_answer(lie: dict[str, Any]) -> None:
+def test_unknowns_of_every_session_do_not_explain_a_wrong_result(lie: dict[str, Any]) -> None:
     """Every use of a session relies on these, from its second execution on."""
     unknowns = "U-TTL-EXTENDS, U-TTL-REPEATED, U-INVOKETOOL-WIRE, U-EXEC-LIMITS, U-SIGNING"
 
@@ -124,8 +122,7 @@ def test_a_deadline_that_moves_explains_no_other_answer(lie: dict[str, Any]) -> 
     assert Class.ASSUMED not in {cls for _, cls in found_classes}
 
 
-def test_whether_an_error_is_a_success_is_open_and_nothing_else_of_it() -> None:
-    """An answer relies on that only if it is about an error."""
+def test_exec_success_explains_only_the_success_field_of_an_error() -> None:
     error = {"data": {"status": "error"}}
     double_answer = answer(result(success=False, **error), unknowns="U-EXEC-SUCCESS")
 
@@ -152,10 +149,10 @@ def test_whether_an_error_is_a_success_is_open_and_nothing_else_of_it() -> None:
         ({}, {"more": 1}, Class.ONLY_LIVE),
     ],
 )
-def test_a_field_that_is_open_may_be_missing_and_not_be_another(
+def test_an_optional_field_may_be_missing_but_not_different(
     double: Any, live: Any, expected: Class
 ) -> None:
-    """The id and the history of a session are specified."""
+    """The id and the history of a session are required."""
     operation = "GET /apps/{app}/users/{user}/sessions/{session}"
     relied = answer(double, unknowns="U-SESSION-FIELDS, U-EVENT-FIELDS")
 
@@ -174,10 +171,10 @@ def test_a_field_that_is_open_may_be_missing_and_not_be_another(
         ((200, None), 401, Class.DIVERGES),
     ],
 )
-def test_how_a_signature_is_refused_is_open_and_not_whether(
+def test_only_the_form_of_a_signature_refusal_is_explained(
     double: tuple[int, str | None], live: int, expected: Class
 ) -> None:
-    """A platform that lets an unsigned request pass diverges, and one that refuses a signed one."""
+    """Accepting an unsigned request or refusing a signed one diverges."""
     status, code = double
     document = {"Result": {}} if code is None else {"ResponseMetadata": {"Error": {"Code": code}}}
 
@@ -188,13 +185,11 @@ def test_how_a_signature_is_refused_is_open_and_not_whether(
     assert ("status", expected) == (path, cls)
 
 
-def test_what_the_answer_did_not_rely_on_explains_nothing() -> None:
-    """The double's answer names its unknowns."""
+def test_only_unknowns_that_the_answer_names_explain_differences() -> None:
     assert [("$", Class.DIVERGES)] == classes(answer("a"), answer({"response": "a"}), INVOKE)
 
 
-def test_a_field_that_both_have_somewhere_is_missing_nowhere() -> None:
-    """Otherwise events that have changed places would be fields that are open."""
+def test_reordered_events_are_not_explained_as_missing_fields() -> None:
     final, partial = {"content": {}}, {"content": {}, "partial": True}
     relied = answer([partial, final], unknowns="U-EVENT-FIELDS")
 

@@ -25,7 +25,7 @@ def test_without_a_platform():
 
 @pytest.fixture
 def profile(tmp_path: Path) -> Path:
-    """A profile that settles what failing code comes to."""
+    """A profile that settles how failing code is reported."""
     file = tmp_path / "profile.toml"
     file.write_text('[unknowns]\nU-EXEC-SUCCESS = "true"\n')
     return file
@@ -33,7 +33,7 @@ def profile(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _keys(platform_server: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The keys of this run's double; where the tests in it start one, they have its own."""
+    """Set the keys of this run's double; inner tests that start a double use its keys."""
     for name, value in platform_server.environment().items():
         if not name.endswith(("HOST", "SCHEME")):
             monkeypatch.setenv(name, value)
@@ -44,10 +44,10 @@ def run(pytester: pytest.Pytester, *options: str, test: str = EXAMPLE) -> pytest
     return pytester.runpytest_inprocess("-p", "no:cacheprovider", *options)
 
 
-def test_the_summary_says_which_tests_relied_on_which_unknowns(
+def test_the_summary_lists_unknowns_with_their_tests(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
-    """By unknown, with the tests; also what a client of the test's own asked."""
+    """It includes requests of the test's own HTTP client."""
     result = run(pytester, "-v", f"--platform-url={platform_server.url}")
 
     result.assert_outcomes(passed=4)
@@ -61,10 +61,9 @@ def test_the_summary_says_which_tests_relied_on_which_unknowns(
     )
 
 
-def test_the_summary_is_one_line_unless_more_is_asked_for(
+def test_the_summary_is_one_line_by_default(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
-    """It says where to find the rest."""
     url = f"--platform-url={platform_server.url}"
     result = run(pytester, url, "-k", "another_client")
 
@@ -76,7 +75,7 @@ def test_the_summary_is_one_line_unless_more_is_asked_for(
 def test_strict_fails_tests_that_rely_on_unknowns(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
-    """It says how each is settled; a test that fails by itself keeps its own reason."""
+    """The error says how to settle each. A failing test keeps its own reason."""
     test = EXAMPLE + "\ndef test_wrong(platform):\n    assert platform.ping() == 'wrong'\n"
     result = run(pytester, f"--platform-url={platform_server.url}", "--platform-strict", test=test)
 
@@ -91,8 +90,10 @@ def test_strict_fails_tests_that_rely_on_unknowns(
 
 
 @pytest.mark.slow
-def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: Path) -> None:
-    """The double lives it, the summary leaves it out, and strict does not mind."""
+def test_unknowns_settled_by_a_profile_are_not_reported(
+    pytester: pytest.Pytester, profile: Path
+) -> None:
+    """The double behaves as the profile says."""
     test = """
         import os
 
@@ -108,10 +109,8 @@ def test_what_a_profile_settles_is_no_guess(pytester: pytest.Pytester, profile: 
 
 
 @pytest.mark.slow
-def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
-    pytester: pytest.Pytester, platform_server: Target
-) -> None:
-    """Each alternative of what a test relied on is tried; fixtures of the session stay."""
+def test_sweep_reports_sensitive_tests(pytester: pytest.Pytester, platform_server: Target) -> None:
+    """It tries each alternative that a test relied on and keeps wider fixtures."""
     test = """
         import httpx
         import pytest
@@ -163,10 +162,10 @@ def test_sweep_tells_which_guesses_a_test_is_sensitive_to(
         ),
     ],
 )
-def test_what_cannot_be_is_wrong_usage(
+def test_contradictory_or_invalid_options_are_usage_errors(
     pytester: pytest.Pytester, options: tuple[str, ...], message: str
 ) -> None:
-    """The error says what to do instead."""
+    """The error has the remedy."""
     result = run(pytester, *options)
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret

@@ -1,4 +1,4 @@
-"""A conversation with two platforms: what is the same, what differs, and where."""
+"""Run a conversation with two platforms and report its differences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def invoke(base: Platform, two: Platform, **payload: object) -> Compared:
 
 
 def test_a_double_is_the_same_as_itself(base: Platform) -> None:
-    """Whatever ids and times its answers have."""
+    """Different ids and times do not matter."""
     comparison = compare(base, base, *CHEAP)
 
     assert {Class.SAME: len(comparison.calls)} == comparison.counts()
@@ -49,7 +49,7 @@ def test_a_double_is_the_same_as_itself(base: Platform) -> None:
 
 
 def test_chosen_alternatives_are_assumed(base: Platform, two: Platform) -> None:
-    """Each difference names the unknown that leaves it open; everything else is the same."""
+    """Each difference names its unknown; everything else is the same."""
     comparison = compare(base, two, *CHEAP)
 
     assert Class.ASSUMED is comparison.cls
@@ -57,10 +57,9 @@ def test_chosen_alternatives_are_assumed(base: Platform, two: Platform) -> None:
     assert {"U-INVOKE-ENVELOPE", "U-LIST-APPS", "U-SESSION-DELETE"} == reasons
 
 
-def test_another_text_diverges_and_other_pieces_of_it_do_not(
+def test_a_different_text_diverges_but_different_chunks_do_not(
     base: Platform, two: Platform, three: Platform
 ) -> None:
-    """The text is what the specification says is returned."""
     differs, streamed = invoke(base, three), invoke(base, two, pieces=True)
 
     assert Class.DIVERGES is differs.cls
@@ -71,7 +70,7 @@ def test_another_text_diverges_and_other_pieces_of_it_do_not(
 
 
 def test_unknowns_of_a_stream_come_from_the_journal(base: Platform) -> None:
-    """Its headers are sent before its end."""
+    """The headers are sent before the stream ends."""
 
     def talk(platform: Platform) -> None:
         list(platform.run_sse(platform.create_session("echo"), "x"))
@@ -83,8 +82,8 @@ def test_unknowns_of_a_stream_come_from_the_journal(base: Platform) -> None:
     assert "U-EVENT-FIELDS" in stream.double.headers["x-agentdouble-unknowns"]
 
 
-def test_parts_that_cannot_run_are_skipped_with_the_reason(base: Platform, two: Platform) -> None:
-    """By permission, and by the platform's own declaration."""
+def test_parts_that_cannot_run_are_skipped_with_a_reason(base: Platform, two: Platform) -> None:
+    """The platform may lack permission or the surface."""
     reading = compare(base, two, "probes", "sessions and runs", allow_writes=False)
     with Platform(dataclasses.replace(two.target, offered=frozenset({"a2a"}))) as bare:
         refused = compare(base, bare, "probes")
@@ -96,7 +95,7 @@ def test_parts_that_cannot_run_are_skipped_with_the_reason(base: Platform, two: 
     ] == [part.skipped for part in (*reading.parts, *refused.parts)]
 
 
-def test_a_call_of_one_side_only_is_shown(base: Platform, two: Platform) -> None:
+def test_a_call_on_one_side_only_is_reported(base: Platform, two: Platform) -> None:
     """The other calls are still matched."""
 
     def talk(platform: Platform) -> None:
@@ -109,8 +108,8 @@ def test_a_call_of_one_side_only_is_shown(base: Platform, two: Platform) -> None
     assert [Class.SAME, Class.ONLY_DOUBLE] == [call.cls for call in comparison.calls]
 
 
-def test_no_secret_is_shown(two: Platform) -> None:
-    """Neither keys that are sent nor those that an answer repeats."""
+def test_secrets_are_redacted(two: Platform) -> None:
+    """This includes keys in requests and keys that an answer repeats."""
     secret = "correct-horse-battery"
 
     def talk(platform: Platform) -> None:
@@ -125,7 +124,7 @@ def test_no_secret_is_shown(two: Platform) -> None:
     assert (False, True) == (secret in output, "invoke?***" in output)
 
 
-def test_pages_and_notebooks_escape_the_answers_of_platforms(base: Platform, two: Platform) -> None:
+def test_pages_and_notebooks_escape_platform_answers(base: Platform, two: Platform) -> None:
     """A notebook shows the page in a sandboxed frame."""
     topic = Topic("<script>alert(1)</script>", (), lambda platform: platform.request("GET", "/<b>"))
 
@@ -143,7 +142,7 @@ def test_pages_and_notebooks_escape_the_answers_of_platforms(base: Platform, two
 
 
 def test_the_tree_shows_parts_calls_and_differences(base: Platform, three: Platform) -> None:
-    """With a line that sums it up."""
+    """A summary line follows."""
     comparison = Comparison(base.url, three.url, (_part(invoke(base, three)),))
     console = Console(width=100, file=io.StringIO(), record=True)
 
@@ -173,7 +172,7 @@ def honest() -> Iterator[Target]:
 
 @pytest.fixture(scope="module")
 def hidden() -> Iterator[Target]:
-    """The double behind the liar."""
+    """The double behind the lying proxy."""
     with serving_double(application("Hello."), **KEYS) as target:
         yield target
 
@@ -185,7 +184,7 @@ def liar(hidden: Target) -> Iterator[Liar]:
 
 
 def _calls(platform: Platform) -> None:
-    """Make the calls that the lies are about; a lie may be no answer at all."""
+    """Make the calls that the lies concern; a lie may break the answer."""
     for code, name in (("x = 6 * 7; print(x)", "a"), ("print(x + 1)", "a"), ("print(1)", "b")):
         with suppress(DoubleCheckError):
             platform.run_code(code, session_id=name)
@@ -200,10 +199,10 @@ def _calls(platform: Platform) -> None:
 @pytest.mark.slow
 @pytest.mark.once
 @pytest.mark.parametrize("lie", [None, *LIES])
-def test_a_lie_diverges_and_the_reports_show_its_place(
+def test_a_lie_diverges_and_the_reports_show_its_path(
     honest: Target, hidden: Target, liar: Liar, lie: str | None
 ) -> None:
-    """A platform that tells the truth is the same, whatever ids it has."""
+    """Without a lie, everything is the same."""
     topic = Topic("calls", (), _calls, does="runs code")
     with (
         Platform(honest) as double,
@@ -242,7 +241,7 @@ DENIED = {"ResponseMetadata": {"Error": {"Code": "AccessDenied", "Message": "no"
 def test_a_session_that_cannot_be_removed_is_reported(
     honest: Target, hidden: Target, liar: Liar
 ) -> None:
-    """By its name and its platform."""
+    """The report has its name and its platform."""
     topic = Topic("code", (), lambda side: side.run_code("1", session_id="kept"), does="runs code")
     with (
         Platform(honest) as double,

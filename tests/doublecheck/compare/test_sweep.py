@@ -1,7 +1,7 @@
-"""Each answer to each unknown that the double can live, seen on the wire: one table.
+"""Each answer to each unknown that the double can adopt is visible on the wire.
 
-Most are seen by a probe, which asks as it would ask a deployment. What no probe can see from
-outside has a witness of its own, which needs what a deployment does not have.
+Probes observe most of them, with requests that also work on a deployment. The others have a
+witness, which needs more than a deployment offers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ gate = threading.Event()
 
 
 def slow_ping(double: Emulator, patch: pytest.MonkeyPatch) -> str:
-    """U-PING-SLOW, with a ping that goes on until it is noticed that it is slow."""
+    """Return the answer to U-PING-SLOW, with a ping that lasts until a warning is logged."""
     patch.setattr(simple, "SLOW_PING_S", 0.05)
     gate.clear()
     handler, log = logging.Handler(), logging.getLogger(simple.__name__)
@@ -57,14 +57,14 @@ def slow_ping(double: Emulator, patch: pytest.MonkeyPatch) -> str:
 
 
 def picture(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
-    """U-BROWSER-FORMAT."""
+    """Return the answer to U-BROWSER-FORMAT."""
     _require_browser()
     answer = data_plane(double, "browser").get("/v1/browser/screenshot")
     return answer.headers["content-type"].removeprefix("image/")
 
 
 def idle(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
-    """U-SCALE-IDLE, by whether a runtime has another process after the time of the settings."""
+    """Return the answer to U-SCALE-IDLE, from whether an idle runtime stopped on time."""
     at = f"{double.url}/runtimes/answering/"
     before = http.get(at).text
     double.clock.advance(dt.timedelta(seconds=IDLE_S))
@@ -85,7 +85,7 @@ WITNESSES: dict[str, Witness] = {
 
 @pytest.fixture(scope="module")
 def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    """A double with the reference applications, one whose ping waits, and a runtime."""
+    """A double with the reference applications, a slow ping and a runtime."""
     answering = small.table(tmp_path_factory.mktemp("runtimes") / "answering")
     slow = SimpleApp("slow")
 
@@ -109,17 +109,17 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def platform(double: Emulator) -> Iterator[Platform]:
-    """Its client."""
+    """A client of the double."""
     with Platform(Target.of(double, reference_app=True)) as platform:
         yield platform
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("id_", "answer"), ANSWERS)
-def test_an_answer_is_seen_on_the_wire(
+def test_an_answer_is_visible_on_the_wire(
     double: Emulator, platform: Platform, id_: str, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What tells it from the others finds it when it is in force; one without a witness fails."""
+    """A probe or a witness recognises it."""
     platform._call(admin.choose(platform.target, {id_: answer}))
     try:
         if id_ in WITNESSES:
@@ -133,8 +133,8 @@ def test_an_answer_is_seen_on_the_wire(
     assert answer == observed
 
 
-def test_probes_and_witnesses_are_about_what_has_alternatives() -> None:
-    """There is one for each unknown, and none in vain."""
+def test_every_unknown_with_alternatives_has_a_probe_or_a_witness() -> None:
+    """None has both, and no other unknown has one."""
     with_alternatives = {
         unknown.id
         for unknown in ledger.unknowns().values()

@@ -1,4 +1,4 @@
-"""twin(), and the command ``doublecheck twin``: platforms, permissions, output and exit codes."""
+"""twin() and ``doublecheck twin``: platforms, permissions, output and exit codes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def live_target() -> Iterator[Target]:
 
 @pytest.fixture
 def behind(live_target: Target) -> Iterator[Platform]:
-    """The live platform as a double, to look into it."""
+    """The live platform as a double, for inspection."""
     with Platform(live_target) as platform:
         platform.reset()
         yield platform
@@ -50,15 +50,15 @@ def create_twice(platform: Platform) -> None:
 
 
 def sessions(platform: Platform) -> tuple[list[str], list[str]]:
-    """Return the names of the sandbox sessions, and the ids of those of the API server."""
+    """Return the names of sandbox sessions and the ids of API-server sessions."""
     named = sorted(session.user_session_id for session in platform.sessions())
     return named, [session.id for session in platform.list_sessions("echo", user_id="u1")]
 
 
-def test_a_live_platform_is_only_read_unless_more_is_allowed(
+def test_a_live_platform_is_read_only_by_default(
     platform: Platform, live: Platform, behind: Platform
 ) -> None:
-    """Each skipped part names what it would do, and the option that allows it."""
+    """Each skipped part names its effect and the option that allows it."""
     comparison = doublecheck.twin(platform, live)
 
     posted = [entry for entry in behind.journal() if entry.method != "GET"]
@@ -82,10 +82,8 @@ def test_a_live_platform_is_only_read_unless_more_is_allowed(
 
 
 @pytest.mark.slow
-def test_sessions_that_a_twin_makes_are_removed_and_others_stay(
-    live: Platform, behind: Platform
-) -> None:
-    """Also those that an agent makes."""
+def test_only_sessions_of_the_twin_are_removed(live: Platform, behind: Platform) -> None:
+    """This includes sessions that an agent creates."""
     with serving_double() as target, Platform(target) as double:
         for platform in (double, behind):
             platform.run_code("1", session_id="mine")
@@ -103,10 +101,10 @@ def test_sessions_that_a_twin_makes_are_removed_and_others_stay(
     ("answer", "expected"),
     [(None, Class.ASSUMED), ("400", Class.SAME), ("existing", Class.DIVERGES)],
 )
-def test_a_double_answers_as_its_profile_says(
+def test_a_profile_settles_the_answers_of_the_double(
     live_target: Target, tmp_path: Path, answer: str | None, expected: Class
 ) -> None:
-    """What the profile settles is no guess, so it explains no difference."""
+    """A settled unknown explains no difference."""
     profile = tmp_path / "profile.toml"
     profile.write_text(f'[unknowns]\nU-SESSION-DUPLICATE = "{answer}"\n')
 
@@ -120,8 +118,8 @@ def test_a_double_answers_as_its_profile_says(
     assert expected is comparison.cls
 
 
-def test_a_conversation_of_ones_own_needs_permission(platform: Platform, live: Platform) -> None:
-    """It may create something. Nothing compared is no verdict."""
+def test_a_custom_conversation_needs_permission(platform: Platform, live: Platform) -> None:
+    """A twin that compares nothing has no verdict."""
     comparison = doublecheck.twin(platform, live, conversation=Platform.ping)
     allowed = doublecheck.twin(platform, live, conversation=Platform.ping, allow_writes=True)
 
@@ -133,7 +131,7 @@ def test_a_conversation_of_ones_own_needs_permission(platform: Platform, live: P
 
 
 def test_an_interrupted_twin_keeps_its_results(platform: Platform) -> None:
-    """The finished parts are in the error."""
+    """The error has the finished parts."""
 
     def interrupted(_platform: Platform) -> None:
         raise KeyboardInterrupt
@@ -145,7 +143,6 @@ def test_an_interrupted_twin_keeps_its_results(platform: Platform) -> None:
 
 
 def test_wrong_usage_is_refused(platform: Platform, tmp_path: Path) -> None:
-    """In a line with the remedy."""
     profile = tmp_path / "profile.toml"
     live = Platform(Target("http://127.0.0.1:9", "live"))
     cases = [
@@ -167,10 +164,10 @@ def words(double: Target, live: Target, *more: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_command_prints_json_writes_a_page_and_has_exit_codes(
+def test_the_command_prints_json_and_writes_a_page(
     double: Target, live_target: Target, other: Target, tmp_path: Path
 ) -> None:
-    """What the specification leaves open is no divergence."""
+    """Differences that the specification leaves open exit with 0."""
     page = tmp_path / "twin.html"
 
     same = CliRunner().invoke(app, words(double, live_target))
@@ -185,8 +182,7 @@ def test_the_command_prints_json_writes_a_page_and_has_exit_codes(
     assert ["twin.html"] == [path.name for path in tmp_path.iterdir()]
 
 
-def test_the_command_refuses_what_it_cannot_do(double: Target, tmp_path: Path) -> None:
-    """A dead address, a missing folder, options of a new double for a running one, no platform."""
+def test_the_command_refuses_invalid_options(double: Target, tmp_path: Path) -> None:
     profile = tmp_path / "profile.toml"
     profile.write_text('[unknowns]\nU-SESSION-DUPLICATE = "401"\n')
     cases = [

@@ -9,6 +9,6 @@ from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
 
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[NotebookKernel]:
-    """One notebook for a module: the state of its cells is kept."""
+    """A notebook shared by the tests of a module; cells keep their state."""
     with notebook_kernel() as kernel:
         yield kernel

@@ -1,4 +1,4 @@
-"""A real ipykernel, as a notebook has one: cells are run in it and what they show is kept."""
+"""Run cells in a real ipykernel and collect their output."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Ran:
-    """What a cell showed: the messages of its outputs, in order."""
+    """The output messages of a cell, in order."""
 
     messages: tuple[tuple[str, dict[str, Any]], ...]
 
     @property
     def stdout(self) -> str:
-        """What it printed."""
+        """Return the printed text."""
         return self._stream("stdout")
 
     @property
     def stderr(self) -> str:
-        """What it printed to stderr: warnings and logs are there."""
+        """Return the text on stderr, which includes warnings and logs."""
         return self._stream("stderr")
 
     @property
     def bundles(self) -> list[dict[str, Any]]:
-        """The MIME bundles of what it returned or displayed."""
+        """Return the MIME bundles of returned and displayed values."""
         kinds = ("display_data", "execute_result")
         return [content["data"] for kind, content in self.messages if kind in kinds]
 
     @property
     def html(self) -> str:
-        """The HTML of all that."""
+        """Return the HTML of all bundles."""
         return "".join(bundle.get("text/html", "") for bundle in self.bundles)
 
     @property
     def text(self) -> str:
-        """The plain text of the last value that it returned or displayed."""
+        """Return the plain text of the last returned or displayed value."""
         return str(self.bundles[-1]["text/plain"])
 
     @property
     def error(self) -> str | None:
-        """Its traceback without colours, if it failed."""
+        """Return the traceback without colours, if the cell failed."""
         tracebacks = [content["traceback"] for kind, content in self.messages if kind == "error"]
         return _ANSI.sub("", "\n".join(tracebacks[-1])) if tracebacks else None
 
@@ -67,18 +67,18 @@ class Ran:
 
 
 class NotebookKernel:
-    """The kernel of a notebook that has been opened."""
+    """The kernel of an open notebook."""
 
     def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
         self._manager = manager
         self._client = client
 
     def run(self, cell: str) -> Ran:
-        """Run a cell to its end and return what it showed."""
+        """Run a cell to its end and return its output."""
         return Ran(tuple(self.running(cell)))
 
     def running(self, cell: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Run a cell and yield the messages of its outputs as they arrive."""
+        """Run a cell and yield its output messages as they arrive."""
         message_id = self._client.execute(cell)
         while True:
             message = self._received(self._client.get_iopub_msg, cell)
@@ -92,16 +92,16 @@ class NotebookKernel:
                 yield kind, content
 
     def interrupt(self) -> None:
-        """Interrupt the cell that runs, as the notebook's stop button does."""
+        """Interrupt the running cell, as the notebook's stop button does."""
         self._manager.interrupt_kernel()
 
     def restart(self) -> None:
-        """Restart the kernel, as the notebook's button does, and return when it is ready."""
+        """Restart the kernel, as the notebook's button does, and wait until it is ready."""
         self._manager.restart_kernel(now=False)
         self._client.wait_for_ready(timeout=TIMEOUT_S)
 
     def complete(self, code: str, position: int | None = None) -> list[str]:
-        """Return what the tab key offers in a cell, at its end unless told otherwise."""
+        """Return the tab completions in a cell, by default at its end."""
         message_id = self._client.complete(code, position)
         return list(self._reply(message_id, code)["content"]["matches"])
 
@@ -112,10 +112,10 @@ class NotebookKernel:
                 return reply
 
     def _received(self, get: Callable[..., dict[str, Any]], cell: str) -> dict[str, Any]:
-        """Return the next message; a kernel that is silent is asked for something else, too.
+        """Return the next message, and prod a silent kernel with another request.
 
-        A request that arrives while ipykernel before 7.4 replies may lie there until the next
-        one comes (https://github.com/ipython/ipykernel/issues/1554).
+        Before ipykernel 7.4, a request that arrives during a reply may wait for the next one
+        (https://github.com/ipython/ipykernel/issues/1554).
         """
         for _ in range(TIMEOUT_S // _SILENT_S):
             try:
@@ -127,9 +127,9 @@ class NotebookKernel:
 
 @contextmanager
 def notebook_kernel(stderr: IO[str] | None = None) -> Iterator[NotebookKernel]:
-    """Start the kernel of a notebook; it has ended when the context does.
+    """Start a notebook kernel and stop it when the context ends.
 
-    Its sockets are files: a port that was free might be another's when the kernel binds it.
+    It uses file sockets, because another process could take a free port first.
     """
     with tempfile.TemporaryDirectory(prefix="kernel-") as run:
         manager = KernelManager(transport="ipc", connection_file=f"{run}/kernel.json")

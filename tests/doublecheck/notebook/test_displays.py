@@ -1,4 +1,4 @@
-"""What values and streams look like in the kernel of a notebook."""
+"""Display of values and streams in a notebook kernel."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _displays(notebook: NotebookKernel, cell: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
-    """The last of it shows everything, and the cell's value does not show it again."""
+def test_a_stream_is_a_single_growing_display(notebook: NotebookKernel) -> None:
+    """The value of the cell does not repeat it."""
     displays = _displays(notebook, "doublecheck.show(said('one', 'two', 'three'))")
 
     assert ("display_data", "<1 event: <AgentEvent coder 'one'>>") == displays[0]
@@ -48,16 +48,14 @@ def test_a_stream_is_one_display_that_grows(notebook: NotebookKernel) -> None:
     assert displays[-1][1].startswith("<3 events: <AgentEvent coder 'one'>")
 
 
-def test_a_stream_of_the_async_client_is_awaited(notebook: NotebookKernel) -> None:
-    """The same function shows it."""
+def test_an_async_stream_is_awaited(notebook: NotebookKernel) -> None:
     displays = _displays(notebook, "len(await doublecheck.show(said_later('one', 'two')))")
 
     assert [("display_data", "<1 event: <AgentEvent coder 'one'>>")] == displays[:1]
     assert ("execute_result", "2") == displays[-1]
 
 
-def test_a_stream_that_breaks_off_has_shown_what_arrived(notebook: NotebookKernel) -> None:
-    """And its error is raised."""
+def test_a_broken_stream_shows_events_before_its_error(notebook: NotebookKernel) -> None:
     ran = notebook.run("doublecheck.show(broken())")
 
     assert ">before<" in ran.html
@@ -65,10 +63,10 @@ def test_a_stream_that_breaks_off_has_shown_what_arrived(notebook: NotebookKerne
 
 
 @pytest.mark.parametrize("cell", ["{}(stream)", "await {}(later)"])
-def test_a_stream_that_fails_at_once_shows_its_error_alone(
+def test_a_stream_that_fails_at_once_shows_only_its_error(
     notebook: NotebookKernel, cell: str
 ) -> None:
-    """That there are no events is told of one that ends."""
+    """Only an empty stream that ends normally shows "No events."."""
     notebook.run("stream, later = (1 / 0 for _ in 'a'), (1 / 0 async for _ in said_later('a'))")
 
     ran = notebook.run(cell.format("doublecheck.show"))
@@ -78,8 +76,7 @@ def test_a_stream_that_fails_at_once_shows_its_error_alone(
     assert "No events." in notebook.run(cell.format("doublecheck.show")).html
 
 
-def test_what_is_no_stream_is_refused_in_a_sentence(notebook: NotebookKernel) -> None:
-    """It says what is taken."""
+def test_show_refuses_other_values(notebook: NotebookKernel) -> None:
     ran = notebook.run("doublecheck.show('text')")
 
     assert "show() needs a stream, such as platform.stream(...), but got 'text'." in (

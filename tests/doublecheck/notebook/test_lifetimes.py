@@ -1,4 +1,4 @@
-"""How long what a notebook started lives: no longer than its kernel."""
+"""Processes that a notebook starts end with its kernel."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ os.getpid()
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a killed process takes all along")
-def test_nothing_outlives_a_kernel(tmp_path: Path) -> None:
-    """Neither one that is restarted, which says nothing of it, nor one that is killed."""
+def test_processes_end_with_a_restarted_or_killed_kernel(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("w") as written, notebook_kernel(stderr=written) as notebook:
         started = _start(notebook)
@@ -42,7 +41,7 @@ def test_nothing_outlives_a_kernel(tmp_path: Path) -> None:
 
 
 def _start(notebook: NotebookKernel) -> list[psutil.Process]:
-    """Start a double with a session in a notebook; return the processes that this began."""
+    """Start a double with a session in a notebook and return the new processes."""
     ran = notebook.run(BEGIN)
     assert (None, "") == (ran.error, ran.stderr)
     children = psutil.Process(int(ran.text)).children(recursive=True)
@@ -51,5 +50,5 @@ def _start(notebook: NotebookKernel) -> list[psutil.Process]:
 
 
 def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Return those that still are when all others have ended, or after a long time."""
+    """Return the processes that are still alive after the timeout."""
     return list(psutil.wait_procs(processes, timeout=TIMEOUT_S)[1])

@@ -1,4 +1,4 @@
-"""Outputs that arrive while a cell runs, and a cell that is interrupted."""
+"""Outputs of a running cell, and interrupts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _connected(notebook: NotebookKernel) -> None:
 
 
 def interrupted(notebook: NotebookKernel, cell: str, when: str) -> tuple[str, str]:
-    """Interrupt a cell when it has printed something; return all it printed, and its error."""
+    """Interrupt a cell once it prints something; return its output and its error."""
     printed, error = "", ""
     for kind, content in notebook.running(cell):
         if kind == "stream":
@@ -62,7 +62,7 @@ def interrupted(notebook: NotebookKernel, cell: str, when: str) -> tuple[str, st
     ],
 )
 def test_an_interrupted_cell_interrupts_the_code(notebook: NotebookKernel, cell: str) -> None:
-    """The double lives on, the session keeps its state, and the message is short."""
+    """The session keeps its state, and the message is short."""
     printed, error = interrupted(notebook, cell, "1")
 
     assert "1" == printed.strip()

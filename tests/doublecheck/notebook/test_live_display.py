@@ -1,4 +1,4 @@
-"""show() where there is no notebook."""
+"""show() outside a notebook."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from doublecheck.results import AgentEvent, StreamEvent
 EVENTS = (StreamEvent("a"), StreamEvent('{"b": 1}'))
 
 
-def test_events_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """All of them are returned, as a tuple."""
+def test_show_prints_and_returns_events(capsys: pytest.CaptureFixture[str]) -> None:
     assert EVENTS == doublecheck.show(iter(EVENTS))
     assert 'a\n{"b": 1}\n' == capsys.readouterr().out
 
 
-def test_async_events_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    """As soon as they are awaited."""
+def test_show_prints_async_events(capsys: pytest.CaptureFixture[str]) -> None:
 
     async def stream() -> AsyncIterator[StreamEvent]:
         for event in EVENTS:
@@ -30,8 +28,7 @@ def test_async_events_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert 'a\n{"b": 1}\n' == capsys.readouterr().out
 
 
-def test_events_of_agents_are_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    """All of a text, and tool calls by name."""
+def test_show_prints_whole_texts_and_tool_calls(capsys: pytest.CaptureFixture[str]) -> None:
     call = {"functionCall": {"name": "add"}}
     event = AgentEvent("model", ({"text": "x" * 200},), author="coder")
 
@@ -40,8 +37,7 @@ def test_events_of_agents_are_what_is_said(capsys: pytest.CaptureFixture[str]) -
     assert f"coder: {'x' * 200}\n<AgentEvent coder calls add>\n" == capsys.readouterr().out
 
 
-def test_a_stream_that_is_left_early_is_closed(capsys: pytest.CaptureFixture[str]) -> None:
-    """An interrupt leaves no connection open."""
+def test_an_interrupted_stream_is_closed(capsys: pytest.CaptureFixture[str]) -> None:
     closed = []
 
     def stream() -> Iterator[StreamEvent]:

@@ -1,4 +1,4 @@
-"""What of a kernel's bundle reaches the page of a notebook."""
+"""Which parts of a kernel's MIME bundle reach the notebook page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOSTILE = [
 
 
 class Page(HTMLParser):
-    """The elements of a page with their attributes."""
+    """Collect the elements of a page with their attributes."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Page(HTMLParser):
 
 @pytest.mark.parametrize("html", HOSTILE)
 def test_html_is_shown_in_a_frame(html: str) -> None:
-    """No part of it is in the page: it is the content of a frame without an origin."""
+    """The HTML is in the page only as the content of a frame without an origin."""
     ((_, box), (_, frame), *_) = Page(safe({"text/html": html})[0]["text/html"]).elements
 
     assert "allow-scripts" == frame["sandbox"]
@@ -46,8 +46,8 @@ def test_html_is_shown_in_a_frame(html: str) -> None:
     assert "overflow:hidden" in str(box["style"])
 
 
-def test_what_only_shows_itself_passes_as_it_is() -> None:
-    """Text, images, LaTeX, JSON, Markdown, and charts that are data."""
+def test_passive_content_passes_unchanged() -> None:
+    """This covers text, images, LaTeX, JSON, Markdown and charts that are data."""
     bundle = {
         "text/plain": "a",
         "image/png": PNG,
@@ -66,8 +66,8 @@ def test_what_only_shows_itself_passes_as_it_is() -> None:
     "kind",
     ["application/javascript", "application/vnd.jupyter.widget-view+json", "text/x-unheard-of"],
 )
-def test_what_runs_in_the_page_does_not_pass(kind: str) -> None:
-    """Its text is shown, or at least what it was."""
+def test_active_content_is_dropped(kind: str) -> None:
+    """Its text is shown, or at least its MIME type."""
     assert ({"text/plain": "a"}, {}) == safe({kind: "alert(1)", "text/plain": "a"})
     assert ({"text/plain": f"<{kind}>"}, {}) == safe({kind: "alert(1)"})
 
@@ -82,15 +82,14 @@ def test_what_runs_in_the_page_does_not_pass(kind: str) -> None:
         "![pixel](https://example.org/pixel.png)",
     ],
 )
-def test_markdown_that_is_more_than_text_is_shown_as_text(markdown: str) -> None:
-    """The text is its source then, not what the kernel calls it."""
+def test_unsafe_markdown_is_shown_as_source(markdown: str) -> None:
     bundle = {"text/markdown": f"**b** {markdown}", "text/plain": "<Markdown>"}
 
     assert ({"text/plain": f"**b** {markdown}"}, {}) == safe(bundle)
 
 
-def test_a_drawing_is_an_image_and_never_part_of_the_page() -> None:
-    """An SVG has scripts as HTML has, which an image never runs."""
+def test_svg_is_shown_as_an_image() -> None:
+    """An image never runs the scripts of an SVG."""
     drawing = "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"
 
     ((tag, image),) = Page(safe({"image/svg+xml": drawing})[0]["text/html"]).elements
@@ -100,22 +99,21 @@ def test_a_drawing_is_an_image_and_never_part_of_the_page() -> None:
     assert drawing == base64.b64decode(encoded).decode()
 
 
-def test_latex_that_is_more_than_a_formula_is_text() -> None:
-    """Formulas may link and style, for those who wrote the page."""
+def test_latex_with_links_is_shown_as_text() -> None:
     expected = {"text/plain": "y"}
 
     assert (expected, {}) == safe({"text/latex": r"$\href{javascript:x}{y}$", "text/plain": "y"})
 
 
-def test_what_is_no_image_is_left_out() -> None:
-    """As is metadata about what does not pass."""
+def test_invalid_images_are_dropped() -> None:
+    """Their metadata is dropped, too."""
     broken = safe({"image/png": '"><script>', "text/plain": "a"}, {"image/png": {"width": 1}})
 
     assert ({"text/plain": "a"}, {}) == broken
 
 
-def test_what_is_huge_is_bounded() -> None:
-    """A page that a notebook cannot hold helps nobody; its text says so."""
+def test_huge_content_is_truncated() -> None:
+    """The text says what is missing."""
     bundle, _ = safe(
         {
             "text/plain": "x" * 1_000_000,

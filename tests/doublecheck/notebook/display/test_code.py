@@ -1,4 +1,4 @@
-"""How the result of running code looks."""
+"""Display of code results."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ def render(*outputs: Output, status: str = "ok") -> str:
 
 
 def test_printed_text_is_escaped() -> None:
-    """What code prints is never taken for HTML."""
     assert ">&lt;script&gt; &amp;</pre>" in render(
         Output("stream", name="stdout", text="<script> &\n")
     )
 
 
-def test_a_value_shows_the_richest_of_its_shapes() -> None:
-    """HTML in a frame, Markdown as text, a formula with its dollars, JSON as a tree."""
+def test_a_value_is_shown_in_its_richest_format() -> None:
+    """HTML is framed, a formula keeps its dollars and JSON is a tree."""
     table = {"text/plain": "0 a", "text/html": "<table><tr><td>a</td></tr></table>"}
     formula = {"text/plain": "x**2", "text/latex": "$$x^2$$"}
     tree = {"text/plain": "<JSON>", "application/json": {"a": "b" * 100}}
@@ -30,8 +29,8 @@ def test_a_value_shows_the_richest_of_its_shapes() -> None:
     assert "<details open" in render(Output("display_data", data=tree))
 
 
-def test_a_value_that_is_all_there_is_passes_in_its_own_shapes() -> None:
-    """A notebook that draws charts draws it, and a formula is one."""
+def test_a_single_value_keeps_its_mime_types() -> None:
+    """The notebook can then render a chart or a formula."""
     data = {"text/plain": "<Chart>", "application/vnd.vegalite.v5+json": {"mark": "bar"}}
     chart = Output("execute_result", data=data)
     alone = CodeResult(True, "ok", "", (chart,), 1, "s-1", "")
@@ -44,23 +43,22 @@ def test_a_value_that_is_all_there_is_passes_in_its_own_shapes() -> None:
     assert repr(alone) == alone._repr_mimebundle_()["text/plain"]
 
 
-def test_html_of_a_value_does_not_reach_the_page() -> None:
-    """What it would do there, it does in a frame of its own."""
+def test_html_of_a_value_stays_in_a_frame() -> None:
     value = Output("execute_result", data={"text/plain": "a < b", "text/html": "<b onload=1>"})
 
     assert "<b " not in render(value)
     assert 'sandbox="allow-scripts"' in render(value)
 
 
-def test_what_was_printed_is_shown_as_far_as_it_can_be_read() -> None:
+def test_long_output_is_truncated() -> None:
     """The result has all of it."""
     html = render(*[Output("stream", name="stdout", text="x" * 10_000)] * 3)
 
     assert "… 10,000 more characters; result.stdout has all of it" in html
 
 
-def test_an_image_is_inline() -> None:
-    """It needs nothing from elsewhere, and replaces its text."""
+def test_images_are_inlined() -> None:
+    """An image replaces its text."""
     png = base64.b64encode(b"\x89PNG").decode()
     image = Output("display_data", data={"text/plain": "<Figure>", "image/png": png})
 
@@ -69,7 +67,7 @@ def test_an_image_is_inline() -> None:
 
 
 def test_a_traceback_keeps_its_colours() -> None:
-    """ANSI colours become spans in tones that light and dark pages show."""
+    """ANSI colours become shades that are legible on light and dark pages."""
     error = Output("error", ename="E", evalue="v", traceback=("\x1b[31mE\x1b[0m: <v>",))
 
     html = render(error, status="error")
@@ -81,7 +79,7 @@ def test_a_traceback_keeps_its_colours() -> None:
 
 
 def test_a_failure_without_an_error_shows_its_message() -> None:
-    """A timeout has no traceback; the platform's sentence is shown instead."""
+    """For example, a timeout has no traceback."""
     html = render(status="timeout")
 
     assert ">too long</pre>" in html

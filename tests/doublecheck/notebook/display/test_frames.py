@@ -1,4 +1,4 @@
-"""What HTML can do from its frame, in a real browser."""
+"""Isolation of framed HTML in a real browser."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ATTACKS = [
 
 
 class Asked(http.server.ThreadingHTTPServer):
-    """A server that keeps which paths it was asked for."""
+    """A server that records the requested paths."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -68,10 +68,10 @@ def requests() -> Iterator[Asked]:
         thread.join()
 
 
-def test_html_in_a_frame_asks_nobody_and_reaches_no_page(
+def test_framed_html_sends_no_requests_and_cannot_reach_the_page(
     chromium_path: str, requests: Asked, tmp_path: Path
 ) -> None:
-    """Neither by its content nor by going elsewhere; the image of the page itself is fetched."""
+    """The control image of the page itself is fetched."""
     url = f"http://127.0.0.1:{requests.server_port}"
     frames = "".join(framed(attack.format(url=url)) for attack in ATTACKS)
     page = tmp_path / "page.html"

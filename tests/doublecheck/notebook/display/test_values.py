@@ -1,4 +1,4 @@
-"""How the values of a platform look, and that nothing secret is seen of them."""
+"""Display of platform values without secrets."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ VALUES = [
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
-def test_a_value_is_a_line_of_text_and_escaped_html(value: Any) -> None:
-    """Whatever a platform answers, it is never HTML, and no token of it is seen."""
+def test_values_are_one_line_of_text_and_escaped_html(value: Any) -> None:
+    """Neither form contains a token."""
     bundle = value._repr_mimebundle_()
 
     assert repr(value) == bundle["text/plain"]
@@ -79,8 +79,8 @@ def test_a_value_is_a_line_of_text_and_escaped_html(value: Any) -> None:
     assert "t0ken" not in bundle["text/html"] + repr(value)
 
 
-def test_increments_of_a_text_are_folded() -> None:
-    """What is said once more as a whole stands below them."""
+def test_text_increments_are_folded() -> None:
+    """The complete text follows them."""
     increments = [AgentEvent("model", ({"text": text},), "coder", partial=True) for text in "abc"]
     complete = AgentEvent("model", ({"text": "abc"},), "coder")
 
@@ -89,8 +89,8 @@ def test_increments_of_a_text_are_folded() -> None:
     assert (1, 1) == (html.count("<details"), html.count("3 increments"))
 
 
-def test_null_stands_for_nothing() -> None:
-    """A platform may name each kind of part and fill only one."""
+def test_null_parts_are_ignored() -> None:
+    """A platform may list every kind of part and fill only one."""
     empty = dict.fromkeys(("functionCall", "functionResponse", "inlineData", "text"))
     event = AgentEvent("model", ({**empty, "text": "hi"}, empty))
 
@@ -102,8 +102,8 @@ def test_null_stands_for_nothing() -> None:
     assert "hi" in event._repr_mimebundle_()["text/html"]
 
 
-def test_an_image_of_a_tool_is_shown() -> None:
-    """What is none is a block as others."""
+def test_tool_images_are_shown() -> None:
+    """An invalid image is not."""
     image = {"type": "image", "mimeType": "image/png", "data": PNG}
     broken = {"type": "image", "mimeType": "image/png", "data": '"><script>'}
 
@@ -114,16 +114,16 @@ def test_an_image_of_a_tool_is_shown() -> None:
     ]
 
 
-def test_a_journal_shows_the_newest() -> None:
-    """It says how many are left out, and where they are."""
+def test_a_journal_shows_the_newest_entries() -> None:
+    """It says how to get the others."""
     html = Journal((ENTRY,) * 203)._repr_mimebundle_()["text/html"]
 
     assert "journal[:3] has the others" in html
     assert 200 == html.count("12:00:00")
 
 
-def test_one_request_has_the_width_of_the_page() -> None:
-    """What was said lies open below its row; in a journal it is folded into a cell."""
+def test_a_single_request_has_the_full_width() -> None:
+    """Its details are below the row; in a journal they are folded into a cell."""
     several, _, _ = Journal((ENTRY,))._repr_mimebundle_()["text/html"].partition("</table>")
     assert ">curl</summary>" in several
 
@@ -132,13 +132,12 @@ def test_one_request_has_the_width_of_the_page() -> None:
         assert (False, True) == (">curl<" in row, ">curl<" in below)
 
 
-def test_json_in_a_string_is_a_tree_too() -> None:
-    """Envelopes carry their results so."""
+def test_json_in_a_string_is_a_tree() -> None:
+    """Envelopes carry their results this way."""
     html = StreamEvent('{"Result": "[' + '\\"abcdefgh\\", ' * 20 + '1]"}')
 
     assert "JSON in a string" in html._repr_mimebundle_()["text/html"]
 
 
-def test_exchanges_show_what_was_asked() -> None:
-    """Before there is any, they say so."""
+def test_empty_exchanges_have_a_message() -> None:
     assert "No requests yet." in Exchanges()._repr_mimebundle_()["text/html"]

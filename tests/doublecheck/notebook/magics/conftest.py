@@ -9,7 +9,7 @@ from tests.doublecheck.notebook.kernels import PATIENT, NotebookKernel, notebook
 
 @pytest.fixture(scope="package")
 def notebook() -> Iterator[NotebookKernel]:
-    """One notebook for the tests of the magics, with a double in its variable ``platform``."""
+    """A notebook for the tests of the magics, with a double in ``platform``."""
     with notebook_kernel() as kernel:
         ran = kernel.run(
             "%load_ext doublecheck\nimport doublecheck\nplatform = doublecheck.connect()" + PATIENT
@@ -20,5 +20,5 @@ def notebook() -> Iterator[NotebookKernel]:
 
 @pytest.fixture(autouse=True)
 def _reset(notebook: NotebookKernel) -> None:
-    """Each test begins with a double that nobody has used, and cells that run on it."""
+    """Reset the double before each test and run cells on it."""
     assert notebook.run("platform.reset(wait=False)\n%sandbox use platform").error is None

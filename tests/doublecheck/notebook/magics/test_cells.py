@@ -11,15 +11,14 @@ pytestmark = pytest.mark.smoke
 
 @pytest.mark.slow
 def test_a_cell_runs_in_the_session(notebook: NotebookKernel) -> None:
-    """State stays in the session's kernel, and this one has none of it."""
+    """State stays in the session's kernel, not in the notebook's."""
     notebook.run("%%sandbox\nx = 6 * 7")
 
     assert "42" == notebook.run("%%sandbox\nx").text
     assert "NameError" in (notebook.run("x").error or "")
 
 
-def test_outputs_show_as_if_the_cell_had_run_here(notebook: NotebookKernel) -> None:
-    """Streams, displays and the last value are what a local cell would have sent."""
+def test_outputs_look_like_those_of_a_local_cell(notebook: NotebookKernel) -> None:
     ran = notebook.run(
         "%%sandbox\nimport sys\nprint('said')\nprint('warned', file=sys.stderr)\n"
         "from IPython.display import display, Image\n"
@@ -34,8 +33,8 @@ def test_outputs_show_as_if_the_cell_had_run_here(notebook: NotebookKernel) -> N
     )
 
 
-def test_code_that_raises_fails_the_cell_with_its_own_traceback(notebook: NotebookKernel) -> None:
-    """No line of this process is in it."""
+def test_code_that_raises_fails_the_cell_with_a_clean_traceback(notebook: NotebookKernel) -> None:
+    """No frame of the notebook's process is in it."""
     ran = notebook.run("%%sandbox\ndef f():\n    1 / 0\nf()")
 
     lines = (ran.error or "").splitlines()
@@ -44,8 +43,7 @@ def test_code_that_raises_fails_the_cell_with_its_own_traceback(notebook: Notebo
     assert "run_cell_magic" not in (ran.error or "")
 
 
-def test_code_that_raises_may_leave_the_cell_its_success(notebook: NotebookKernel) -> None:
-    """With --no-raise-error the traceback is shown all the same, and the cell goes on."""
+def test_no_raise_error_shows_the_traceback_but_does_not_fail(notebook: NotebookKernel) -> None:
     ran = notebook.run("%%sandbox --no-raise-error --out failed\n1 / 0")
 
     assert ran.error is None
@@ -54,7 +52,7 @@ def test_code_that_raises_may_leave_the_cell_its_success(notebook: NotebookKerne
 
 
 def test_displays_are_updated_and_outputs_cleared(notebook: NotebookKernel) -> None:
-    """As it happens, and under an id that is none of the notebook's own."""
+    """Display ids do not collide with those of the notebook."""
     ran = notebook.run(
         "%%sandbox\nfrom IPython.display import clear_output, display\n"
         "shown = display('before', display_id='one')\nshown.update('after')\n"
@@ -68,7 +66,7 @@ def test_displays_are_updated_and_outputs_cleared(notebook: NotebookKernel) -> N
 
 
 def test_an_interrupted_cell_interrupts_its_code(notebook: NotebookKernel) -> None:
-    """What it said had arrived by then, the message is short, and the session lives on."""
+    """Earlier output has arrived, the message is short and the session goes on."""
     failed = []
     for kind, content in notebook.running("%%sandbox\nkept = 1\nprint('begun')\nwhile True: pass"):
         if kind == "stream" and "begun" in content["text"]:
@@ -80,8 +78,8 @@ def test_an_interrupted_cell_interrupts_its_code(notebook: NotebookKernel) -> No
     assert "1\n" == notebook.run("%%sandbox\nprint(kept)").stdout
 
 
-def test_the_result_is_put_into_a_variable(notebook: NotebookKernel) -> None:
-    """Code that fails does so all the same, unless that is not wanted."""
+def test_out_stores_the_result_in_a_variable(notebook: NotebookKernel) -> None:
+    """Failing code still fails the cell, unless ``--no-raise-error`` is given."""
     assert "ZeroDivisionError" in (notebook.run("%%sandbox --out found\n1 / 0").error or "")
     assert "'ZeroDivisionError'" == notebook.run("found.error.ename").text
 
@@ -96,17 +94,16 @@ def test_the_result_is_put_into_a_variable(notebook: NotebookKernel) -> None:
         ("typescript", "const said: string = 'said'; console.log(said)", "said\n"),
     ],
 )
-def test_cells_are_in_other_languages_too(
+def test_cells_run_other_languages(
     notebook: NotebookKernel, language: str, code: str, expected: str
 ) -> None:
-    """A command's exit code fails its cell."""
+    """The exit code of a command can fail the cell."""
     assert expected == notebook.run(f"%%sandbox --language {language}\n{code}").stdout
     failed = notebook.run("%%sandbox --language bash\nexit 3").error
     assert "The command ended with exit code 3." == failed
 
 
 def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
-    """It cannot act on the page."""
     ran = notebook.run(
         "%%sandbox\nfrom IPython.display import HTML, display\n"
         "display(HTML('<b onclick=\"alert(1)\">acts</b>'))"
@@ -133,10 +130,10 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
         ("%sandbox destroy nobody", "Session 'nobody' is not active."),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(
+def test_invalid_usage_is_refused_in_one_line(
     notebook: NotebookKernel, cell: str, message: str
 ) -> None:
-    """It says what to do, and shows no traceback."""
+    """The line has the remedy."""
     ran = notebook.run(cell)
 
     assert None is ran.error
@@ -144,8 +141,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(
     assert message in ran.stderr
 
 
-def test_a_platform_is_named_by_its_url(notebook: NotebookKernel) -> None:
-    """For one cell; the others stay where they were."""
+def test_a_url_selects_the_platform_of_one_cell(notebook: NotebookKernel) -> None:
     notebook.run("with_url = doublecheck.connect()")
 
     cell = notebook.run("get_ipython().run_cell_magic('sandbox', f'--on {with_url.url}', 'x = 1')")
@@ -157,8 +153,8 @@ def test_a_platform_is_named_by_its_url(notebook: NotebookKernel) -> None:
     assert nowhere.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
 
 
-def test_cells_that_move_by_themselves_say_so_once(notebook: NotebookKernel) -> None:
-    """They ran on a double of their own until the notebook had a platform."""
+def test_automatic_platform_switches_are_announced_once(notebook: NotebookKernel) -> None:
+    """Cells run on a private double until the notebook has a platform."""
     notebook.run("%unload_ext doublecheck\n%load_ext doublecheck\nkept = platform\ndel platform")
 
     outputs = [notebook.run("%%sandbox\nprint(1)").stdout]

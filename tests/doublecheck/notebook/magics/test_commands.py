@@ -7,8 +7,8 @@ import pytest
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
-def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> None:
-    """The sessions are there with their remaining life."""
+def test_sandbox_without_arguments_shows_the_status(notebook: NotebookKernel) -> None:
+    """It shows the platform and the sessions with their remaining time."""
     notebook.run("%%sandbox --session b\n1")
 
     output = notebook.run("%sandbox").stdout
@@ -17,7 +17,7 @@ def test_without_arguments_it_says_where_cells_run(notebook: NotebookKernel) -> 
 
 
 def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
-    """Each goes by the name that its cells gave it."""
+    """Cells and commands use the same names."""
     notebook.run("%%sandbox --session b\n1")
 
     assert "1" == notebook.run("found = %sandbox sessions\nlen(found)").text
@@ -25,8 +25,7 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
     assert "No active sessions" in notebook.run("%sandbox sessions").stdout
 
 
-def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
-    """By the name that the snapshot was given."""
+def test_resume_restores_a_named_snapshot(notebook: NotebookKernel) -> None:
     notebook.run("%%sandbox --session b\nx = [1]")
     output = notebook.run("%sandbox snapshot loaded --session b").stdout
     notebook.run("%%sandbox --session b\nx.append(2)")
@@ -38,8 +37,8 @@ def test_a_session_returns_to_its_snapshot(notebook: NotebookKernel) -> None:
     assert "Session 'c' is not active" in notebook.run("%sandbox snapshot d --session c").stderr
 
 
-def test_the_clock_is_read_and_moved(notebook: NotebookKernel) -> None:
-    """What expires in that time has expired."""
+def test_the_clock_is_shown_and_advanced(notebook: NotebookKernel) -> None:
+    """Sessions expire accordingly."""
     notebook.run("%%sandbox\nkept = 1")
 
     assert "UTC, 1h ahead" in notebook.run("%sandbox clock advance 30m 1800s").stdout
@@ -49,8 +48,8 @@ def test_the_clock_is_read_and_moved(notebook: NotebookKernel) -> None:
     assert "NameError" in (notebook.run("%%sandbox\nkept").error or "")
 
 
-def test_the_log_has_what_was_asked(notebook: NotebookKernel) -> None:
-    """``--last`` leaves the older entries out."""
+def test_the_log_lists_requests(notebook: NotebookKernel) -> None:
+    """``--last`` leaves out older entries."""
     assert "The log is empty" in notebook.run("%sandbox log").stdout
     notebook.run("%%sandbox\n1")
     notebook.run("platform.ping()")
@@ -60,8 +59,8 @@ def test_the_log_has_what_was_asked(notebook: NotebookKernel) -> None:
     assert "['/ping']" == notebook.run(f"found = %sandbox log --last 1\n{paths}").text
 
 
-def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
-    """It is refused by name; cells run there."""
+def test_double_only_commands_are_refused_on_a_live_platform(notebook: NotebookKernel) -> None:
+    """Cells still run there."""
     ran = notebook.run(
         "import dataclasses\n"
         "target = dataclasses.replace(platform.target, kind='live', name='live')\n"
@@ -79,8 +78,7 @@ def test_a_live_platform_has_none_of_it(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.slow
-def test_an_emulator_of_the_notebook_is_a_platform_too(notebook: NotebookKernel) -> None:
-    """It has its keys."""
+def test_an_emulator_variable_is_a_platform(notebook: NotebookKernel) -> None:
     notebook.run("from agentdouble import Emulator\nmine = Emulator()\nmine.start()")
 
     assert "Cells run on mine, double at" in notebook.run("%sandbox use mine").stdout
@@ -91,8 +89,8 @@ def test_an_emulator_of_the_notebook_is_a_platform_too(notebook: NotebookKernel)
     notebook.run("mine.stop()")
 
 
-def test_a_variable_has_its_current_value(notebook: NotebookKernel) -> None:
-    """Whoever runs the cell again that connects has another platform in it."""
+def test_a_platform_variable_is_looked_up_again(notebook: NotebookKernel) -> None:
+    """Running the connecting cell again puts a new platform into it."""
     connect = "mine = doublecheck.Platform(platform.target)"
     notebook.run(f"{connect}\n%sandbox use mine\nmine.close()\n{connect}")
 
@@ -101,8 +99,8 @@ def test_a_variable_has_its_current_value(notebook: NotebookKernel) -> None:
     assert "Unknown platform 'mine'. Choose from: double, " in message
 
 
-def test_loading_twice_is_fine_and_unloading_ends_the_double(notebook: NotebookKernel) -> None:
-    """The magics are gone then; ``%reload_ext`` brings new ones with a new double."""
+def test_loading_twice_is_harmless_and_unloading_ends_the_double(notebook: NotebookKernel) -> None:
+    """``%reload_ext`` starts a new double."""
     notebook.run("%sandbox use double\n%%sandbox\n1")
     notebook.run("%%sandbox\n1")
     first = notebook.run("%sandbox").stdout.split()[5].removesuffix(".")

@@ -1,4 +1,4 @@
-"""The tab key in a notebook that has the magics."""
+"""Tab completion in a notebook with the magics."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from tests.doublecheck.notebook.kernels import NotebookKernel
         ("x = 1\nfound = %sandbox se", ["sessions"]),
     ],
 )
-def test_options_and_commands_are_offered(
+def test_options_and_commands_are_completed(
     notebook: NotebookKernel, cell: str, offered: list[str]
 ) -> None:
-    """On the lines of the magics."""
     assert offered == notebook.complete(cell)
 
 
 @pytest.mark.slow
-def test_inside_a_cell_the_names_of_its_session_are_offered(notebook: NotebookKernel) -> None:
-    """Those of the notebook are not: they are not there."""
+def test_cells_complete_the_names_of_their_session(notebook: NotebookKernel) -> None:
+    """Names of the notebook are not offered."""
     notebook.run("%%sandbox --session tabbed\ntabular = {}")
     notebook.run("tabulated = 1")
 
@@ -35,8 +34,8 @@ def test_inside_a_cell_the_names_of_its_session_are_offered(notebook: NotebookKe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["%%sandbox --session nobody", "%%sandbox --on live"])
-def test_where_nobody_can_say_nothing_is_offered(notebook: NotebookKernel, line: str) -> None:
-    """Nor of the notebook, without a session, with wrong options, or on a live platform."""
+def test_cells_without_a_session_offer_nothing(notebook: NotebookKernel, line: str) -> None:
+    """Names of the notebook are not offered, either."""
     notebook.run(
         "import dataclasses\ntabulated = 1\n"
         "live = doublecheck.Platform(dataclasses.replace(platform.target, kind='live'))"

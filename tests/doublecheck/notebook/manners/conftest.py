@@ -1,4 +1,4 @@
-"""One notebook for all of these: its kernel, a double in it, and an application of its own."""
+"""A shared notebook with a double that serves an application."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ awaited = doublecheck.AsyncPlatform(platform.target)
 
 @pytest.fixture(scope="package")
 def notebook() -> Iterator[NotebookKernel]:
-    """The notebook; state is kept from test to test."""
+    """A notebook that keeps its state from test to test."""
     with notebook_kernel() as kernel:
         ran = kernel.run(APPLICATION + PATIENT)
         assert (None, "") == (ran.error, ran.stderr)

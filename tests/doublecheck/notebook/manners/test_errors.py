@@ -1,4 +1,4 @@
-"""Errors in the kernel of a notebook: a short message, never a page of frames."""
+"""Short error messages in a notebook kernel."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from doublecheck.errors import TargetError
 from tests.doublecheck.notebook.kernels import NotebookKernel
 
 
-def test_an_error_shows_the_line_of_the_cell_and_the_message(notebook: NotebookKernel) -> None:
-    """No frame of ours is there, nor of httpx or asyncio."""
+def test_an_error_shows_the_cell_line_and_the_message(notebook: NotebookKernel) -> None:
+    """It shows no frames of doublecheck, httpx or asyncio."""
     traceback = (notebook.run("1 + 1\nplatform.get_session('nope', 'x')").error or "").splitlines()
 
     assert "----> 2 platform.get_session('nope', 'x')" in traceback
@@ -18,16 +18,16 @@ def test_an_error_shows_the_line_of_the_cell_and_the_message(notebook: NotebookK
     assert [] == [line for line in traceback if line.startswith("File ")]
 
 
-def test_code_that_was_generated_for_ours_does_not_show(notebook: NotebookKernel) -> None:
-    """A dataclass's own lines are in no file, and not the user's."""
+def test_frames_of_generated_code_are_hidden(notebook: NotebookKernel) -> None:
+    """For example, the methods of a dataclass belong to no file."""
     traceback = notebook.run("doublecheck.connect('localhost:8000')").error or "File "
 
     assert "TargetError" in traceback
     assert "File " not in traceback
 
 
-def test_every_function_of_the_user_that_led_there_is_shown(notebook: NotebookKernel) -> None:
-    """Of many, the first and the last."""
+def test_user_frames_are_shown(notebook: NotebookKernel) -> None:
+    """A long chain is cut in the middle."""
     ran = notebook.run(
         "def deep(n):\n    return deep(n - 1) if n else platform.get_session('nope', 'x')\ndeep(9)"
     )
@@ -38,15 +38,13 @@ def test_every_function_of_the_user_that_led_there_is_shown(notebook: NotebookKe
     ]
 
 
-def test_an_awaited_call_shows_as_little(notebook: NotebookKernel) -> None:
-    """The loop's frames stay out as well."""
+def test_awaited_calls_hide_frames_too(notebook: NotebookKernel) -> None:
     ran = notebook.run("await awaited.get_session('nope', 'x')")
 
     assert "File " not in (ran.error or "File ")
 
 
-def test_what_caused_an_error_does_not_show(notebook: NotebookKernel) -> None:
-    """It is in the message already."""
+def test_the_cause_of_an_error_is_hidden(notebook: NotebookKernel) -> None:
     ran = notebook.run(
         "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n"
         "    raise doublecheck.errors.TargetError('in our words') from error"
@@ -56,16 +54,15 @@ def test_what_caused_an_error_does_not_show(notebook: NotebookKernel) -> None:
     assert "ZeroDivisionError\n" not in (ran.error or "")
 
 
-def test_errors_of_the_double_show_the_same(notebook: NotebookKernel) -> None:
-    """Both trees of exceptions do."""
+def test_errors_of_the_double_are_short_too(notebook: NotebookKernel) -> None:
     ran = notebook.run("from agentdouble import Emulator\nEmulator(sesion_ttl=3)")
 
     assert "SettingsError" in (ran.error or "")
     assert "File " not in (ran.error or "File ")
 
 
-def test_all_of_it_shows_when_asked_for(notebook: NotebookKernel) -> None:
-    """``%xmode Verbose`` brings every frame, though without variables: they may be secrets."""
+def test_xmode_verbose_shows_all_frames(notebook: NotebookKernel) -> None:
+    """It leaves out variables, which may be secrets."""
     notebook.run("platform.get_session('nope', 'x')")
     notebook.run("%xmode Verbose")
     try:
@@ -78,8 +75,7 @@ def test_all_of_it_shows_when_asked_for(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.parametrize("error", [TargetError("what"), UnknownToolError("t", ["a"])])
-def test_outside_of_a_notebook_a_traceback_is_as_always(error: Exception) -> None:
-    """Nothing is left out there."""
+def test_tracebacks_are_complete_outside_notebooks(error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         raise error
 

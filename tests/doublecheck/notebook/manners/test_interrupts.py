@@ -1,4 +1,4 @@
-"""A cell that is interrupted: it ends at once, with a short message, and the double lives."""
+"""Interrupted cells end at once with a short message, and the double goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.doublecheck.notebook.kernels import NotebookKernel, Ran
 
 
 def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
-    """Run a cell, interrupt it when it has said that it began, and return what it showed."""
+    """Run a cell, interrupt it once it has begun, and return its output."""
     messages = []
     for kind, content in notebook.running(cell):
         messages.append((kind, content))
@@ -25,8 +25,8 @@ def interrupted(notebook: NotebookKernel, cell: str) -> Ran:
         ("await awaited.invoke('wait')", "CancelledError"),
     ],
 )
-def test_a_call_is_interrupted(notebook: NotebookKernel, cell: str, error: str) -> None:
-    """Only the cell's own line is shown, and the double answers."""
+def test_interrupted_calls_show_their_line(notebook: NotebookKernel, cell: str, error: str) -> None:
+    """The double still answers."""
     traceback = interrupted(notebook, cell).error or ""
 
     assert [f"----> 1 {cell}", f"{error}: "] == [
@@ -36,8 +36,8 @@ def test_a_call_is_interrupted(notebook: NotebookKernel, cell: str, error: str) 
 
 
 @pytest.mark.slow
-def test_code_that_a_cell_awaits_is_interrupted(notebook: NotebookKernel) -> None:
-    """In the sandbox as well, whose session keeps its state."""
+def test_awaited_code_is_interrupted(notebook: NotebookKernel) -> None:
+    """The session keeps its state."""
     cell = """
 await awaited.run_code('''
 import time

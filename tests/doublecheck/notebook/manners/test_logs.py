@@ -1,4 +1,4 @@
-"""What shows below a cell: what is the user's own, and nothing of what it is made with."""
+"""Only the user's own output appears below a cell."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tests.doublecheck.notebook.kernels import NotebookKernel
 
 @pytest.fixture
 def debugging(notebook: NotebookKernel) -> Iterator[None]:
-    """The user wants to see every log there is."""
+    """Log everything at level DEBUG, as a user might."""
     notebook.run("logging.basicConfig(level=logging.DEBUG, format='%(name)s: %(message)s')")
     yield
     notebook.run("logging.root.handlers.clear()\nlogging.root.setLevel(logging.WARNING)")
 
 
-def test_an_application_prints_and_logs_below_the_cell_that_invoked_it(
+def test_application_output_appears_below_the_invoking_cell(
     notebook: NotebookKernel,
 ) -> None:
-    """Its double was started by another cell."""
+    """Another cell started the double."""
     ran = notebook.run("platform.invoke('log')")
 
     assert ("the application begins\n", "the application logs\n", "'done'") == (
@@ -30,24 +30,21 @@ def test_an_application_prints_and_logs_below_the_cell_that_invoked_it(
     )
 
 
-def test_an_application_that_fails_shows_its_own_lines(notebook: NotebookKernel) -> None:
-    """None of the double's."""
+def test_a_failing_application_shows_only_its_own_frames(notebook: NotebookKernel) -> None:
     ran = notebook.run("platform.invoke('fail')")
 
     assert "in answer\n    raise ValueError" in ran.stderr.replace("        ", "    ")
     assert 1 == ran.stderr.count('  File "')
 
 
-def test_what_the_double_has_to_say_of_bad_requests_stays_out(notebook: NotebookKernel) -> None:
-    """The client is answered; uvicorn's log is nobody's here."""
+def test_invalid_requests_are_not_logged(notebook: NotebookKernel) -> None:
     ran = notebook.run("doublecheck.connect(platform.url.replace('http', 'https'))")
 
     assert ("", True) == (ran.stderr, "UnreachableError" in (ran.error or ""))
 
 
 @pytest.mark.usefixtures("debugging")
-def test_libraries_log_nothing_because_of_us(notebook: NotebookKernel) -> None:
-    """Neither those of the double nor the client's, whatever level the user has chosen."""
+def test_our_requests_do_not_make_libraries_log(notebook: NotebookKernel) -> None:
     ran = notebook.run(
         "platform.run_code('1')\n"
         "list(platform.run_sse(platform.create_session('echo'), 'hello'))\n"
@@ -59,8 +56,8 @@ def test_libraries_log_nothing_because_of_us(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.usefixtures("debugging")
-def test_what_the_user_asks_libraries_they_log(notebook: NotebookKernel) -> None:
-    """From a cell, and from an application in the double."""
+def test_requests_of_the_user_are_logged(notebook: NotebookKernel) -> None:
+    """They come from a cell and from an application in the double."""
     cell = notebook.run("import httpx\nhttpx.get(platform.url + '/ping')").stderr
     application = notebook.run("platform.invoke('fetch')").stderr
 
@@ -70,8 +67,8 @@ def test_what_the_user_asks_libraries_they_log(notebook: NotebookKernel) -> None
 
 
 @pytest.mark.usefixtures("debugging")
-def test_a_log_that_is_asked_for_by_name_shows(notebook: NotebookKernel) -> None:
-    """Of a library, or the double's own journal."""
+def test_loggers_enabled_by_name_are_shown(notebook: NotebookKernel) -> None:
+    """These are a library's logger and the double's journal."""
     notebook.run("logging.getLogger('httpx').setLevel('INFO')")
     notebook.run("logging.getLogger('agentdouble.journal.entries').setLevel('INFO')")
     ran = notebook.run("platform.ping()")

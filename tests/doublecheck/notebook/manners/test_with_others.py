@@ -1,4 +1,4 @@
-"""A platform beside what notebooks do else: threads, other magics, loops within loops."""
+"""A platform beside threads, other magics and nested event loops."""
 
 from __future__ import annotations
 
@@ -52,25 +52,24 @@ asyncio.run(ask()), loop.run_until_complete(asyncio.to_thread(platform.ping))
         ),
     ],
 )
-def test_it_works_beside(notebook: NotebookKernel, cell: str, text: str) -> None:
-    """Threads of the user's, timing, async iteration: with no warning."""
+def test_threads_timing_and_async_iteration(notebook: NotebookKernel, cell: str, text: str) -> None:
+    """No warning is shown."""
     ran = notebook.run(cell)
 
     assert (None, "", text) == (ran.error, ran.stderr, ran.text)
 
 
-def test_what_is_captured_is_not_shown(notebook: NotebookKernel) -> None:
-    """Of a cell below ``%%capture``, where the outputs are read afterwards."""
+def test_capture_hides_and_keeps_outputs(notebook: NotebookKernel) -> None:
     result = notebook.run("%%capture kept\nplatform.run_code('6 * 7')\nplatform.ping()")
 
     assert [] == result.bundles
     assert "'pong!'" in notebook.run("kept.outputs[-1].data['text/plain']").text
 
 
-def test_a_module_that_is_reloaded_keeps_its_platform(
+def test_a_reloaded_module_keeps_its_platform(
     notebook: NotebookKernel, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With ``%autoreload``, and errors are those that the notebook knows."""
+    """With ``%autoreload``, the notebook can still catch the errors."""
     module = tmp_path_factory.mktemp("modules") / "asking.py"
     module.write_text("def ask(platform):\n    return platform.get_session('echo', 'none')\n")
     notebook.run(
@@ -85,8 +84,8 @@ def test_a_module_that_is_reloaded_keeps_its_platform(
 
 
 @pytest.mark.slow
-def test_loops_within_loops(notebook: NotebookKernel) -> None:
-    """With nest_asyncio, which changes ``asyncio.run``: the last, as nothing takes it back."""
+def test_nested_event_loops(notebook: NotebookKernel) -> None:
+    """nest_asyncio changes ``asyncio.run`` for good, so this test is the last."""
     ran = notebook.run(NESTED)
 
     assert (None, "", "('42', 'pong!')") == (ran.error, ran.stderr, ran.text)
