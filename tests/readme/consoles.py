@@ -1,4 +1,4 @@
-"""The commands of a console block: read, known by their options, run."""
+"""Parse and run the commands in console blocks, and look up their options."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ APPS = {"agentdouble": agentdouble_app, "doublecheck": doublecheck_app}
 
 @dataclass(frozen=True)
 class Shown:
-    """A command that a page shows, and what it says the command prints."""
+    """A command on a page, with the output that the page shows for it."""
 
     command: str
     printed: str
 
     @property
     def words(self) -> list[str]:
-        """The command as a shell takes it apart."""
+        """Split the command as a shell does."""
         return shlex.split(self.command.replace("\\\n", ""))
 
 
 def commands_of(text: str) -> Iterator[Shown]:
-    """Yield the commands of a block; one goes on where a quote or a backslash says so."""
+    """Yield the commands of a block; a quote or a backslash continues one on the next line."""
     for part in re.split(r"^\$ ", text, flags=re.M)[1:]:
         lines = part.splitlines(keepends=True)
         size = next(size for size in range(1, len(lines) + 1) if _complete("".join(lines[:size])))
@@ -75,7 +75,7 @@ def _options_of_pytest(config: pytest.Config) -> Iterator[str]:
 
 
 def unknown(words: list[str], options: Mapping[str, set[str]]) -> list[str]:
-    """Return what no command of ours knows: itself, or options of it."""
+    """Return the command if it does not exist, else the options that it does not have."""
     words = words[: words.index("--")] if "--" in words else words
     name = max(
         (opt for opt in options if words[: len(opt.split())] == opt.split()), key=len, default=""
@@ -87,9 +87,9 @@ def unknown(words: list[str], options: Mapping[str, set[str]]) -> list[str]:
 
 
 def run(command: str, url: str) -> str:
-    """Run a command of agentdouble or curl here, put to the double at ``url``.
+    """Run an agentdouble or curl command in this process against the double at ``url``.
 
-    A Python for each would take seconds.
+    A new interpreter for each would take seconds.
     """
     command = command.replace("http://127.0.0.1:8000", url).replace("\\\n", "")
     inner = re.search(r"\$\((agentdouble .*?)\)", command)

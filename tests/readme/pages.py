@@ -1,7 +1,7 @@
-"""The pages that people read, and the fenced blocks in them.
+"""The documentation pages and their fenced blocks.
 
 A test that runs a block takes it with ``block`` when its module is imported, so that
-``test_every_block`` can tell which ones nobody runs.
+``test_every_block`` can find the blocks that no test runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _used: set[Block] = set()
 
 @dataclass(frozen=True)
 class Block:
-    """What stands between two fences of a page."""
+    """A fenced block of a page."""
 
     page: str
     language: str
@@ -37,7 +37,7 @@ def read(page: str) -> str:
 
 
 def blocks(page: str, language: str | None = None) -> list[Block]:
-    """Return the blocks of a page in their order, of one language if one is named."""
+    """Return the blocks of a page in order, optionally of one language only."""
     text = read(page)
     all_blocks = [
         Block(page, match[1], match[2], text.count("\n", 0, match.start()) + 1)
@@ -47,7 +47,7 @@ def blocks(page: str, language: str | None = None) -> list[Block]:
 
 
 def block(page: str, language: str, start: str) -> str:
-    """Take the one block of a page that begins so, and return its text."""
+    """Take the only block of a page that starts with this text, and return its text."""
     (first,) = (item for item in blocks(page, language) if item.text.startswith(start))
     _used.add(first)
     return first.text

@@ -1,4 +1,4 @@
-"""A project of somebody who follows a page: its files, and what runs in it."""
+"""Create and run the project of a reader who follows a page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BIN = Path(sys.executable).parent
 
 
 def forget(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
-    """Take the path and the modules of an application away again afterwards."""
+    """Undo changes to the import path and to an application's modules after the test."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in modules:
         monkeypatch.setitem(sys.modules, name, sys)
@@ -24,7 +24,7 @@ def forget(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
 
 
 def conftest(page: str, named: str) -> str:
-    """Return a conftest with a page's PlatformConfig that names something."""
+    """Return a conftest with the page's PlatformConfig that contains this text."""
     (config,) = (
         call for call in re.findall(r"`(PlatformConfig\(.*?\))`", read(page)) if named in call
     )
@@ -36,12 +36,12 @@ def conftest(page: str, named: str) -> str:
 
 
 def pytest_in(folder: Path) -> str:
-    """Run the tests of a folder and return what pytest says."""
+    """Run the tests in a folder and return pytest's output."""
     return bash(f"{sys.executable} -m pytest -q -p no:cacheprovider", folder, check=False)
 
 
 def bash(command: str, folder: Path, *, check: bool = True, **environment: str) -> str:
-    """Run a command as somebody does whose environment is this one; return what it says."""
+    """Run a command with bash in this environment and return its output."""
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", command],

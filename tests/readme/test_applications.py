@@ -1,4 +1,4 @@
-"""What the double's page shows of applications, tools, services and agents."""
+"""The examples of applications, tools, services and agents on the double's page."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble call GetSession")
 
 
 @pytest.mark.slow
-def test_the_application_answers_and_its_session_opens(
+def test_application_runs_code_and_its_session_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It runs the code of its prompt; the session's Endpoint opens the data plane."""
+    """The session's Endpoint opens the data plane."""
     forget(monkeypatch, "my_agent")
     file = tmp_path / "my_agent.py"
     file.write_text(MY_AGENT)
@@ -57,10 +57,10 @@ def test_the_application_answers_and_its_session_opens(
     assert "/home/gem" in output
 
 
-def test_the_a2a_application_answers_in_the_double(
+def test_a2a_application_answers_in_the_double(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The executor answers in upper case, and its turn is ended for it."""
+    """The executor answers in upper case, and the double completes its task."""
     forget(monkeypatch, "my_a2a")
     file = tmp_path / "my_a2a.py"
     file.write_text(MY_A2A)
@@ -81,8 +81,8 @@ def test_the_a2a_application_answers_in_the_double(
     )
 
 
-def test_the_agent_greets_whoever_asks(tmp_path: Path) -> None:
-    """It is found in its directory and answers the commands, as a stream of events."""
+def test_agent_greets_the_caller(tmp_path: Path) -> None:
+    """The agent is found in its directory and answers the commands with a stream of events."""
     _greeter(tmp_path)
     _, session, example = commands_of(GREETED)
 
@@ -93,8 +93,8 @@ def test_the_agent_greets_whoever_asks(tmp_path: Path) -> None:
     assert "Hello, ann! You said 'hi'." in events
 
 
-def test_the_test_of_the_agent_passes(tmp_path: Path) -> None:
-    """With the configuration that is shown with it."""
+def test_agent_test_passes(tmp_path: Path) -> None:
+    """It runs with the configuration shown next to it."""
     _greeter(tmp_path)
     (tmp_path / "test_greeter.py").write_text(TEST_GREETER)
     (tmp_path / "conftest.py").write_text(conftest(DOUBLE, "agents"))
@@ -108,8 +108,7 @@ def _greeter(folder: Path) -> None:
     (package / "__init__.py").write_text(GREETER)
 
 
-def test_the_test_of_tools_passes(tmp_path: Path) -> None:
-    """The tools are listed and called."""
+def test_tools_test_passes(tmp_path: Path) -> None:
     (tmp_path / "my_tools.py").write_text(MY_TOOLS)
     (tmp_path / "test_my_tools.py").write_text(TEST_TOOLS)
     (tmp_path / "conftest.py").write_text(conftest(DOUBLE, "my_tools"))
@@ -117,8 +116,8 @@ def test_the_test_of_tools_passes(tmp_path: Path) -> None:
     assert "1 passed" in pytest_in(tmp_path)
 
 
-def test_the_notes_are_read_by_a_tool_and_a_prompt_names_them() -> None:
-    """What the application offers is asked for in one session."""
+def test_tool_reads_notes_and_prompt_names_them() -> None:
+    """One session uses everything that the application offers."""
     module: dict[str, Any] = {"__name__": "my_notes"}
     exec(MY_NOTES, module)
     of_summary = {"ref": {"type": "ref/prompt", "name": "summary"}}
@@ -139,10 +138,10 @@ def test_the_notes_are_read_by_a_tool_and_a_prompt_names_them() -> None:
     assert ["Tuesday"] == completed["completion"]["values"]
 
 
-def test_the_services_are_made(
+def test_services_are_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They print an access record of the shape that is shown."""
+    """The commands print an access record of the documented form."""
     forget(monkeypatch, "my_tools")
     (tmp_path / "my_tools.py").write_text(MY_TOOLS)
     (tmp_path / "petstore.json").write_text(json.dumps(_PETSTORE))

@@ -1,4 +1,4 @@
-"""The double's page: the sandbox, settings and runtimes; and that every command on a page exists."""
+"""The double's page: sandbox, settings and runtimes; and the commands of all pages."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
 
 
 @pytest.mark.slow
-def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
-    """A cell imports, another one awaits; a page is written on, where there is a Chromium."""
+def test_javascript_and_browser_examples_pass(tmp_path: Path) -> None:
+    """The browser example runs only where Chromium is installed, and always in CI."""
     (tmp_path / "test_my_javascript.py").write_text(JAVASCRIPT)
     with_a_browser = "CI" in os.environ or chromium.find(None) is not None
     if with_a_browser:
@@ -37,8 +37,8 @@ def test_the_tests_of_javascript_and_the_browser_pass(tmp_path: Path) -> None:
     assert f"{1 + with_a_browser} passed" in pytest_in(tmp_path)
 
 
-def test_the_settings_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The choice among the unknowns is one that can be made, and so is the key."""
+def test_settings_file_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its unknown and its access key are accepted."""
     (tmp_path / "agentdouble.toml").write_text(SETTINGS)
     monkeypatch.chdir(tmp_path)
 
@@ -55,7 +55,7 @@ CHANGED = block(DOUBLE, "console", "$ agentdouble call ListRuntimes")
 
 
 @pytest.mark.slow
-def test_the_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runtimes_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings file hosts the page's application, and actions change it."""
     forget(monkeypatch)
     (tmp_path / "runtimes.toml").write_text(RUNTIMES)
@@ -86,8 +86,8 @@ def commands() -> Iterator[tuple[str, Shown]]:
             yield from ((str(example), command) for command in commands_of(example.text))
 
 
-def test_each_command_and_option_exists(pytestconfig: pytest.Config) -> None:
-    """Of agentdouble, doublecheck and pytest with its plugin, also inside ``$(...)``."""
+def test_commands_and_options_exist(pytestconfig: pytest.Config) -> None:
+    """This covers agentdouble, doublecheck and pytest with its plugin, also in ``$(...)``."""
     options = known_options(pytestconfig)
     own_commands = [
         (place, words) for place, cmd in commands() for words in _all_words(cmd) if words[0] in OURS
@@ -106,8 +106,7 @@ def _all_words(command: Shown) -> Iterator[list[str]]:
         yield command.words[command.words.index("--") + 1 :]
 
 
-def test_each_extra_exists() -> None:
-    """Whoever installs ``agentdouble[...]`` gets what the page says."""
+def test_extras_exist() -> None:
     extras = set(metadata("agentdouble").get_all("Provides-Extra") or ())
     named = re.findall(r"agentdouble\[([\w,]+)\]", "".join(map(read, PAGES)))
 
@@ -115,8 +114,7 @@ def test_each_extra_exists() -> None:
     assert set() == {extra for value in named for extra in value.split(",")} - extras
 
 
-def test_what_is_installed_can_be_asked_for() -> None:
-    """Each is a requirement, or this project's clone with extras."""
+def test_pip_arguments_are_valid_requirements() -> None:
     lines = [
         word.replace("/path/to/", "")
         for _, command in commands()
@@ -129,5 +127,5 @@ def test_what_is_installed_can_be_asked_for() -> None:
 
 
 def made_ready(command: Shown) -> bool:
-    """Whether all that a command does is to make an environment or to open JupyterLab."""
+    """Return whether a command only creates an environment or opens JupyterLab."""
     return all(part.strip().startswith(MAKING_READY) for part in command.command.split("&&"))

@@ -1,4 +1,4 @@
-"""Nothing is shown that no test runs."""
+"""Tests run every block of every page."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.readme.test_emulator_page import OURS, made_ready
 pytestmark = pytest.mark.once
 
 
-def test_each_block_is_run() -> None:
-    """A console may show commands of ours instead, whose options are looked up."""
+def test_every_block_is_run() -> None:
+    """A console block may contain only our commands instead, whose options are checked."""
     for module in pkgutil.iter_modules(readme.__path__, f"{readme.__name__}."):
         importlib.import_module(module.name)
 

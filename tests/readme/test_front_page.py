@@ -1,4 +1,4 @@
-"""The front page: its two commands, its recipes, its workflow file and its picture."""
+"""The front page: its install commands, recipes, workflow file and picture."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ STAGING = block(FRONT, "toml", "# pyproject.toml")
 CHECKED = block(FRONT, "console", "$ export STAGING_ACCESS_KEY")
 
 
-def test_there_are_two_commands_for_a_fresh_machine() -> None:
-    """One ends with the demo, one passes the tests, and each makes its own environment."""
+def test_install_commands_create_an_environment() -> None:
+    """One runs the demo, the other the tests."""
     demo, tests = COMMANDS
 
     for command in (demo, tests):
@@ -42,16 +42,16 @@ def test_there_are_two_commands_for_a_fresh_machine() -> None:
 
 
 @pytest.mark.slow
-def test_a_program_finds_the_double_that_exec_starts(tmp_path: Path) -> None:
-    """It prints the result of its code in the sandbox."""
+def test_exec_passes_the_double_to_a_program(tmp_path: Path) -> None:
+    """The program prints the result of its code in the sandbox."""
     program, _ = commands_of(EXEC)
 
     assert '"text/plain": "42"' in bash(program.command, tmp_path)
 
 
 @pytest.mark.slow
-def test_an_application_is_served_to_its_test(tmp_path: Path) -> None:
-    """With the two files of the recipe and nothing else."""
+def test_exec_serves_an_application_to_its_test(tmp_path: Path) -> None:
+    """The recipe needs no other files."""
     (tmp_path / "my_agent.py").write_text(APPLICATION)
     (tmp_path / "test_answers.py").write_text(ITS_TEST)
     _, tested = commands_of(EXEC)
@@ -60,10 +60,10 @@ def test_an_application_is_served_to_its_test(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_target_of_the_project_is_checked(
+def test_commands_check_a_configured_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commands take a double for a live platform, and each does what it says of it."""
+    """The target is a double that stands in for a live platform."""
     monkeypatch.chdir(tmp_path)
     export, *others = commands_of(CHECKED)
     commands = {command.words[1]: command.words for command in others}
@@ -89,15 +89,15 @@ AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
 
 
 @pytest.mark.slow
-def test_it_shows_what_a_run_prints() -> None:
-    """Ports, times and the size of the plot aside."""
+def test_picture_shows_the_demo_output() -> None:
+    """Ports, times and the size of the plot may differ."""
     text = transcript.normalize(text_of(DEMO.read_text("utf-8")))
 
     assert text == transcript.normalize(transcript.excerpt(transcript.run())), AGAIN
 
 
-def test_it_is_on_the_page_and_needs_nothing_from_elsewhere() -> None:
-    """No font, no style and no image is asked of another address."""
+def test_picture_is_on_the_page_and_self_contained() -> None:
+    """It loads no font, style or image from another address."""
     svg = DEMO.read_text("utf-8")
 
     assert f"]({DEMO.relative_to(ROOT)})" in read(FRONT)
@@ -117,8 +117,8 @@ def steps() -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_its_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
-    """In folders as its checkouts lay them; what it installs is installed here."""
+def test_workflow_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
+    """The folders match its checkouts; the packages are those of this environment."""
     places = [
         step["with"]["path"] for step in steps if step.get("uses", "").startswith("actions/ch")
     ]
@@ -136,8 +136,8 @@ def test_its_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> None:
     assert (project / "report.xml").exists()
 
 
-def test_what_is_done_by_hand_is_the_same(steps: list[dict[str, Any]]) -> None:
-    """The same is installed, from a clone elsewhere."""
+def test_manual_install_matches_the_workflow(steps: list[dict[str, Any]]) -> None:
+    """Only the path of the clone differs."""
     _, install, _ = commands_of(INSTALL)
     pytest_too, _ = commands_of(BY_HAND)
     (of_github,) = (step["run"] for step in steps if "pip install" in step.get("run", ""))

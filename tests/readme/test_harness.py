@@ -1,4 +1,4 @@
-"""The harness's page, and the unmodified clients on the pages."""
+"""The examples on the harness's page, and the real clients on all pages."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ SMALLEST = block(HARNESS, "text", "INV-04 (must)")
 
 
 @pytest.mark.slow
-def test_the_tests_pass(tmp_path: Path) -> None:
-    """In a folder without any configuration."""
+def test_example_tests_pass_without_configuration(tmp_path: Path) -> None:
     for name, text in TESTS.items():
         (tmp_path / name).write_text(text)
 
@@ -43,7 +42,7 @@ def test_the_tests_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
+def test_application_tests_pass(tmp_path: Path) -> None:
     """The override serves the application of the front page."""
     for name, text in APPLICATION.items():
         (tmp_path / name).write_text(text)
@@ -51,8 +50,8 @@ def test_the_tests_of_an_application_pass(tmp_path: Path) -> None:
     assert "2 passed" in pytest_in(tmp_path)
 
 
-def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command settles an unknown in a profile."""
+def test_calibrate_settles_an_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command writes the answer to a profile."""
     monkeypatch.chdir(tmp_path)
     words = next(commands_of(CALIBRATED)).words
 
@@ -67,10 +66,10 @@ def test_what_nobody_knows_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_a_failure_is_told_for_its_smallest_input(
+def test_failure_is_reported_with_the_smallest_input(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Here of a platform that ends a line where ``str.splitlines`` does."""
+    """The broken platform splits lines where ``str.splitlines`` does."""
     complete = simple.result
     monkeypatch.setattr(
         simple, "result", lambda value: complete("\n".join(str(value).split("\u2028")))
@@ -93,8 +92,8 @@ AGENTKIT = "DOUBLECHECK_AGENTKIT_PYTHON"
 
 
 @pytest.mark.slow
-def test_a_shell_takes_over_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``eval`` of what ``agentdouble env`` prints of the double that runs."""
+def test_shell_evaluates_the_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shell runs ``eval`` on the output of ``agentdouble env``."""
     evaluated = [command.command for command in COMMANDS if command.command.startswith("eval")]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
@@ -105,8 +104,8 @@ def test_a_shell_takes_over_the_variables(tmp_path: Path, monkeypatch: pytest.Mo
     assert {f"VOLCENGINE_AGENTKIT_HOST={host}", f"AGENTKIT_TOOL_HOST={host}"} <= set(lines)
 
 
-def test_the_variables_are_those_that_are_set() -> None:
-    """Each client has the names of its own line, and those of the line of both."""
+def test_documented_variables_match_the_environment() -> None:
+    """Each client has the names on its line and those on the shared line."""
     by_tool = {
         client: set(re.findall(r"`(\w+)`", names))
         for client, names in re.findall(r"^\| (agentkit|veadk|both) \| (.*) \|$", read(FRONT), re.M)
@@ -123,8 +122,8 @@ def test_the_variables_are_those_that_are_set() -> None:
 
 
 @pytest.mark.skipif(AGENTKIT not in os.environ, reason=f"{AGENTKIT} names no Python with agentkit")
-def test_the_real_client_works(tmp_path: Path) -> None:
-    """Its commands, word for word, in an environment that has it."""
+def test_real_client_works(tmp_path: Path) -> None:
+    """The commands run verbatim in an environment that has the client."""
     runs = dict.fromkeys(shell.command for shell in COMMANDS if "bin/agentkit " in shell.command)
     (tmp_path / "clients").symlink_to(Path(os.environ[AGENTKIT]).parents[1])
     (tmp_path / "a.txt").write_text("hi")

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's house has the rooms that there are."""
+"""The tables of CONTRIBUTING.md match the modules of the repository."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_ROOMS = {"__init__.py", "__main__.py"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_room_is_on_a_floor(package: str) -> None:
+def test_tables_name_every_module(package: str) -> None:
     """The tables of CONTRIBUTING.md name every module, and no other."""
     actual = set(filter(None, map(_spelled, (ROOT / package).iterdir()))) - NO_ROOMS
     table = read("CONTRIBUTING.md").split(PACKAGES[package])[1].split("\n\n")[1]
@@ -29,7 +29,7 @@ def test_each_room_is_on_a_floor(package: str) -> None:
 
 
 def _spelled(path: Path) -> str | None:
-    """Return how the table names a room, None for what is none: data, or caches left behind."""
+    """Return a module's name in the table, or None for data and leftover caches."""
     if path.is_dir():
         return f"{path.name}/" if any(path.glob("*.py")) else None
     return path.name if path.suffix == ".py" else None

@@ -1,4 +1,4 @@
-"""Links inside the repository lead somewhere."""
+"""Links within the repository have targets."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def links(page: str) -> list[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the names that GitHub gives the headings of a page."""
+    """Return the anchors that GitHub generates for the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.M)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", LINKED)
-def test_each_link_leads_somewhere(page: str) -> None:
-    """To a file that is there, and to a heading of it."""
+def test_links_have_targets(page: str) -> None:
+    """Each file exists and has the linked heading."""
     source = ROOT / page
 
     dead = []
@@ -44,8 +44,8 @@ def test_each_link_leads_somewhere(page: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_source_archive_has_what_is_linked(tmp_path: Path) -> None:
-    """The pages themselves, the picture, the notebooks: they lead somewhere there as well."""
+def test_source_archive_contains_link_targets(tmp_path: Path) -> None:
+    """This covers the pages, the picture and the notebooks."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
     (archive,) = tmp_path.glob("*.tar.gz")

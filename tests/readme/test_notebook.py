@@ -1,4 +1,4 @@
-"""The cells that the pages show, run in a real kernel in their order."""
+"""The notebook cells of the pages, run in order in a real kernel."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ CHECK, CALIBRATE = (
 
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[NotebookKernel]:
-    """One notebook for all of them, as they share its double."""
+    """Start one notebook for all tests, because they share its double."""
     with notebook_kernel() as kernel:
         yield kernel
 
 
 @pytest.mark.slow
-def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
-    """The magic shows the plot of the sandbox; the client's answer is the last value."""
+def test_front_page_cells_run(notebook: NotebookKernel) -> None:
+    """The magic shows the sandbox's plot; the client's result is the value of the last cell."""
     ran = [notebook.run(cell) for cell in (LOAD, PLOT, "\n".join([*CONNECT, RUN]))]
 
     assert [None, None, None] == [cell.error for cell in ran]
@@ -56,8 +56,10 @@ def test_the_cells_of_the_front_page_run(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.slow
-def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path) -> None:
-    """And calibrated; what came out is the value of the cell, and in a file as well."""
+def test_platform_object_is_checked_and_calibrated(
+    notebook: NotebookKernel, tmp_path: Path
+) -> None:
+    """Each result is the value of its cell, and is also written to a file."""
     assert notebook.run("\n".join([f"%cd -q {tmp_path}", *CONNECT])).error is None
 
     checked, calibrated = notebook.run(CHECK), notebook.run(CALIBRATE)
@@ -69,8 +71,8 @@ def test_a_platform_in_hand_is_checked(notebook: NotebookKernel, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_the_magics_look_after_sessions_clock_and_log(notebook: NotebookKernel) -> None:
-    """As the harness's page goes from cell to cell."""
+def test_magics_manage_sessions_clock_and_log(notebook: NotebookKernel) -> None:
+    """The cells run in the order of the harness's page."""
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
     _, cell, sessions, snapshot, resume, clock, log = ran
 
@@ -83,8 +85,8 @@ def test_the_magics_look_after_sessions_clock_and_log(notebook: NotebookKernel) 
 
 
 @pytest.mark.slow
-def test_a_platform_answers_with_and_without_await(notebook: NotebookKernel) -> None:
-    """The client that blocks works in a running loop, too."""
+def test_platform_works_with_and_without_await(notebook: NotebookKernel) -> None:
+    """The blocking client also works in a running event loop."""
     blocking, awaited = (notebook.run(cell) for cell in WITHOUT_MAGICS)
 
     assert [None, None] == [blocking.error, awaited.error]

@@ -1,4 +1,4 @@
-"""The page about signing: its vector, by the double's own code, and its client, by Node."""
+"""The page on signing: its test vector, checked by the double, and its client, run by Node."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def page() -> str:
 
 
 @once
-def test_the_vector_is_signed_as_the_double_signs() -> None:
-    """The page names the URL, the keys and the time."""
+def test_vector_matches_the_doubles_signature() -> None:
+    """The page gives the URL, the keys and the time."""
     assert [] == [value for value in (URL, KEYS.access_key, KEYS.secret_key) if value not in page()]
     headers = signing.sign(
         "POST", URL, BODY, credentials=KEYS, region="cn-beijing", service="agentkit", when=AT
@@ -56,8 +56,8 @@ def test_the_vector_is_signed_as_the_double_signs() -> None:
 
 
 @once
-def test_each_step_of_the_vector_leads_to_the_next() -> None:
-    """From the body's hash to the signature, without the double's code."""
+def test_vector_steps_are_consistent() -> None:
+    """The steps are recomputed from body hash to signature without the double's code."""
     key = KEYS.secret_key.encode()
     for part in TO_SIGN.splitlines()[2].split("/"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
@@ -70,8 +70,8 @@ def test_each_step_of_the_vector_leads_to_the_next() -> None:
 
 
 @once
-def test_the_double_tells_the_texts_of_the_vector() -> None:
-    """As the Data of SignatureDoesNotMatch, here because the signature was damaged."""
+def test_double_returns_the_texts_of_the_vector() -> None:
+    """A damaged signature returns them as the Data of SignatureDoesNotMatch."""
     headers = signing.sign(
         "POST", URL, BODY, credentials=KEYS, region="cn-beijing", service="agentkit", when=AT
     )
@@ -90,7 +90,7 @@ def test_the_double_tells_the_texts_of_the_vector() -> None:
 
 @pytest.fixture(scope="module")
 def node() -> str:
-    """Node as the extra installs it, or that of the machine; skipped where it is none or older."""
+    """Return the extra's or the machine's Node; skip if it is missing or too old."""
     for node in _nodes():
         version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
         if tuple(map(int, re.findall(r"\d+", version.stdout)[:2])) >= OLDEST:
@@ -117,7 +117,7 @@ def double() -> Iterator[Emulator]:
 
 
 def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = "") -> str:
-    """Run the page's client, and return what it prints, on stderr if it fails."""
+    """Run the page's client and return what it prints, or its stderr if it fails."""
     (folder / "run_code.ts").write_text(CLIENT, "utf-8")
     keys = double.credentials
     connection = Connection(
@@ -137,8 +137,8 @@ def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = ""
 
 @slow
 @once
-def test_the_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
-    """The snippet of the page, byte for byte, and the command below it."""
+def test_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
+    """The page's snippet and the command below it run unchanged."""
     (command,) = commands_of(CONSOLE)
     assert ["node", "run_code.ts", "print(6 * 7)"] == list(command.words)
 
@@ -147,13 +147,14 @@ def test_the_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> No
 
 @slow
 @once
-def test_the_client_tells_why_it_is_refused(node: str, double: Emulator, tmp_path: Path) -> None:
-    """With the platform's code."""
+def test_client_reports_the_error_code_when_refused(
+    node: str, double: Emulator, tmp_path: Path
+) -> None:
     assert "SignatureDoesNotMatch" in run(node, tmp_path, double, secret="another")
 
 
 @slow
 @once
-def test_other_bodies_are_signed_too(node: str, double: Emulator, tmp_path: Path) -> None:
-    """Text beyond ASCII, as its bytes."""
+def test_client_signs_other_bodies(node: str, double: Emulator, tmp_path: Path) -> None:
+    """Text beyond ASCII is signed as its bytes."""
     assert "ü€\n\n" == run(node, tmp_path, double, "print('ü€')")
