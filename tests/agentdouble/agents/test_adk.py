@@ -1,8 +1,7 @@
 """Agents and Apps of google-adk over the double's sessions, artifacts and memory.
 
-They run where google-adk is installed::
-
-    pip install google-adk && python -m pytest tests/agentdouble/agents/test_adk.py
+They run where google-adk is installed:: pip install google-adk && python -m pytest
+tests/agentdouble/agents/test_adk.py
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def double(_served: tuple[Emulator, dict[str, ModuleType]]) -> Emulator:
 
 @pytest.fixture(scope="module")
 def agents(_served: tuple[Emulator, dict[str, ModuleType]]) -> dict[str, ModuleType]:
-    """The modules of the agents, as that double has imported them."""
+    """The agents' modules, as imported by the double."""
     return _served[1]
 
 
@@ -82,7 +81,7 @@ def body(app: str, user: str, text: str | None = None, **more: Any) -> Any:
 
 
 def tell(double: Emulator, user: str, text: str, **more: Any) -> Any:
-    """Return what the teller sees."""
+    """Return the teller's report."""
     (event,) = run(double.url, body(TELLER, user, text, **more)).json()
     return json.loads(event["content"]["parts"][0]["text"])
 
@@ -111,8 +110,8 @@ def path(app: str, user: str) -> str:
     return f"{sessions_of(user, app)}/s1"
 
 
-def test_each_turn_sees_its_session_as_it_is(double: Emulator, user: str) -> None:
-    """What earlier turns said, what others changed, and the state of all scopes."""
+def test_each_turn_sees_its_session(double: Emulator, user: str) -> None:
+    """Earlier turns, others' changes, and the state of all scopes."""
     tell(double, user, "one")
     http.patch(double.url + path(TELLER, user), json={"stateDelta": {"patched": [1]}})
     second = tell(double, user, "two", stateDelta={"given": 1, "app:shared": 2})
@@ -125,8 +124,8 @@ def test_each_turn_sees_its_session_as_it_is(double: Emulator, user: str) -> Non
     assert ["user: one", "user: two", "user: three"] == third["events"][::2]
 
 
-def test_a_deleted_session_is_forgotten(double: Emulator, user: str) -> None:
-    """One that is made again under its name begins anew, or with what it is given."""
+def test_deleted_session_is_forgotten(double: Emulator, user: str) -> None:
+    """A new one of the same name starts empty, or with the given content."""
     tell(double, user, "one")
     http.delete(double.url + path(TELLER, user))
     imported = [{"author": "user", "content": {"parts": [{"text": text}]}} for text in "ab"]
@@ -135,8 +134,8 @@ def test_a_deleted_session_is_forgotten(double: Emulator, user: str) -> None:
     assert ["user: a", "user: b", "user: two"] == tell(double, user, "two")["events"]
 
 
-def test_a_history_outlives_its_process(folder: Path, tmp_path: Path) -> None:
-    """A turn sees what other processes said and changed over the same state."""
+def test_history_survives_its_process(folder: Path, tmp_path: Path) -> None:
+    """A turn sees other processes' events and changes in the same state."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     for number in range(3):
         with Emulator(agents=folder, state=state) as double:
@@ -149,8 +148,8 @@ def test_a_history_outlives_its_process(folder: Path, tmp_path: Path) -> None:
     assert (8, 2, 2) == (context["count"], context["state"]["n"], context["state"]["turns"])
 
 
-def test_what_is_sent_is_what_is_stored(double: Emulator, user: str) -> None:
-    """Event by event, with the runner's ids and without the state of one run."""
+def test_sent_events_are_stored_unchanged(double: Emulator, user: str) -> None:
+    """With the runner's ids and without the state of one run."""
     sent = run(double.url, body(TELLER, user, "one")).json()
     sent += lines(run_sse(double.url, {**body(TELLER, user, "two"), "streaming": True}))
     stored = read(double.url, user, "s1", TELLER)["events"]
@@ -170,8 +169,8 @@ def test_events_have_the_platform_s_time(double: Emulator, user: str) -> None:
     assert {stored["lastUpdateTime"]} == {event["timestamp"] for event in stored["events"]}
 
 
-def test_a_run_fails_alone(double: Emulator, user: str) -> None:
-    """With the error that the agent or the plugin raised; what was said before is kept."""
+def test_failing_run_affects_no_other(double: Emulator, user: str) -> None:
+    """It ends with the agent's or plugin's error; earlier events are kept."""
     failed = run(double.url, body(TELLER, user, "raise"))
     refused = run(double.url, body(APP, user, "raise"))
     nothing = run(double.url, body(TELLER, user, "nothing"))
@@ -186,10 +185,10 @@ def test_a_run_fails_alone(double: Emulator, user: str) -> None:
     assert 4 == tell(double, user, "next")["count"]
 
 
-def test_an_agent_that_blocks_holds_up_nobody(
+def test_blocking_agent_delays_no_other_run(
     double: Emulator, agents: dict[str, ModuleType], user: str
 ) -> None:
-    """Its own application goes on, too."""
+    """Not even one of its own application."""
     create(double.url, f"{user}-2", {"sessionId": "s1"}, TELLER)
     blocked = background(lambda: tell(double, user, "block"))
     assert agents[TELLER].started.wait(WITHIN_S)
@@ -199,7 +198,7 @@ def test_an_agent_that_blocks_holds_up_nobody(
     assert 1 == blocked.result(WITHIN_S)["count"]
 
 
-def test_an_app_has_its_plugins(double: Emulator, user: str) -> None:
+def test_app_has_its_plugins(double: Emulator, user: str) -> None:
     """They mark each event, and may answer instead of the agent."""
     event = run(double.url, body(APP, user, "hi")).json()[0]
     (halted,) = run(double.url, body(APP, user, "halt")).json()
@@ -208,8 +207,8 @@ def test_an_app_has_its_plugins(double: Emulator, user: str) -> None:
     assert ["halted"] == parts([halted], "text")
 
 
-def test_a_resumable_app_goes_on_where_it_was(double: Emulator, user: str) -> None:
-    """With the answer of a long-running tool, or by the invocation's id alone."""
+def test_resumable_app_resumes(double: Emulator, user: str) -> None:
+    """With the result of a long-running tool, or by the invocation's id alone."""
     paused = call(double, user, "job")
     (pending,) = parts(paused, "functionCall")
     resumed = run(double.url, body(APP, user, invocationId=paused[0]["invocationId"]))
@@ -230,8 +229,8 @@ def test_a_tool_that_needs_confirmation_waits_for_it(double: Emulator, user: str
     assert {"deleted": "f"} == parts(confirmed, "functionResponse")[0]["response"]
 
 
-def test_a_secret_is_for_the_agent_alone(double: Emulator, user: str) -> None:
-    """What a credential hides from clients is there when the invocation goes on."""
+def test_secret_is_only_for_the_agent(double: Emulator, user: str) -> None:
+    """Clients do not see the credential's secrets, and a resumed invocation has them."""
     question = call(double, user, "connect")
     request = parts(question, "functionCall")[-1]
     config = request["args"]["authConfig"]
@@ -246,8 +245,8 @@ def test_a_secret_is_for_the_agent_alone(double: Emulator, user: str) -> None:
     assert "hidden" not in json.dumps([question, connected, stored])
 
 
-def test_a_memory_is_searched_in_other_sessions(double: Emulator, user: str) -> None:
-    """By the agents of the application, for this user, until the double is reset."""
+def test_memory_is_searched_in_other_sessions(double: Emulator, user: str) -> None:
+    """Per application and user, until the double is reset."""
     run(double.url, body(APP, user, "the zebra is striped"))
     call(double, user, "remember")
     http.post(f"{double.url}{sessions_of(user, APP)}/s2")
@@ -271,10 +270,10 @@ def test_credentials_are_kept_for_the_user(double: Emulator, user: str) -> None:
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
-def test_a_client_that_disconnects_aborts_the_run(
+def test_disconnecting_client_aborts_the_run(
     double: Emulator, agents: dict[str, ModuleType], user: str, route: str
 ) -> None:
-    """The runner answers the open call, as it does behind the real server."""
+    """The runner answers the open call, like behind the real server."""
     text = json.dumps([["wait", {"name": user}]])
     post_and_leave(double, route, body(APP, user, text), agents[APP].started[user])
     events = eventually(
@@ -287,7 +286,7 @@ def test_a_client_that_disconnects_aborts_the_run(
     assert 200 == run(double.url, body(APP, user, "next")).status_code
 
 
-def test_a_runner_is_closed_with_its_double(folder: Path) -> None:
+def test_runner_is_closed_with_its_double(folder: Path) -> None:
     """So are the plugins and toolsets of its agents."""
     with Emulator(agents=folder) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
@@ -298,8 +297,8 @@ def test_a_runner_is_closed_with_its_double(folder: Path) -> None:
     assert module.closed.is_set()
 
 
-def test_an_agent_that_is_imported_again_keeps_its_memory(folder: Path, tmp_path: Path) -> None:
-    """And its runner is made anew; the old one is closed."""
+def test_reimported_agent_keeps_its_memory(folder: Path, tmp_path: Path) -> None:
+    """It gets a new runner; the old one is closed."""
     agents = shutil.copytree(folder, tmp_path / "agents")
     with Emulator(agents=agents, reload=True) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)

@@ -22,7 +22,7 @@ from tests.agentdouble.calling import http
     ],
 )
 def test_fenced_blocks_are_found(message: str, blocks: list[tuple[str, str]]) -> None:
-    """Each block with its language; a message without a block is code itself."""
+    """Each block with its language; a message without a block is all code."""
     assert tuple(CodeBlock(*block) for block in blocks) == coder.code_blocks(message)
 
 
@@ -38,21 +38,21 @@ def ask(double: Emulator, prompt: object) -> str:
 
 
 @pytest.mark.slow
-def test_the_coder_runs_what_it_is_sent(shared: Emulator) -> None:
-    """The shipped application really runs code, and the session keeps its context."""
+def test_coder_runs_the_message_s_code(shared: Emulator) -> None:
+    """The shipped application really runs it, and the session keeps its context."""
     assert "Done, without output." == ask(shared, "x = 6")
     assert "42" == ask(shared, "Please run\n```python\nprint(x * 7)\n```")
 
 
 @pytest.mark.slow
-def test_an_image_is_a_data_uri(shared: Emulator) -> None:
-    """A plot can be looked at in the answer."""
+def test_image_is_a_data_uri(shared: Emulator) -> None:
+    """A plot is visible in the answer."""
     answer = ask(shared, "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()")
 
     assert re.search(r"!\[<Figure .*>\]\(data:image/png;base64,iVBOR[\w+/=]+\)$", answer)
 
 
 @pytest.mark.parametrize("prompt", [None, 1, ["x"]])
-def test_a_prompt_that_is_no_text_is_refused(shared: Emulator, prompt: object) -> None:
-    """The example's own error text."""
+def test_prompt_that_is_not_text_is_refused(shared: Emulator, prompt: object) -> None:
+    """The error is the example's own text."""
     assert "Error: Missing required field 'prompt', a string." == ask(shared, prompt)

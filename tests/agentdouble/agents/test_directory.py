@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_applications_are_subdirectories_with_code(folder: Path) -> None:
-    """API-16: sorted; not hidden ones, caches, files, or directories without an agent."""
+    """API-16: sorted; no hidden ones, caches, files, or directories without an agent."""
     for name in ("zeta", "alpha_agent", ".hidden", "__pycache__"):
         write(folder, name, "")
     write(folder, "in_module", AGENT, module="agent")
@@ -46,7 +46,7 @@ def test_applications_are_subdirectories_with_code(folder: Path) -> None:
     assert ["alpha_agent", "in_module", "zeta"] == AgentsDirectory(folder).names()
 
 
-def test_an_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
+def test_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
     """``root_agent`` of the package, else of its module ``agent``."""
     write(folder, "in_package_one", AGENT.format(text="package"))
     write(folder, "in_module_one", "")
@@ -73,10 +73,10 @@ def test_an_agent_is_found_in_the_package_or_its_module(folder: Path) -> None:
         ("async def root_agent(message, session):\n    return 1", r"is root_agent, not an agent"),
     ],
 )
-def test_an_application_that_does_not_load_is_refused_with_the_reason_and_the_place(
+def test_application_that_fails_to_load_is_refused_with_the_location(
     folder: Path, source: str, reason: str
 ) -> None:
-    """With file and line of the user's own code; the others go on working."""
+    """File and line are in the user's code; the others keep working."""
     write(folder, "broken_agent", source)
     write(folder, "working_agent", AGENT.format(text="works"))
     directory = AgentsDirectory(folder)
@@ -90,15 +90,15 @@ def test_an_application_that_does_not_load_is_refused_with_the_reason_and_the_pl
 
 
 @pytest.mark.parametrize("name", ["nothing", "a/b", "../x", "a b", "ü", "", ".", "a\n", "n" * 300])
-def test_a_directory_without_an_application_is_not_found(folder: Path, name: str) -> None:
+def test_directory_without_an_application_is_not_found(folder: Path, name: str) -> None:
     """Nothing outside the directory is ever imported."""
     with pytest.raises(AgentNotFoundError):
         AgentsDirectory(folder).load(name)
 
 
 @pytest.mark.parametrize("name", ["json", "httpx", "sqlite3"])
-def test_the_name_of_another_module_is_refused(folder: Path, name: str) -> None:
-    """Importing it would hide that module from everybody else."""
+def test_name_of_another_module_is_refused(folder: Path, name: str) -> None:
+    """Importing it would hide that module from other code."""
     write(folder, name, AGENT)
 
     with pytest.raises(AgentLoadError, match=f"the name of another module, .*{name}"):
@@ -106,8 +106,8 @@ def test_the_name_of_another_module_is_refused(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("reload", "expected"), [(True, "two"), (False, "one")])
-def test_a_change_is_seen_with_reload(folder: Path, reload: bool, expected: str) -> None:
-    """Of any of the application's files, also within one tick of the file system's clock."""
+def test_changes_are_seen_with_reload(folder: Path, reload: bool, expected: str) -> None:
+    """To any of the application's files, also within one tick of the file system's clock."""
     write(folder, "changing_agent", "from changing_agent.said import TEXT\n" + AGENT)
     source = "\nroot_agent.__doc__ = TEXT\n"
     path = folder / "changing_agent" / "__init__.py"
@@ -123,8 +123,8 @@ def test_a_change_is_seen_with_reload(folder: Path, reload: bool, expected: str)
     assert ("one", expected) == (before, description(directory, "changing_agent"))
 
 
-def test_an_adapter_knows_other_frameworks_agents(folder: Path) -> None:
-    """It is asked first."""
+def test_adapter_recognizes_other_frameworks_agents(folder: Path) -> None:
+    """It takes precedence."""
     write(folder, "strange_agent", "root_agent = 5")
 
     def adapt(root: object, app: str) -> Agent | None:
@@ -136,7 +136,7 @@ def test_an_adapter_knows_other_frameworks_agents(folder: Path) -> None:
     assert "strange_agent5" == AgentsDirectory(folder, adapters=[adapt]).load("strange_agent").name
 
 
-def test_a_directory_that_does_not_exist_is_refused(folder: Path) -> None:
+def test_missing_directory_is_refused(folder: Path) -> None:
     """At once, by its path."""
     with pytest.raises(AgentDoubleError, match=r"Agents directory not found: /.*/missing"):
         AgentsDirectory(folder / "missing")

@@ -1,4 +1,4 @@
-"""Applications are found as ``adk`` finds them."""
+"""Applications are found like ``adk`` finds them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ root_agent.__doc__ = str(VALUE)
 """
 
 
-def test_a_module_is_an_application_that_is_not_listed(tmp_path: Path) -> None:
+def test_module_is_an_unlisted_application(tmp_path: Path) -> None:
     """As with ``adk``: a directory's helpers are modules beside its agents."""
     (tmp_path / "lonely_module.py").write_text(AGENT.format(text="alone"))
     directory = AgentsDirectory(tmp_path)
@@ -37,8 +37,8 @@ def test_a_module_is_an_application_that_is_not_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["agent.py", "root_agent.yaml"])
-def test_the_directory_of_one_agent_is_its_only_application(tmp_path: Path, file: str) -> None:
-    """``adk api_server my_agent`` serves that one, by the name of its directory."""
+def test_directory_of_one_agent_is_the_only_application(tmp_path: Path, file: str) -> None:
+    """``adk api_server my_agent`` serves it under the directory's name."""
     alone = tmp_path / "alone_agent"
     write(tmp_path, "beside_agent", AGENT.format(text="beside"))
     write(alone, "part_of_it", "")
@@ -52,7 +52,7 @@ def test_the_directory_of_one_agent_is_its_only_application(tmp_path: Path, file
         directory.load("beside_agent")
 
 
-def test_an_agent_in_yaml_needs_google_adk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agent_in_yaml_needs_google_adk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is listed; the others work without the package."""
     monkeypatch.setitem(sys.modules, "google.adk", None)
     (tmp_path / "yaml_only").mkdir()
@@ -67,10 +67,10 @@ def test_an_agent_in_yaml_needs_google_adk(tmp_path: Path, monkeypatch: pytest.M
     assert "beside" == description(directory, "beside_yaml")
 
 
-def test_the_env_file_of_an_agent_is_read_before_its_import(
+def test_agent_s_env_file_is_read_before_its_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The nearest one upwards; what the process had before wins; all is undone at the end."""
+    """The nearest parent's; the process's variables take precedence; the end restores all."""
     monkeypatch.setenv("AD_TEST_GIVEN", "given")
     monkeypatch.delenv("AD_TEST_SET", raising=False)
     (tmp_path / ".env").write_text("AD_TEST_SET=above\nAD_TEST_GIVEN=file\n")
@@ -90,8 +90,8 @@ def test_the_env_file_of_an_agent_is_read_before_its_import(
     assert "given" == os.environ["AD_TEST_GIVEN"]
 
 
-def test_the_list_in_detail_names_the_language(tmp_path: Path) -> None:
-    """What cannot be loaded is left out."""
+def test_detailed_list_names_the_language(tmp_path: Path) -> None:
+    """Applications that fail to load are omitted."""
     write(tmp_path, "listed_agent", AGENT.format(text="listed"))
     write(tmp_path, "broken_listed", "raise ValueError")
     with Emulator(agents=tmp_path) as double:

@@ -1,4 +1,4 @@
-"""Agents that are something else: a SimpleApp, an agent of Google's ADK."""
+"""Other kinds of agents: a SimpleApp, an agent of Google's ADK."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def simple(tmp_path: Path) -> Iterator[Emulator]:
         yield double
 
 
-def test_a_simple_application_is_an_agent(simple: Emulator) -> None:
+def test_simple_application_is_an_agent(simple: Emulator) -> None:
     """The message is its prompt; user and session are its headers."""
     answers = [
         texts(run(simple.url, ask("simple_agent", text)).json())
@@ -103,16 +103,16 @@ def test_a_simple_application_is_an_agent(simple: Emulator) -> None:
     assert "simple" == run(simple.url, ask("simple_agent", "hi")).json()[0]["author"]
 
 
-def test_a_simple_application_without_an_entrypoint_says_so(simple: Emulator) -> None:
-    """Instead of running."""
+def test_simple_application_without_an_entrypoint_is_an_error(simple: Emulator) -> None:
+    """It does not run."""
     assert (500, "The SimpleApp of 'bare_agent' has no entrypoint.") == detail(
         run(simple.url, ask("bare_agent", "hi"))
     )
 
 
 @pytest.mark.filterwarnings("ignore:.EXPERIMENTAL.:UserWarning")
-def test_an_agent_of_adk_runs_in_adk_s_own_runner(tmp_path: Path) -> None:
-    """With the session's history, state and artifacts; all that it yields is kept."""
+def test_adk_agent_runs_in_adk_s_own_runner(tmp_path: Path) -> None:
+    """With the session's history, state and artifacts; all yielded events are stored."""
     pytest.importorskip("google.adk", reason="google-adk is not installed: pip install google-adk")
     (tmp_path / "adk_agent").mkdir()
     (tmp_path / "adk_agent" / "agent.py").write_text(ADK)

@@ -28,7 +28,7 @@ def body(app: str, user: str, text: str, **more: Any) -> Any:
     return {**run_body(user, app=app), "newMessage": message, **more}
 
 
-def test_the_echo_repeats_the_message(shared: Emulator) -> None:
+def test_echo_repeats_the_message(shared: Emulator) -> None:
     """In one event."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1"}, "echo")
@@ -38,7 +38,7 @@ def test_the_echo_repeats_the_message(shared: Emulator) -> None:
     assert [event("Grüße", "echo")] == generalised(events)
 
 
-def test_the_tool_caller_calls_answers_and_concludes(shared: Emulator) -> None:
+def test_tool_caller_calls_a_tool_and_replies(shared: Emulator) -> None:
     """API-11: a call, its response, and a final reply that counts the turns in the state."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1"}, "tool_caller")
@@ -58,8 +58,8 @@ def test_the_tool_caller_calls_answers_and_concludes(shared: Emulator) -> None:
     ) == generalised(final)
 
 
-def test_the_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
-    """The session of the API server is the session of the sandbox, which keeps its context."""
+def test_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
+    """The API server's session is the sandbox's, which keeps its context."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1"}, "coder")
 
@@ -80,8 +80,8 @@ PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.show(); p.plot([3]); p.
 
 
 @pytest.mark.slow
-def test_the_coder_keeps_plots_as_artifacts(shared: Emulator) -> None:
-    """They are in the event too; a stream sends content and artifacts apart."""
+def test_coder_stores_plots_as_artifacts(shared: Emulator) -> None:
+    """They are in the event too; a stream separates content and artifacts."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1"}, "coder")
 

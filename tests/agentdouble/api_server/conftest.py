@@ -22,13 +22,13 @@ def _served() -> Iterator[tuple[Emulator, ModuleType]]:
 
 @pytest.fixture(scope="session")
 def agents(_served: tuple[Emulator, ModuleType]) -> Emulator:
-    """A double with the tests' own agents; each test takes users of its own."""
+    """A double with the tests' agents; each test uses new users."""
     return _served[0]
 
 
 @pytest.fixture(scope="session")
 def scripted(_served: tuple[Emulator, ModuleType]) -> ModuleType:
-    """The module of the agent that does what it is told, as that double has imported it."""
+    """The module of the scripted agent, as imported by the double."""
     return _served[1]
 
 

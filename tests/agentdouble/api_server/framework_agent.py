@@ -1,6 +1,6 @@
-"""An agent whose framework has its own runner, and whose events are dicts.
+"""An agent whose framework has its own runner and whose events are dicts.
 
-It answers with JSON of what it sees. The text of a message says what it does meanwhile.
+It answers with JSON about its session; the message's text selects further actions.
 """
 
 from __future__ import annotations

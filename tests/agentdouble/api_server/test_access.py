@@ -1,4 +1,4 @@
-"""Who may call (AUT-01): everybody here without a key, and web pages only where a setting says so."""
+"""Access (AUT-01): no key by default, and web pages only if a setting allows them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PREFLIGHT = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
 
 
 @pytest.mark.parametrize("headers", [{"Origin": PAGE}, {"Host": "page.example"}])
-def test_a_foreign_page_is_refused(shared: Emulator, headers: dict[str, str]) -> None:
-    """By its Origin, and by a name that was made to lead here; also where it only reads."""
+def test_foreign_origin_or_host_is_refused(shared: Emulator, headers: dict[str, str]) -> None:
+    """By Origin, and by a Host rebound to this machine; also for reads."""
     assert 403 == http.get(f"{shared.url}/list-apps", headers=headers).status_code
 
 
 @pytest.mark.parametrize("origin", [PAGE, "*"])
-def test_a_setting_lets_a_page_call(origin: str) -> None:
+def test_setting_allows_an_origin(origin: str) -> None:
     """CORS as the real server's --allow_origins: a preflight, and the header on each answer."""
     with Emulator(allow_origins=(origin,)) as double:
         preflight = http.options(f"{double.url}/run", headers=PREFLIGHT)

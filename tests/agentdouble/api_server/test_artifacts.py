@@ -50,8 +50,8 @@ def files(shared: Emulator) -> Files:
     return Files(shared, new_user())
 
 
-def test_versions_are_kept(files: Files) -> None:
-    """From 0; the newest is what the name alone gives; the session need not exist."""
+def test_artifact_versions_are_kept(files: Files) -> None:
+    """From 0; a name alone returns the newest; the session need not exist."""
     saved = [files.save("a/b.txt", part) for part in (TEXT, DATA)]
 
     assert [0, 1] == [version["version"] for version in saved] == files.get("/a/b.txt/versions")
@@ -62,8 +62,8 @@ def test_versions_are_kept(files: Files) -> None:
     assert ["a/b.txt"] == files.get()
 
 
-def test_a_version_is_described(files: Files) -> None:
-    """URI, type, time and what the saver added."""
+def test_version_metadata(files: Files) -> None:
+    """URI, type, time and the saver's own metadata."""
     user = files.path.split("/")[6]
     described = files.save("f.txt", TEXT, customMetadata={"k": [1]})
     files.save("f.txt", {"fileData": {"fileUri": "gs://x/y", "mimeType": "a/b"}})
@@ -82,8 +82,8 @@ def test_a_version_is_described(files: Files) -> None:
     assert "a/b" == all_of_them[1]["mimeType"]
 
 
-def test_a_user_s_artifacts_are_shared(shared: Emulator) -> None:
-    """A name that begins with ``user:`` is the same in each of the user's sessions."""
+def test_user_artifacts_are_shared(shared: Emulator) -> None:
+    """Names with ``user:`` are the same in all of the user's sessions."""
     user = new_user()
     mine, other, stranger = (
         Files(shared, user),
@@ -100,8 +100,8 @@ def test_a_user_s_artifacts_are_shared(shared: Emulator) -> None:
     assert TEXT == other.get("/user:f")
 
 
-def test_a_deleted_artifact_is_gone(files: Files) -> None:
-    """Every version; 200 null, also for one that is unknown; numbers begin anew."""
+def test_deleted_artifact_is_gone(files: Files) -> None:
+    """Every version; 200 null, also for an unknown one; numbers restart."""
     files.save("f", TEXT)
 
     answers = [http.delete(f"{files.path}/f") for _ in range(2)]
@@ -126,15 +126,15 @@ def test_a_deleted_artifact_is_gone(files: Files) -> None:
     ],
 )
 def test_unknown_artifacts_are_not_found(files: Files, path: str, status: int, reason: str) -> None:
-    """Names and versions."""
+    """Unknown names and versions."""
     files.save("f", TEXT)
 
     assert (status, reason) == detail(http.get(files.path + path))
 
 
 @pytest.mark.parametrize("part", [{}, {"functionCall": {"name": "x"}}])
-def test_only_contents_can_be_kept(files: Files, part: Any) -> None:
-    """400 for a part that has none."""
+def test_part_without_content_cannot_be_saved(files: Files, part: Any) -> None:
+    """400."""
     body = {"filename": "f", "artifact": part}
 
     assert (400, "Not supported artifact type.") == detail(http.post(files.path, json=body))
@@ -155,15 +155,15 @@ def test_only_contents_can_be_kept(files: Files, part: Any) -> None:
         ({"filename": "f", "artifact": {"txt": "x"}}, "extra_forbidden", ["artifact", "txt"]),
     ],
 )
-def test_a_wrong_body_is_refused(files: Files, body: Any, type_: str, loc: list[str]) -> None:
-    """422 that names the field."""
+def test_invalid_body_is_refused(files: Files, body: Any, type_: str, loc: list[str]) -> None:
+    """The 422 names the field."""
     status, (problem,) = detail(http.post(files.path, json=body))
 
     assert (422, type_, ["body", *loc]) == (status, problem["type"], problem["loc"])
 
 
-def test_an_agent_saves_and_loads(agents: Emulator) -> None:
-    """What it saves goes out with its next event, and is there for everybody."""
+def test_agent_saves_and_loads_artifacts(agents: Emulator) -> None:
+    """A saved artifact is in the next event's delta, and clients can load it."""
     user = new_user()
 
     (answer,) = run_order(agents.url, user, do="files")
@@ -175,8 +175,8 @@ def test_an_agent_saves_and_loads(agents: Emulator) -> None:
     assert names == http.get(path).json()
 
 
-def test_a_stream_sends_content_and_artifacts_apart(agents: Emulator) -> None:
-    """Two lines of one id and time; together, where ``functionCallEventId`` asks for that."""
+def test_stream_separates_content_and_artifacts(agents: Emulator) -> None:
+    """Two lines with one id and time; one line if ``functionCallEventId`` is set."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = run_body(user, do="files")

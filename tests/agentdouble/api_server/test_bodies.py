@@ -49,10 +49,10 @@ def no_json(position: int, error: str) -> dict[str, Any]:
     ],
     ids=lambda value: value.decode() if isinstance(value, bytes) else "",
 )
-def test_a_wrong_body_is_refused_field_by_field(
+def test_invalid_body_is_refused_by_field(
     shared: Emulator, content: bytes, problems: list[Any]
 ) -> None:
-    """422 in the real server's words: where, what, and what was given."""
+    """422 in the real server's format: location, message and input."""
     user = new_user()
 
     response = http.post(shared.url + sessions_of(user), content=content, headers=JSON)
@@ -62,8 +62,8 @@ def test_a_wrong_body_is_refused_field_by_field(
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}, {"content-type": "x"}])
-def test_only_json_is_read_as_json(shared: Emulator, headers: dict[str, str]) -> None:
-    """Under any other content type, or none, a body is text and so no object."""
+def test_only_json_content_type_is_parsed(shared: Emulator, headers: dict[str, str]) -> None:
+    """With any other content type, or none, a body is text and thus no object."""
     path = shared.url + sessions_of(new_user())
 
     answers = [http.post(url, content=b'{"a": 1}', headers=headers) for url in (path, path + "/s1")]
@@ -76,8 +76,8 @@ def test_only_json_is_read_as_json(shared: Emulator, headers: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("content", [b'{"a": "\xff"}', b"[" * 100_000])
-def test_a_body_that_cannot_be_parsed_is_refused(shared: Emulator, content: bytes) -> None:
-    """400, and the server lives."""
+def test_unparsable_body_is_refused(shared: Emulator, content: bytes) -> None:
+    """400, and the server keeps serving."""
     path = shared.url + sessions_of(new_user())
 
     assert (400, "There was an error parsing the body") == detail(

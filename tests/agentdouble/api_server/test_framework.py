@@ -1,4 +1,4 @@
-"""Agents whose framework has its own runner: it keeps its events in the server's sessions."""
+"""Agents whose framework has its own runner that keeps its events in sessions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def double(_served: tuple[Emulator, ModuleType]) -> Emulator:
 
 @pytest.fixture(scope="module")
 def agent(_served: tuple[Emulator, ModuleType]) -> ModuleType:
-    """The module of the agent, as that double has imported it."""
+    """The module of the agent, as imported by the double."""
     return _served[1]
 
 
@@ -78,7 +78,7 @@ def body_of(user: str, text: str, **more: Any) -> Any:
 
 
 def reply(double: Emulator, user: str, text: str, **more: Any) -> Any:
-    """Run the agent and return what it saw."""
+    """Run the agent and return its report."""
     response = run(double.url, body_of(user, text, **more))
     assert 200 == response.status_code, response.text
     return json.loads(response.json()[0]["content"]["parts"][0]["text"])
@@ -88,8 +88,8 @@ def path(user: str) -> str:
     return f"{sessions_of(user, APP)}/s1"
 
 
-def test_a_turn_sees_the_turns_before_it_and_parses_none(double: Emulator, user: str) -> None:
-    """Their events are the objects that the runner made."""
+def test_turn_sees_earlier_events_without_parsing(double: Emulator, user: str) -> None:
+    """The events are the runner's own objects."""
     answers = [reply(double, user, text) for text in ("one", "two", "three")]
     stored = read(double.url, user, "s1", APP)
 
@@ -100,8 +100,8 @@ def test_a_turn_sees_the_turns_before_it_and_parses_none(double: Emulator, user:
     assert [APP, "user"] == sorted({event["author"] for event in stored["events"]})
 
 
-def test_a_reset_forgets_sessions(folder_of_dicts: Path) -> None:
-    """Of the double, with all that the agents keep beside them."""
+def test_reset_forgets_sessions(folder_of_dicts: Path) -> None:
+    """Of the double, and everything that the agents keep beside them."""
     with Emulator(agents=folder_of_dicts) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
         reply(double, "ann", "one")
@@ -110,8 +110,8 @@ def test_a_reset_forgets_sessions(folder_of_dicts: Path) -> None:
         assert 404 == run(double.url, body_of("ann", "four")).status_code
 
 
-def test_a_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path: Path) -> None:
-    """Of another process with the same state, with what it keeps from clients."""
+def test_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path: Path) -> None:
+    """Of another process with the same state, including events' private fields."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     with Emulator(agents=folder_of_dicts, state=state) as double:
         create(double.url, "ann", {"sessionId": "s1"}, APP)
@@ -129,10 +129,10 @@ def test_a_turn_after_a_restart_sees_the_history(folder_of_dicts: Path, tmp_path
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
-def test_a_client_that_disconnects_lets_the_runner_say_so(
+def test_disconnecting_client_lets_the_runner_finish(
     double: Emulator, agent: ModuleType, user: str, route: str
 ) -> None:
-    """It knows that the run was aborted, and its last event is stored."""
+    """It learns that the run was aborted, and its last event is stored."""
     post_and_leave(double, route, body_of(user, f"forever {user}"), agent.started[user])
     events = eventually(
         lambda: read(double.url, user, "s1", APP)["events"], lambda events: len(events) == 2
@@ -142,8 +142,8 @@ def test_a_client_that_disconnects_lets_the_runner_say_so(
     assert 2 == reply(double, user, "next")["count"]
 
 
-def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
-    """With the refusal of an unknown session."""
+def test_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, user: str) -> None:
+    """With the error for an unknown session."""
     waiting = background(lambda: run(double.url, body_of(user, f"wait {user}")))
     assert agent.started[user].wait(WITHIN_S)
     http.delete(double.url + path(user))
@@ -152,8 +152,8 @@ def test_a_run_of_a_deleted_session_ends(double: Emulator, agent: ModuleType, us
     assert (404, "Session s1 not found.") == detail(waiting.result(WITHIN_S))
 
 
-def test_a_runner_that_raises_says_why(double: Emulator, user: str) -> None:
-    """In both routes; other runs are served."""
+def test_runner_exception_is_reported(double: Emulator, user: str) -> None:
+    """In both routes; other runs continue."""
     failed = run(double.url, body_of(user, "raise it broke"))
     stream = lines(run_sse(double.url, body_of(user, "raise it broke")))
 
@@ -162,8 +162,8 @@ def test_a_runner_that_raises_says_why(double: Emulator, user: str) -> None:
     assert 2 == reply(double, user, "next")["count"]
 
 
-def test_what_is_private_is_kept_from_clients(double: Emulator, user: str) -> None:
-    """In answers and in the session; the runner gets it again."""
+def test_private_fields_are_hidden_from_clients(double: Emulator, user: str) -> None:
+    """In answers and in the session; the runner gets them back."""
     answer = run(double.url, body_of(user, "a secret")).json()
     stored = read(double.url, user, "s1", APP)["events"]
 
@@ -171,7 +171,7 @@ def test_what_is_private_is_kept_from_clients(double: Emulator, user: str) -> No
 
 
 def test_other_sessions_and_artifacts(double: Emulator, user: str) -> None:
-    """The services of a framework are asked for more than the run's session."""
+    """A framework's services are used for more than the run's session."""
     received = reply(double, user, "others")
 
     assert [{"a": 1, "b": 2}, 1] == received["other"]
@@ -181,8 +181,8 @@ def test_other_sessions_and_artifacts(double: Emulator, user: str) -> None:
     assert [[0, 1], loaded, [{"n": 1}, {"n": 1}], ["f"], []] == received["files"]
 
 
-def test_a_session_is_added_to_the_memory(folder_of_dicts: Path) -> None:
-    """Of the framework that has one; a reset empties it, and the end closes the framework."""
+def test_session_is_added_to_the_framework_s_memory(folder_of_dicts: Path) -> None:
+    """A reset empties it, and the double's end closes the framework."""
 
     async def main() -> list[Any]:
         server = ApiServer(Clock(), "1", AgentsDirectory(folder_of_dicts), Store())

@@ -1,4 +1,4 @@
-"""What outlives the process: the same answers from each state, over restarts and kills."""
+"""Persistence: the same answers from each kind of state, across restarts and kills."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def serving(state: str) -> Iterator[Emulator]:
 
 
 def contents(double: Emulator) -> Any:
-    """Return all that can be asked about what was kept."""
+    """Return everything that can be read about the stored data."""
     paths = [
         sessions_of("ann", "scripted"),
         sessions_of("bob", "scripted"),
@@ -65,7 +65,7 @@ def contents(double: Emulator) -> Any:
 
 
 def fill(double: Emulator) -> None:
-    """Do each thing that is kept."""
+    """Store one of every kind."""
     strange = {"ü": "\x00 ☃ 🦉", "big": 2**70, "user:u": [1], "app:a": None}
     create(double.url, "ann", {"sessionId": "s1", "state": strange}, "scripted")
     run_order(double.url, "ann", "s2", do="remember", x=1, **{"user:v": 2})
@@ -82,7 +82,7 @@ def fill(double: Emulator) -> None:
 
 
 def test_everything_survives_a_restart(state: str) -> None:
-    """Byte by byte; and the double goes on from there."""
+    """Byte by byte; and the double continues from there."""
     with serving(state) as first:
         fill(first)
         before = contents(first)
@@ -97,7 +97,7 @@ def test_everything_survives_a_restart(state: str) -> None:
     assert 27 == len(session["events"])
 
 
-def test_large_artifacts_saved_at_once_are_all_kept(state: str) -> None:
+def test_concurrent_large_artifacts_are_all_kept(state: str) -> None:
     """Each version with its own content, also after a restart."""
     path = f"{sessions_of('ann')}/s1/artifacts"
 
@@ -131,8 +131,8 @@ with Emulator(agents=Path(sys.argv[1]), state=sys.argv[2]) as double:
 
 
 @pytest.mark.slow
-def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
-    """Nor leaves half of one: SIGKILL during runs, again and again."""
+def test_kill_loses_no_acknowledged_event(state: str) -> None:
+    """Nor leaves a partial one: SIGKILL during runs, repeatedly."""
     sessions_seen: list[str] = []
     for life in range(3):
         sessions_seen += _killed_during_runs(state, life)
@@ -148,7 +148,7 @@ def test_a_kill_loses_no_event_that_was_shown(state: str) -> None:
 
 
 def _killed_during_runs(state: str, life: int) -> list[str]:
-    """Run an agent in three sessions at once, kill the server; return the ids that were seen."""
+    """Run an agent in three sessions, kill the server, and return the received ids."""
     command = [sys.executable, "-c", SERVER, str(AGENTS), state]
     texts: list[str] = []
     enough = threading.Event()

@@ -28,8 +28,8 @@ from tests.agentdouble.calling import http
 pytestmark = pytest.mark.smoke
 
 
-def test_a_run_returns_the_events_of_the_turn(agents: Emulator) -> None:
-    """API-07: texts in a row are one reply, whose fields stand in the order of the wire."""
+def test_run_returns_the_events_of_the_turn(agents: Emulator) -> None:
+    """API-07: consecutive texts are one reply, whose fields have the wire's order."""
     user = new_user()
 
     events = run_order(agents.url, user, do="say", texts=["He", "llo ü"])
@@ -38,8 +38,8 @@ def test_a_run_returns_the_events_of_the_turn(agents: Emulator) -> None:
     assert list(event("")) == list(events[0])
 
 
-def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
-    """API-05: the history has it all, under one invocation, in the order in which it happened."""
+def test_run_is_stored_with_the_user_s_message(agents: Emulator) -> None:
+    """API-05: the history has all events in order, under one invocation."""
     user = new_user()
 
     events = run_order(agents.url, user, do="tool")
@@ -61,8 +61,8 @@ def test_a_run_is_kept_with_the_user_s_message(agents: Emulator) -> None:
     assert session["lastUpdateTime"] == events[-1]["timestamp"]
 
 
-def test_a_stream_is_framed_as_the_real_server_frames_it(agents: Emulator) -> None:
-    """API-08: a data line and an empty one for each event, and nothing else."""
+def test_stream_framing_matches_the_real_server(agents: Emulator) -> None:
+    """API-08: a data line and an empty line for each event, and nothing else."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -75,8 +75,8 @@ def test_a_stream_is_framed_as_the_real_server_frames_it(agents: Emulator) -> No
 
 
 @pytest.mark.parametrize("streaming", [False, "no", 0])
-def test_without_streaming_only_whole_replies_come(agents: Emulator, streaming: Any) -> None:
-    """API-09: false is the default, and increments are left out."""
+def test_without_streaming_only_complete_replies_are_sent(agents: Emulator, streaming: Any) -> None:
+    """API-09: false is the default, and increments are omitted."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -88,7 +88,7 @@ def test_without_streaming_only_whole_replies_come(agents: Emulator, streaming: 
 
 
 def test_with_streaming_increments_come_first(agents: Emulator) -> None:
-    """Each is partial, the whole comes once more, and only that is kept."""
+    """Each is partial; the complete reply follows, and only that is stored."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -161,10 +161,10 @@ def test_with_streaming_increments_come_first(agents: Emulator) -> None:
         ),
     ],
 )
-def test_what_cannot_run_is_refused_before_any_stream(
+def test_invalid_runs_are_refused_before_the_stream(
     agents: Emulator, route: str, change: dict[str, Any], status: int, reason: str
 ) -> None:
-    """API-12: JSON that says why, and no event is kept."""
+    """API-12: JSON with the reason, and no event is stored."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -186,7 +186,7 @@ WRONG = [
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
 @pytest.mark.parametrize(("field", "value", "type_", "message"), WRONG)
-def test_a_wrong_field_is_named(
+def test_invalid_fields_are_named(
     agents: Emulator, route: str, field: str, value: Any, type_: str, message: str
 ) -> None:
     """API-12: 422, also where the answer would be a stream."""
@@ -216,7 +216,7 @@ def test_a_wrong_field_is_named(
         ),
     ],
 )
-def test_a_message_is_read_strictly(
+def test_message_is_parsed_strictly(
     agents: Emulator, message: Any, type_: str, loc: list[Any]
 ) -> None:
     """Unknown keys inside it are refused, those beside it ignored."""
@@ -251,10 +251,8 @@ CANNOT_BEGIN = [
 
 
 @pytest.mark.parametrize(("change", "reason"), CANNOT_BEGIN)
-def test_an_empty_message_ends_in_an_error(
-    agents: Emulator, change: dict[str, Any], reason: str
-) -> None:
-    """API-12: a 500 that says why, or a stream that does in its last line; nothing is kept."""
+def test_empty_message_is_an_error(agents: Emulator, change: dict[str, Any], reason: str) -> None:
+    """API-12: a 500 or the stream's last line says why; nothing is stored."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body, reason = {**run_body(user), **change}, reason.format(user=user)
@@ -271,10 +269,10 @@ def test_an_empty_message_ends_in_an_error(
     assert [] == read(agents.url, user, "s1", "scripted")["events"]
 
 
-def test_an_agent_that_raises_is_answered_in_json(
+def test_agent_exception_is_answered_in_json(
     agents: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """U-RUN-ERROR: what happened; what was said before is kept, and the log has the traceback."""
+    """U-RUN-ERROR: earlier events are stored, and the log has the traceback."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -295,8 +293,8 @@ def test_an_agent_that_raises_is_answered_in_json(
     assert record.exc_info is not None
 
 
-def test_an_agent_that_raises_ends_a_stream_with_a_line(agents: Emulator) -> None:
-    """U-RUN-SSE-ERROR: in another style of JSON than the events, with letters escaped."""
+def test_agent_exception_ends_a_stream_with_a_line(agents: Emulator) -> None:
+    """U-RUN-SSE-ERROR: its JSON is formatted unlike the events', with escaped letters."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -317,10 +315,8 @@ def test_an_agent_that_raises_ends_a_stream_with_a_line(agents: Emulator) -> Non
         ({"do": "cancel"}, "RunEndedError: The agent of 'scripted' was cancelled."),
     ],
 )
-def test_an_agent_cannot_take_its_loop_down(
-    agents: Emulator, order: dict[str, str], message: str
-) -> None:
-    """sys.exit() and a cancellation end their run and nothing else."""
+def test_agent_cannot_stop_its_loop(agents: Emulator, order: dict[str, str], message: str) -> None:
+    """sys.exit() and a cancellation end only their run."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -351,10 +347,10 @@ def test_an_agent_cannot_take_its_loop_down(
         ({"do": "unsayable"}, "TypeError: "),
     ],
 )
-def test_a_yielded_value_of_a_wrong_type_is_an_error(
+def test_yielding_a_wrong_type_is_an_error(
     agents: Emulator, order: dict[str, str], message: str
 ) -> None:
-    """The error names the type and what may be yielded."""
+    """The error names the type and the valid types."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -364,8 +360,8 @@ def test_a_yielded_value_of_a_wrong_type_is_an_error(
     assert response.json()["detail"].startswith(message)
 
 
-def test_the_ledger_decides_how_errors_are_shown() -> None:
-    """Plain text, as the real server; and ``error`` alone, as its older releases."""
+def test_ledger_selects_the_error_format() -> None:
+    """Plain text, like the real server, and ``error`` alone, like its older releases."""
     body = run_body("ann", do="fail", texts=[], message="boom ü")
     chosen = {"U-RUN-ERROR": "text", "U-RUN-SSE-ERROR": "error-only"}
     with Emulator(agents=AGENTS, unknowns=chosen) as double:
@@ -380,7 +376,7 @@ def test_the_ledger_decides_how_errors_are_shown() -> None:
     assert 'data: {"error":"boom ü"}\n\n' == stream.text
 
 
-def test_the_ledger_can_create_unknown_sessions() -> None:
+def test_ledger_can_create_unknown_sessions() -> None:
     """U-RUN-UNKNOWN-SESSION."""
     with Emulator(agents=AGENTS, unknowns={"U-RUN-UNKNOWN-SESSION": "create"}) as double:
         events = run(double.url, run_body("ann", do="say", texts=["hi"])).json()
@@ -390,7 +386,7 @@ def test_the_ledger_can_create_unknown_sessions() -> None:
     assert 2 == len(session["events"])
 
 
-def test_the_ledger_decides_which_fields_events_have() -> None:
+def test_ledger_selects_the_event_fields() -> None:
     """U-EVENT-FIELDS: content alone, in lists, streams and histories."""
     with Emulator(agents=AGENTS, unknowns={"U-EVENT-FIELDS": "content-only"}) as double:
         create(double.url, "ann", {"sessionId": "s1"}, "scripted")
@@ -403,8 +399,8 @@ def test_the_ledger_decides_which_fields_events_have() -> None:
     assert [["content"]] * 4 == [list(message) for message in history]
 
 
-def test_state_is_remembered(agents: Emulator) -> None:
-    """What an agent sets goes out with the next event, and into the scopes; API-17."""
+def test_state_is_stored(agents: Emulator) -> None:
+    """API-17: an agent's changes are in the next event, and in the scopes."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1", "state": {"old": 1}}, "scripted")
     values = {"a": 1, "user:b": [2], "temp:c": 3}
@@ -421,7 +417,7 @@ def test_state_is_remembered(agents: Emulator) -> None:
     assert {"old": 1, **state} == read(agents.url, user, "s1", "scripted")["state"]
 
 
-def test_a_request_can_change_state(agents: Emulator) -> None:
+def test_request_can_change_state(agents: Emulator) -> None:
     """``stateDelta`` is on the user's event, and the agent sees it, ``temp:`` included."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
@@ -436,8 +432,8 @@ def test_a_request_can_change_state(agents: Emulator) -> None:
     http.patch(f"{agents.url}{sessions_of(user, 'scripted')}/s1", json={"stateDelta": {"app:x": 0}})
 
 
-def test_an_agent_sees_the_history(agents: Emulator) -> None:
-    """API-17: earlier turns, this turn's message and what it has said itself by then."""
+def test_agent_sees_the_history(agents: Emulator) -> None:
+    """API-17: earlier turns, this turn's message and its own events so far."""
     user = new_user()
     run_order(agents.url, user, do="say", texts=["hello"])
 
@@ -453,7 +449,7 @@ def test_an_agent_sees_the_history(agents: Emulator) -> None:
 
 
 def test_applications_are_listed(agents: Emulator) -> None:
-    """API-01, API-16: sorted, also those that do not import."""
+    """API-01, API-16: sorted, including those that fail to import."""
     names = http.get(f"{agents.url}/list-apps")
     apps = http.get(f"{agents.url}/list-apps?detailed=true").json()["apps"]
 
@@ -470,8 +466,8 @@ def test_applications_are_listed(agents: Emulator) -> None:
     ] == apps
 
 
-def test_the_ledger_decides_what_the_list_of_applications_is() -> None:
-    """U-LIST-APPS: with details, without being asked for them."""
+def test_ledger_selects_the_list_of_applications() -> None:
+    """U-LIST-APPS: with details by default."""
     with Emulator(unknowns={"U-LIST-APPS": "detailed"}) as double:
         listed = http.get(f"{double.url}/list-apps").json()["apps"]
 

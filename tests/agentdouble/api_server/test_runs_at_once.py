@@ -1,4 +1,4 @@
-"""Several runs at once, clients that go away, agents that block or never end."""
+"""Concurrent runs, disconnecting clients, and agents that block or never end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ABORTED = event(errorCode="INVOCATION_ABORTED", errorMessage="Invocation was abo
 
 @contextmanager
 def streaming(url: str, body: Any) -> Iterator[httpx.Response]:
-    """POST /run_sse and read as it comes; leaving goes away."""
+    """POST /run_sse and read the stream; leaving the block disconnects."""
     with (
         httpx.Client(timeout=WITHIN_S, trust_env=False) as client,
         client.stream("POST", f"{url}/run_sse", json=body) as response,
@@ -47,7 +47,7 @@ def streaming(url: str, body: Any) -> Iterator[httpx.Response]:
 
 
 def history_until(double: Emulator, user: str, count: int, session: str = "s1") -> list[Any]:
-    """Return the history once it has that many events."""
+    """Return the history once it has this many events."""
 
     def look() -> list[Any]:
         events: list[Any] = read(double.url, user, session, "scripted")["events"]
@@ -56,8 +56,8 @@ def history_until(double: Emulator, user: str, count: int, session: str = "s1") 
     return eventually(look, lambda events: len(events) >= count)
 
 
-def test_events_come_as_they_are_produced(agents: Emulator, scripted: ModuleType) -> None:
-    """API-09: each increment is read before the next may be made, in a chunk of its own."""
+def test_events_are_streamed_as_they_are_produced(agents: Emulator, scripted: ModuleType) -> None:
+    """API-09: each increment arrives in a separate chunk before the next is produced."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="steps", name=user, count=3), "streaming": True}
@@ -72,10 +72,10 @@ def test_events_come_as_they_are_produced(agents: Emulator, scripted: ModuleType
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
-def test_a_client_that_disconnects_aborts_its_run(
+def test_disconnecting_client_aborts_its_run(
     agents: Emulator, scripted: ModuleType, route: str
 ) -> None:
-    """The agent is cancelled, and the history says so; what it had said is kept."""
+    """The agent is cancelled, and the history says so; earlier events are kept."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
 
@@ -88,9 +88,7 @@ def test_a_client_that_disconnects_aborts_its_run(
     assert 200 == run(agents.url, run_body(user, do="say", texts=["next"])).status_code
 
 
-def test_two_runs_of_a_session_are_served_one_after_the_other(
-    agents: Emulator, scripted: ModuleType
-) -> None:
+def test_runs_of_one_session_are_serialized(agents: Emulator, scripted: ModuleType) -> None:
     """U-RUN-CONCURRENT: in arrival order, so that a history never mixes two turns."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
@@ -108,8 +106,8 @@ def test_two_runs_of_a_session_are_served_one_after_the_other(
     assert ["user", "scripted", "scripted", "user", "scripted"] == authors
 
 
-def test_the_ledger_can_mix_runs() -> None:
-    """U-RUN-CONCURRENT: interleaved, as the real server in memory."""
+def test_ledger_can_interleave_runs() -> None:
+    """U-RUN-CONCURRENT: like the real server in memory."""
     with Emulator(agents=AGENTS, unknowns={"U-RUN-CONCURRENT": "interleaved"}) as double:
         create(double.url, "ann", {"sessionId": "s1"}, "scripted")
         run(double.url, run_body("ann", do="say", texts=[]))
@@ -125,9 +123,7 @@ def test_the_ledger_can_mix_runs() -> None:
     assert ["begun", "second", "gone on"] == [text for text in history if "do" not in text]
 
 
-def test_an_agent_that_blocks_its_loop_blocks_no_other_run(
-    agents: Emulator, scripted: ModuleType
-) -> None:
+def test_blocking_agent_blocks_no_other_run(agents: Emulator, scripted: ModuleType) -> None:
     """Neither the server nor another session's run of the same agent."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
@@ -143,10 +139,10 @@ def test_an_agent_that_blocks_its_loop_blocks_no_other_run(
     assert ["gone on"] == texts(blocked.result(WITHIN_S).json())
 
 
-def test_a_double_stops_while_an_agent_blocks(
+def test_double_stops_while_an_agent_blocks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its thread is left behind, because nothing can end it, and the log says so."""
+    """Its thread cannot be ended and is abandoned, and the log says so."""
     monkeypatch.setattr(loops, "STOP_WITHIN_S", 0.1)
     before = set(threading.enumerate())
     with Emulator(agents=AGENTS) as double:
@@ -166,10 +162,8 @@ def test_a_double_stops_while_an_agent_blocks(
     assert [] == [thread for thread in new if thread.is_alive()]
 
 
-def test_an_agent_that_never_ends_waits_for_a_slow_client(
-    agents: Emulator, scripted: ModuleType
-) -> None:
-    """It is held back, byte by byte, and ends with its client; other sessions are served."""
+def test_endless_agent_waits_for_a_slow_client(agents: Emulator, scripted: ModuleType) -> None:
+    """Backpressure holds it, and it ends with its client; other sessions are served."""
     user = new_user()
     create(agents.url, user, {"sessionId": "s1"}, "scripted")
     body = {**run_body(user, do="endless", name=user), "streaming": True}
@@ -186,7 +180,7 @@ def test_an_agent_that_never_ends_waits_for_a_slow_client(
 
 
 @pytest.mark.parametrize("route", ["/run", "/run_sse"])
-def test_a_session_can_be_deleted_during_its_run(
+def test_session_can_be_deleted_during_its_run(
     agents: Emulator, scripted: ModuleType, route: str
 ) -> None:
     """404, or an error as the last line; the agent is cancelled, the session stays deleted."""

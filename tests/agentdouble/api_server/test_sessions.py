@@ -37,8 +37,8 @@ def choosing(**chosen: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("content", "headers"), EMPTY)
-def test_a_session_gets_an_id(shared: Emulator, content: bytes, headers: dict[str, str]) -> None:
-    """API-02: without a body or with an empty one, the id is generated."""
+def test_session_id_is_generated(shared: Emulator, content: bytes, headers: dict[str, str]) -> None:
+    """API-02: without a body or with an empty one."""
     user = new_user()
     before = shared.clock.now().timestamp()
 
@@ -62,14 +62,14 @@ def test_a_session_gets_an_id(shared: Emulator, content: bytes, headers: dict[st
     [("s1", "s1"), (" s1  ", "s1"), ("a/b", "a/b"), ("ü x", "ü x"), ("x" * 5000, "x" * 5000)],
 )
 @pytest.mark.parametrize("field", ["sessionId", "session_id"])
-def test_a_body_names_the_id(shared: Emulator, field: str, requested: str, id_: str) -> None:
-    """Spaces around it are no part of it."""
+def test_body_may_contain_the_id(shared: Emulator, field: str, requested: str, id_: str) -> None:
+    """Surrounding spaces are stripped."""
     assert id_ == create(shared.url, new_user(), {field: requested})["id"]
 
 
 @pytest.mark.parametrize("id_", ["s1", "with space", "ünïcödé", "a:b@c", "%"])
-def test_a_path_names_the_id(shared: Emulator, id_: str) -> None:
-    """API-03: and the body, if there is one, is the session's state as a whole."""
+def test_path_may_contain_the_id(shared: Emulator, id_: str) -> None:
+    """API-03: and the body, if any, is the session's whole state."""
     user = new_user()
     path = f"{shared.url}{sessions_of(user)}/{id_.replace('%', '%25')}"
 
@@ -80,8 +80,8 @@ def test_a_path_names_the_id(shared: Emulator, id_: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["path", "body"])
-def test_an_id_is_taken_once(shared: Emulator, method: str) -> None:
-    """U-SESSION-DUPLICATE: 409, and the session is as it was."""
+def test_duplicate_session_id_is_refused(shared: Emulator, method: str) -> None:
+    """U-SESSION-DUPLICATE: 409, and the session is unchanged."""
     user = new_user()
     created = create(shared.url, user, {"sessionId": "s1", "state": {"a": 1}})
 
@@ -97,8 +97,8 @@ def test_an_id_is_taken_once(shared: Emulator, method: str) -> None:
     assert created == read(shared.url, user, "s1")
 
 
-def test_the_ledger_decides_about_duplicates() -> None:
-    """400 as older releases answer, or the existing session."""
+def test_ledger_selects_the_answer_to_duplicates() -> None:
+    """400 like older releases, or the existing session."""
     with choosing(U_SESSION_DUPLICATE="400") as url:
         create(url, "ann", {"sessionId": "s1"})
         refused = detail(http.post(url + sessions_of("ann"), json={"sessionId": "s1"}))
@@ -110,8 +110,8 @@ def test_the_ledger_decides_about_duplicates() -> None:
     assert first == again
 
 
-def test_state_is_shared_by_its_prefixes(shared: Emulator) -> None:
-    """``user:`` over the user's sessions, ``app:`` over the application's, ``temp:`` is not kept."""
+def test_state_is_shared_by_prefix(shared: Emulator) -> None:
+    """``user:`` across the user's sessions, ``app:`` across all; ``temp:`` is not stored."""
     ann, bob, app = new_user(), new_user(), f"app_{new_user()}"
     state = {"own": None, "user:name": "Ann", "app:limit": {"n": 3}, "temp:x": 1}
 
@@ -131,8 +131,8 @@ def test_state_is_shared_by_its_prefixes(shared: Emulator) -> None:
 @pytest.mark.parametrize(
     "value", [2**70, -(2**70), 0.1, 1e300, "\ud800", "\x00", "🦉", [], {"": 1}]
 )
-def test_state_comes_back_as_it_was_sent(shared: Emulator, value: Any) -> None:
-    """Whatever JSON can say."""
+def test_state_round_trips(shared: Emulator, value: Any) -> None:
+    """Any JSON value."""
     content = json.dumps({"state": {"v": value}, "events": EVENTS[:1]})
 
     response = http.post(shared.url + sessions_of(new_user()), content=content, headers=JSON)
@@ -154,8 +154,8 @@ EVENTS = [
 ]
 
 
-def test_a_session_can_be_created_with_events(shared: Emulator) -> None:
-    """They get what they lack; partial ones are not kept; bytes come back URL-safe."""
+def test_session_can_be_created_with_events(shared: Emulator) -> None:
+    """Missing fields are added, partial events dropped, bytes returned URL-safe."""
     user = new_user()
 
     session = create(shared.url, user, {"sessionId": "s1", "events": EVENTS})
@@ -183,7 +183,7 @@ def test_a_session_can_be_created_with_events(shared: Emulator) -> None:
     assert session == read(shared.url, user, "s1")
 
 
-def test_the_ledger_can_ignore_the_body_of_a_creation() -> None:
+def test_ledger_can_ignore_the_creation_body() -> None:
     """U-SESSION-CREATE: neither id nor state are taken from it."""
     with choosing(U_SESSION_CREATE="ignored") as url:
         first = create(url, "ann", {"sessionId": "s1", "state": {"a": 1}, "options": {"a": 1}})
@@ -193,8 +193,8 @@ def test_the_ledger_can_ignore_the_body_of_a_creation() -> None:
     assert ({}, "s2", {}) == (first["state"], second["id"], second["state"])
 
 
-def test_sessions_are_listed_without_their_events(shared: Emulator) -> None:
-    """API-04: a user's own of that application, the longest untouched first, then by id."""
+def test_sessions_are_listed_without_events(shared: Emulator) -> None:
+    """API-04: a user's own in one application, the least recently updated first, then by id."""
     user = new_user()
     late = {"sessionId": "a", "events": [{**EVENTS[0], "timestamp": 4e9}]}
     same = [
@@ -210,7 +210,7 @@ def test_sessions_are_listed_without_their_events(shared: Emulator) -> None:
     assert [{**created[index], "events": []} for index in (2, 1, 0)] == listed
 
 
-def test_the_ledger_decides_what_a_list_is() -> None:
+def test_ledger_selects_the_session_list_format() -> None:
     """U-SESSION-LIST: an array of ids."""
     with choosing(U_SESSION_LIST="ids") as url:
         create(url, "ann", {"sessionId": "s1"})
@@ -218,7 +218,7 @@ def test_the_ledger_decides_what_a_list_is() -> None:
         assert ["s1"] == http.get(url + sessions_of("ann")).json()
 
 
-def test_the_ledger_decides_which_fields_there_are() -> None:
+def test_ledger_selects_the_session_fields() -> None:
     """U-SESSION-FIELDS and U-EVENT-FIELDS: the specified ones alone."""
     content = {"parts": [{"text": "hi"}], "role": "user"}
     with choosing(U_SESSION_FIELDS="id-only", U_EVENT_FIELDS="content-only") as url:
@@ -230,8 +230,8 @@ def test_the_ledger_decides_which_fields_there_are() -> None:
 @pytest.mark.parametrize(
     "path", ["/apps/echo/users/ann/sessions/nope", "/apps/x/users/y/sessions/z"]
 )
-def test_an_unknown_session_is_not_found(shared: Emulator, path: str) -> None:
-    """U-SESSION-UNKNOWN: 404, whatever part of it is unknown."""
+def test_unknown_session_is_not_found(shared: Emulator, path: str) -> None:
+    """U-SESSION-UNKNOWN: 404, whichever part of the path is unknown."""
     response = http.get(shared.url + path)
 
     assert (404, "Session not found") == detail(response)
@@ -247,8 +247,8 @@ def test_another_user_s_session_is_not_found(shared: Emulator) -> None:
     assert {} == create(shared.url, bob, {"sessionId": "s1"})["state"]
 
 
-def test_a_deleted_session_is_gone(shared: Emulator) -> None:
-    """API-06: 200 null, also for one that is unknown; the id is free again, the events gone."""
+def test_deleted_session_is_gone(shared: Emulator) -> None:
+    """API-06: 200 null, also for an unknown one; the id is free, and its events are gone."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1", "events": EVENTS, "state": {"a": 1}})
     path = f"{shared.url}{sessions_of(user)}/s1"
@@ -261,8 +261,8 @@ def test_a_deleted_session_is_gone(shared: Emulator) -> None:
     assert ([], {}) == (again["events"], again["state"])
 
 
-def test_the_ledger_decides_what_a_deletion_answers() -> None:
-    """U-SESSION-DELETE: 204 without a body, or 404 where there was nothing."""
+def test_ledger_selects_the_answer_to_deletion() -> None:
+    """U-SESSION-DELETE: 204 without a body, or 404 for an unknown session."""
     with choosing(U_SESSION_DELETE="204") as url:
         nothing = http.delete(f"{url}{sessions_of('ann')}/s1")
     with choosing(U_SESSION_DELETE="404-unknown") as url:
@@ -274,7 +274,7 @@ def test_the_ledger_decides_what_a_deletion_answers() -> None:
 
 
 def test_state_can_be_changed(shared: Emulator) -> None:
-    """PATCH stores an event that says so; null is a value; what is temporary is in the answer only."""
+    """PATCH stores an event; null is a value; temporary state is in the answer only."""
     user = new_user()
     create(shared.url, user, {"sessionId": "s1", "state": {"a": 1, "b": 2}})
     delta = {"a": None, "c": [1], "user:n": "Ann", "temp:t": 1}
@@ -332,17 +332,17 @@ def test_other_paths_and_methods_are_refused(
         ("POST", "/agent-identity/finalize", "The agent identity"),
     ],
 )
-def test_what_is_beyond_the_specification_is_refused_by_name(
+def test_unspecified_routes_are_refused_by_name(
     shared: Emulator, method: str, path: str, missing: str
 ) -> None:
-    """501 and never a made-up success."""
+    """501, never an invented success."""
     status, message = detail(http.request(method, shared.url + path, json={"sessionId": "s1"}))
 
     assert 501 == status
     assert message.startswith(f"{missing} of API-server mode is part of the platform")
 
 
-def test_the_live_run_is_refused_by_name(shared: Emulator) -> None:
+def test_live_run_is_refused_by_name(shared: Emulator) -> None:
     """Before the WebSocket opens."""
     url = shared.url.replace("http", "ws", 1) + "/run_live?app_name=echo&user_id=u&session_id=s"
     with pytest.raises(InvalidStatus) as refused, connect(url, proxy=None):

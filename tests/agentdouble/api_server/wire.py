@@ -1,4 +1,4 @@
-"""What the tests of the API server share: requests, and answers without what is new each time."""
+"""Requests to the API server, and answers without generated values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _users = itertools.count(1)
 
 
 def new_user() -> str:
-    """Return a user whom no other test knows."""
+    """Return a user that no other test uses."""
     return f"user{next(_users)}"
 
 
@@ -35,7 +35,7 @@ def sessions_of(user: str, app: str = "echo") -> str:
 
 
 def detail(response: httpx.Response) -> tuple[int, Any]:
-    """Return status and detail of a refusal, which is JSON and nothing else."""
+    """Return status and detail of an error, which must be JSON with nothing else."""
     assert {"detail"} == response.json().keys(), response.text
     return response.status_code, response.json()["detail"]
 
@@ -48,14 +48,14 @@ def create(url: str, user: str, body: Any = None, app: str = "echo") -> Any:
 
 
 def read(url: str, user: str, id_: str, app: str = "echo") -> Any:
-    """Return a session as it is read."""
+    """Get a session and return it."""
     response = http.get(f"{url}{sessions_of(user, app)}/{id_}")
     assert 200 == response.status_code, response.text
     return response.json()
 
 
 def generalised(value: Any) -> Any:
-    """Return an answer with "<id>" for what is generated and "<time>" for Unix seconds."""
+    """Return an answer with "<id>" for generated ids and "<time>" for Unix seconds."""
     if isinstance(value, dict):
         return {key: generalised(value) for key, value in value.items()}
     if isinstance(value, list):
@@ -68,7 +68,7 @@ def generalised(value: Any) -> Any:
 
 
 def run_body(user: str, session: str = "s1", *, app: str = "scripted", **order: Any) -> Any:
-    """Return the body of a run that tells the scripted what to do."""
+    """Return the body of a run with an order for the scripted agent."""
     return {
         "appName": app,
         "userId": user,
@@ -88,7 +88,7 @@ def run_sse(url: str, body: Any) -> httpx.Response:
 
 
 def run_order(url: str, user: str, session: str = "s1", **order: Any) -> Any:
-    """Tell the scripted in a new session what to do; return the events of the run."""
+    """Give the scripted agent an order in a new session; return the events of the run."""
     http.post(f"{url}{sessions_of(user, 'scripted')}/{session}")
     response = run(url, run_body(user, session, **order))
     assert 200 == response.status_code, response.text
@@ -96,7 +96,7 @@ def run_order(url: str, user: str, session: str = "s1", **order: Any) -> Any:
 
 
 def lines(response: httpx.Response) -> list[Any]:
-    """Return the JSON of a stream's lines; its framing is what it must be."""
+    """Return the JSON of a stream's lines, and check its framing."""
     assert 200 == response.status_code, response.text
     *events, rest = response.text.split("\n\n")
     assert ("", []) == (rest, [event for event in events if not event.startswith("data: {")])
@@ -104,7 +104,7 @@ def lines(response: httpx.Response) -> list[Any]:
 
 
 def texts(events: Any) -> list[str]:
-    """Return the text of each event, "" for one without."""
+    """Return the text of each event, "" for events without one."""
     return [
         "".join(part.get("text", "") for part in event.get("content", {}).get("parts", ()))
         for event in events

@@ -78,8 +78,8 @@ async def other_order(headers: Any, payload: Any) -> str:
     "function",
     [good, other_names, stream, with_default, Handler().method, functools.partial(three, more=1)],
 )
-def test_an_entrypoint_is_async_and_takes_payload_and_headers(function: Any) -> None:
-    """DEC-01: what fits is registered and handed back unchanged."""
+def test_entrypoint_is_async_with_payload_and_headers(function: Any) -> None:
+    """DEC-01: a valid function is registered and returned unchanged."""
     assert function is SimpleApp().entrypoint(function)
 
 
@@ -103,8 +103,8 @@ def test_an_entrypoint_is_async_and_takes_payload_and_headers(function: Any) -> 
         (None, "it is not a function"),
     ],
 )
-def test_anything_else_is_refused_at_decoration(function: Any, reason: str) -> None:
-    """DEC-01: the error says what is wrong, and is a TypeError."""
+def test_invalid_entrypoint_is_refused_at_decoration(function: Any, reason: str) -> None:
+    """DEC-01: a TypeError says what is wrong."""
     app = SimpleApp()
 
     with pytest.raises(DecorationError) as caught:
@@ -120,8 +120,8 @@ def pings() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("function", [lambda: "up", functools.partial(lambda text: text, "up")])
-def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
-    """DEC-02: what fits is registered and handed back unchanged."""
+def test_ping_is_sync_without_parameters(function: Callable[[], Any]) -> None:
+    """DEC-02: a valid function is registered and returned unchanged."""
     assert function is SimpleApp().ping(function)
 
 
@@ -137,7 +137,7 @@ def test_a_ping_is_sync_and_takes_nothing(function: Callable[[], Any]) -> None:
         (1, "it is not a function"),
     ],
 )
-def test_any_other_ping_is_refused_at_decoration(function: Any, reason: str) -> None:
+def test_invalid_ping_is_refused_at_decoration(function: Any, reason: str) -> None:
     """DEC-02: the error says what is wrong."""
     with pytest.raises(DecorationError, match=f": {reason}") as caught:
         SimpleApp().ping(function)
@@ -145,7 +145,7 @@ def test_any_other_ping_is_refused_at_decoration(function: Any, reason: str) -> 
     assert "ping" == caught.value.decorator
 
 
-def test_async_task_is_planned_and_says_so() -> None:
-    """DEC-03: not implemented."""
+def test_async_task_is_not_implemented() -> None:
+    """DEC-03: the error says so."""
     with pytest.raises(NotImplementedError, match=r"planned .* not implemented"):
         SimpleApp().async_task(good)

@@ -57,7 +57,7 @@ RAISED: dict[str, BaseException] = {
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """What is let go of in a cycle stays, as it would for a while."""
+    """Disable garbage collection, so that reference cycles stay alive."""
     gc.disable()
     try:
         yield
@@ -132,21 +132,21 @@ def summary(response: httpx.Response) -> tuple[int, str, str]:
         ("bytes", "\"b'x'\""),
     ],
 )
-def test_a_returned_value_is_wrapped_as_json(wire: str, name: str, body: str) -> None:
-    """INV-04: bare JSON, letters literal; what JSON cannot say is sent as its text."""
+def test_returned_value_is_wrapped_as_json(wire: str, name: str, body: str) -> None:
+    """INV-04: bare JSON, letters unescaped; other objects are sent as their text."""
     assert (200, "application/json", body) == summary(invoke(wire, "return", name))
 
 
-def test_a_response_passes_as_it_is(wire: str) -> None:
-    """An entrypoint can answer on its own terms."""
+def test_response_is_returned_unchanged(wire: str) -> None:
+    """An entrypoint can build the whole response."""
     response = invoke(wire, "response")
 
     assert (201, "text/plain; charset=utf-8", "mine") == summary(response)
     assert "1" == response.headers["x-mine"]
 
 
-def test_every_field_of_the_body_reaches_the_entrypoint(wire: str) -> None:
-    """INV-01: prompt and all others, as they were sent."""
+def test_every_body_field_reaches_the_entrypoint(wire: str) -> None:
+    """INV-01: prompt and all others, unchanged."""
     body = {"prompt": "payload", "more": {"deep": [1, None]}, "ü": "ü"}
 
     assert body == http.post(f"{wire}/invoke", json=body).json()
@@ -188,12 +188,12 @@ STREAMED = (
     [("async stream", STREAMED), ("sync stream", "data: one\n\ndata: 2\n\n")],
 )
 def test_yielded_values_are_streamed_as_events(wire: str, kind: str, body: str) -> None:
-    """INV-05: one event a chunk, text raw, a newline in it as several data lines."""
+    """INV-05: one event per chunk, raw text, a newline as several data lines."""
     assert (200, "text/event-stream; charset=utf-8", body) == summary(invoke(wire, kind))
 
 
-def test_a_failure_in_a_stream_is_an_event(wire: str) -> None:
-    """INV-06: an object with error, after what came before."""
+def test_stream_failure_is_an_event(wire: str) -> None:
+    """INV-06: an object with error, after the earlier events."""
     event = {
         "error": "boom",
         "error_type": "ValueError",
@@ -219,10 +219,10 @@ def test_a_failure_in_a_stream_is_an_event(wire: str) -> None:
         ("http 5xx", 503, {"message": FAILED, "type": "HTTPException"}),
     ],
 )
-def test_an_exception_is_answered_and_the_application_lives(
+def test_exception_is_answered_and_the_application_survives(
     wire: str, name: str, status: int, error: dict[str, str]
 ) -> None:
-    """INV-07: an error in JSON, without what an inner error says; the next call works."""
+    """INV-07: a JSON error without the cause's text; the next call works."""
     response = invoke(wire, "raise", name)
 
     assert (status, {"error": error}) == (response.status_code, response.json())
@@ -246,7 +246,7 @@ def test_an_exception_is_answered_and_the_application_lives(
     ],
     ids=lambda body: repr(body[:12]),
 )
-def test_a_body_that_is_no_json_object_is_refused(wire: str, body: bytes) -> None:
+def test_body_that_is_not_a_json_object_is_refused(wire: str, body: bytes) -> None:
     """INV-08: 400 with a clear error, whatever the body is."""
     response = http.post(f"{wire}/invoke", content=body)
 
@@ -256,8 +256,8 @@ def test_a_body_that_is_no_json_object_is_refused(wire: str, body: bytes) -> Non
     )
 
 
-def test_without_an_entrypoint_nothing_is_invoked() -> None:
-    """404 that says what to register."""
+def test_invocation_without_an_entrypoint_is_not_found() -> None:
+    """The 404 says what to register."""
     with Emulator(SimpleApp()) as double:
         response = http.post(f"{double.url}/invoke", json={})
 
@@ -271,7 +271,7 @@ def test_without_an_entrypoint_nothing_is_invoked() -> None:
 # Probes
 
 
-def test_the_probes_answer_without_a_ping_function(wire: str) -> None:
+def test_probes_answer_without_a_ping_function(wire: str) -> None:
     """PRB-02 to PRB-05: all four exist, with a short healthy text."""
     responses = {}
     for path in ("ping", "health", "readiness", "liveness"):
@@ -303,7 +303,7 @@ def pinging(ping: Any, **unknowns: str) -> Iterator[str]:
     ("value", "body"),
     [("up", '{"status": "up"}'), ({"x": 1}, '{"status": {"x": 1}}'), (None, '{"status": null}')],
 )
-def test_ping_answers_with_the_ping_function_s_value(value: object, body: str) -> None:
+def test_ping_returns_the_ping_function_s_value(value: object, body: str) -> None:
     """PRB-01."""
     with pinging(lambda: value) as url:
         assert (200, "application/json", body) == summary(http.get(f"{url}/ping"))
@@ -317,9 +317,7 @@ def test_ping_answers_with_the_ping_function_s_value(value: object, body: str) -
         ({"U_PROBE_ERROR": "absent-404"}, 404, ""),
     ],
 )
-def test_bodies_of_ping_as_the_ledger_has_them(
-    unknowns: dict[str, str], status: int, body: str
-) -> None:
+def test_ledger_selects_the_ping_bodies(unknowns: dict[str, str], status: int, body: str) -> None:
     """U-PROBE-BODIES and U-PROBE-ERROR."""
     with pinging(None, **unknowns) as url:
         response = http.get(f"{url}/ping")
@@ -328,7 +326,7 @@ def test_bodies_of_ping_as_the_ledger_has_them(
 
 
 @pytest.mark.parametrize(("name", "body"), [("text", "{}"), ("json-string", '"{}"')])
-def test_bodies_of_the_other_probes_as_the_ledger_has_them(name: str, body: str) -> None:
+def test_ledger_selects_the_other_probe_bodies(name: str, body: str) -> None:
     """U-PROBE-BODIES holds for all four."""
     with pinging(None, U_PROBE_BODIES=name) as url:
         texts = [http.get(f"{url}/{path}").text for path in ("health", "readiness", "liveness")]
@@ -336,10 +334,10 @@ def test_bodies_of_the_other_probes_as_the_ledger_has_them(name: str, body: str)
     assert [body.format(word) for word in ("healthy", "success", "success")] == texts
 
 
-def test_a_slow_ping_is_answered_late_and_logged(
+def test_slow_ping_is_answered_late_and_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """U-PING-SLOW late: the answer comes, and a warning names the application."""
+    """U-PING-SLOW late: a warning names the application."""
     logged = threading.Event()
     monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
     handler = logging.Handler()
@@ -354,10 +352,10 @@ def test_a_slow_ping_is_answered_late_and_logged(
     assert "The ping function of agent takes longer than 1 s." in caplog.messages
 
 
-def test_a_slow_ping_is_unavailable_where_the_ledger_says_so(
+def test_slow_ping_can_be_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """U-PING-SLOW 503: nobody waits for the ping function."""
+    """U-PING-SLOW 503: the probe does not wait for the ping function."""
     answered_event = threading.Event()
     monkeypatch.setattr("agentdouble.apps.simple.SLOW_PING_S", 0.01)
     with pinging(lambda: answered_event.wait(30), U_PING_SLOW="503") as url:
@@ -392,10 +390,10 @@ def test_a_slow_ping_is_unavailable_where_the_ledger_says_so(
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_answers_of_invoke_as_the_ledger_has_them(
+def test_ledger_selects_the_invocation_answers(
     unknowns: dict[str, str], kind: str, name: str, status: int, body: str
 ) -> None:
-    """Each built alternative is seen on the wire."""
+    """Each implemented alternative, on the wire."""
     with Emulator(make_app(), unknowns=unknowns) as double:
         response = invoke(double.url, kind, name)
 
@@ -415,10 +413,8 @@ def test_answers_of_invoke_as_the_ledger_has_them(
         ),
     ],
 )
-def test_headers_are_enforced_where_the_ledger_says_so(
-    omitted: tuple[str, ...], missing: str | None
-) -> None:
-    """U-INVOKE-HEADERS enforced: 400 that names what is absent."""
+def test_headers_can_be_required(omitted: tuple[str, ...], missing: str | None) -> None:
+    """U-INVOKE-HEADERS enforced: 400 names the missing ones."""
     headers = {"user_id": "u", "session_id": "s", "content-type": "application/json"}
     sent = {name: value for name, value in headers.items() if name not in omitted}
     with Emulator(make_app(), unknowns={"U-INVOKE-HEADERS": "enforced"}) as double:
@@ -434,8 +430,8 @@ def test_headers_are_enforced_where_the_ledger_says_so(
 # While it runs
 
 
-def test_a_stream_arrives_as_it_is_produced() -> None:
-    """INV-05: the second chunk is made when the first has arrived."""
+def test_stream_arrives_as_it_is_produced() -> None:
+    """INV-05: the second chunk is produced after the first has arrived."""
     arrived = threading.Event()
     app = SimpleApp()
 
@@ -453,8 +449,8 @@ def test_a_stream_arrives_as_it_is_produced() -> None:
     assert ["data: first", "", "data: second", ""] == lines
 
 
-def test_a_client_that_goes_away_ends_the_stream() -> None:
-    """The generator cleans up at once, wherever it is then, and waits for no garbage collection."""
+def test_disconnecting_client_ends_the_stream() -> None:
+    """The generator is closed at once in any state, without garbage collection."""
     ended: queue.SimpleQueue[str] = queue.SimpleQueue()
     app = SimpleApp()
 
@@ -476,7 +472,7 @@ def test_a_client_that_goes_away_ends_the_stream() -> None:
             assert payload["name"] == ended.get(timeout=30)
 
 
-def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
+def test_blocking_entrypoint_does_not_block_the_probes() -> None:
     """PRB-06: ping answers while the application blocks its loop."""
     started, go = threading.Event(), threading.Event()
     app = SimpleApp()
@@ -498,7 +494,7 @@ def test_an_entrypoint_that_blocks_does_not_stop_the_probes() -> None:
 # Served by others
 
 
-def test_it_is_an_asgi_application_in_its_own_right() -> None:
+def test_application_is_an_asgi_application() -> None:
     """Without a server and without a lifespan, on the caller's own loop."""
 
     async def call() -> list[tuple[int, str]]:

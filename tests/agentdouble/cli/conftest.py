@@ -24,19 +24,19 @@ _URL = re.compile(r"https?://127\.0\.0\.1:\d+")
 
 @dataclass
 class CommandLine:
-    """Runs ``agentdouble`` in a folder and a state directory of its own."""
+    """Runs ``agentdouble`` in a temporary folder and state directory."""
 
     folder: Path
     environment: dict[str, str]
 
     def run(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command to its end; one that only asks needs no Python of its own."""
+        """Run a command to its end, in this process if it only sends requests."""
         if words[0] in _ASKING or words[-1] == "--help":
             return self.run_here(*words, typed=typed)
         return self.in_its_own_python(*words, typed=typed)
 
     def in_its_own_python(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command to its end as a shell does."""
+        """Run a command to its end like a shell."""
         return subprocess.run(
             command(words),
             cwd=self.folder,
@@ -49,7 +49,7 @@ class CommandLine:
         )
 
     def run_here(self, *words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command in this process, with the folder and environment it would have."""
+        """Run a command in this process, with a given folder and environment."""
         stdin, stdout, stderr = io.StringIO(typed), io.StringIO(), io.StringIO()
         with pytest.MonkeyPatch.context() as patch, _nothing_left_of(self.folder):
             patch.chdir(self.folder)
@@ -78,7 +78,7 @@ class CommandLine:
 
 @contextlib.contextmanager
 def _nothing_left_of(folder: Path) -> Iterator[None]:
-    """Take back what a command that would serve does to its process before it is refused."""
+    """Undo what a refused serve command did to the process."""
     journal = logging.getLogger("agentdouble.journal.entries")
     level, path = journal.level, sys.path.copy()
     try:
@@ -92,12 +92,12 @@ def _nothing_left_of(folder: Path) -> Iterator[None]:
 
 
 def command(words: Sequence[str]) -> list[str]:
-    """Return the command line that runs ``agentdouble`` in a Python of its own."""
+    """Return the command line that runs ``agentdouble`` in a new Python process."""
     return [sys.executable, "-c", "from agentdouble.cli import main; main()", *words]
 
 
 def command_line_in(directory: Path) -> CommandLine:
-    """Return a command line whose folder and state are in that directory."""
+    """Return a command line whose folder and state are in this directory."""
     folder = directory / "folder"
     folder.mkdir()
     base = {k: v for k, v in os.environ.items() if not k.startswith(("AGENTDOUBLE_", "PLATFORM_"))}
@@ -113,7 +113,7 @@ def command_line(tmp_path: Path) -> CommandLine:
 
 @dataclass
 class Serving:
-    """A double served by the command line: what it printed at start, and its process."""
+    """A double served by the command line: its start output, and its process."""
 
     process: subprocess.Popen[str]
     url: str
@@ -127,7 +127,7 @@ class Serving:
 
 @contextlib.contextmanager
 def serving(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
-    """Give what serves a double; end those that are left."""
+    """Return a function that serves a double; end the remaining ones."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*words: str) -> Serving:
@@ -161,12 +161,12 @@ def serve(command_line: CommandLine) -> Iterator[Callable[..., Serving]]:
 
 @pytest.fixture(scope="module")
 def shared_command_line(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    """The one that finds ``shared_double``."""
+    """The command line that finds ``shared_double``."""
     return command_line_in(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture(scope="module")
 def shared_double(shared_command_line: CommandLine) -> Iterator[Serving]:
-    """A double for the tests of a module that neither stop it nor mind each other."""
+    """A double for a module's tests that neither stop it nor depend on its state."""
     with serving(shared_command_line) as start:
         yield start()

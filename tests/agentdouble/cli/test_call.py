@@ -12,14 +12,14 @@ pytestmark = pytest.mark.smoke
 
 
 def lines(command_line: CommandLine, *words: str) -> str:
-    """Run a command that succeeds and return what it printed."""
+    """Run a command that succeeds and return its output."""
     done = command_line.run(*words)
     assert (0, "") == (done.returncode, done.stderr)
     return done.stdout
 
 
 def refusal(command_line: CommandLine, *words: str) -> str:
-    """Run a command that is refused and return the one line that it said."""
+    """Run a command that is refused and return its one line of output."""
     done = command_line.run(*words)
     assert (2, "", 1) == (done.returncode, done.stdout, done.stderr.count("\n"))
     return done.stderr.removeprefix("agentdouble: ").rstrip("\n")
@@ -29,8 +29,8 @@ def read(command_line: CommandLine, *words: str) -> Any:
     return json.loads(lines(command_line, *words, "--json"))
 
 
-def test_any_action_is_called(shared_command_line: CommandLine, shared_double: Serving) -> None:
-    """Values are JSON or text, a name with dots is a field of an object, and @ reads a file."""
+def test_any_action_can_be_called(shared_command_line: CommandLine, shared_double: Serving) -> None:
+    """Values are JSON or text, dots in a name select nested fields, and @ reads a file."""
     command_line = shared_command_line
     (command_line.folder / "envs.json").write_text('[{"Key": "A", "Value": "b=c"}]')
     tool_id = read(
@@ -48,8 +48,8 @@ def test_any_action_is_called(shared_command_line: CommandLine, shared_double: S
     assert {"ToolId": tool_id} == deleted
 
 
-def test_refusals_are_one_line(shared_command_line: CommandLine, shared_double: Serving) -> None:
-    """The platform's code and message, or what is wrong with the words, and exit code 2."""
+def test_errors_are_one_line(shared_command_line: CommandLine, shared_double: Serving) -> None:
+    """The platform's code and message, or the usage error, and exit code 2."""
     command_line = shared_command_line
     (command_line.folder / "binary").write_bytes(b"\xff")
     errors = [
@@ -87,7 +87,7 @@ def test_refusals_are_one_line(shared_command_line: CommandLine, shared_double: 
         ("journal", "-f"),
     ],
 )
-def test_without_a_double_they_say_how_to_start_one(
+def test_commands_without_a_double_say_how_to_start_one(
     command_line: CommandLine, words: tuple[str, ...]
 ) -> None:
     """No traceback, no guess at an address."""
@@ -107,14 +107,12 @@ def test_without_a_double_they_say_how_to_start_one(
         ),
     ],
 )
-def test_an_address_that_cannot_be_used_is_refused(
-    command_line: CommandLine, url: str, message: str
-) -> None:
+def test_invalid_address_is_refused(command_line: CommandLine, url: str, message: str) -> None:
     """The message says what is wrong with it."""
     assert message == refusal(command_line, "call", "ListTools", "--url", url)
 
 
-def test_help_teaches_by_example(command_line: CommandLine) -> None:
-    """Each command shows how it is used."""
+def test_help_has_examples(command_line: CommandLine) -> None:
+    """For each command."""
     for words in (("call",), ("session", "delete"), ("session", "attach")):
         assert f"agentdouble {' '.join(words)} " in lines(command_line, *words, "--help")

@@ -7,7 +7,7 @@ from tests.agentdouble.cli.conftest import CommandLine
 pytestmark = pytest.mark.once
 
 
-def test_every_step_of_the_demo_comes_out_as_stated(command_line: CommandLine) -> None:
+def test_every_step_of_the_demo_succeeds(command_line: CommandLine) -> None:
     """The transcript shows each step, marks none as wrong, and the exit code is 0.
 
     A pipe gets plain text, without colours.

@@ -14,7 +14,7 @@ INSTALL = "pip install 'agentdouble[emulator]'"
 
 
 def doctor(command_line: CommandLine, **environment: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Return the exit code and the findings by their ids, with these variables set."""
+    """Return the exit code and the findings by id, with these variables set."""
     named = replace(command_line, environment={**command_line.environment, **environment})
     done = named.run("doctor", "--json")
     answer = json.loads(done.stdout)
@@ -24,14 +24,14 @@ def doctor(command_line: CommandLine, **environment: str) -> tuple[int, dict[str
 
 @pytest.fixture(scope="module")
 def checks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The findings on this machine, on which a double can run."""
+    """The findings on this machine, which can run a double."""
     code, findings = doctor(command_line_in(tmp_path_factory.mktemp("here")))
     assert code == 0
     return findings
 
 
-def test_a_double_is_started_and_runs_code(checks: dict[str, dict[str, Any]]) -> None:
-    """That it can run here is told by one that has; what is essential is all there."""
+def test_doctor_starts_a_double_and_runs_code(checks: dict[str, dict[str, Any]]) -> None:
+    """Everything essential is available."""
     essential = {check["id"] for check in checks.values() if check["essential"] and check["good"]}
 
     assert {"python", "system", "settings", "double"} == essential
@@ -39,10 +39,10 @@ def test_a_double_is_started_and_runs_code(checks: dict[str, dict[str, Any]]) ->
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_told_with_what_brings_it(
+def test_missing_features_are_reported_with_their_install_command(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has the command that installs it, and a double can run without."""
+    """A double can run without them."""
     monkeypatch.setitem(sys.modules, "deno", None)
 
     code, findings = doctor(command_line, AGENTDOUBLE_BROWSER="no-such")
@@ -53,8 +53,8 @@ def test_what_is_missing_is_told_with_what_brings_it(
     assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
 
 
-def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: CommandLine) -> None:
-    """It is told in the words that serve would refuse it in."""
+def test_invalid_setting_keeps_a_double_from_running(command_line: CommandLine) -> None:
+    """With the error message of serve."""
     (command_line.folder / "agentdouble.toml").write_text("pool_siz = 3\n")
 
     code, findings = doctor(command_line)
@@ -63,8 +63,8 @@ def test_a_setting_that_is_wrong_keeps_a_double_from_running(command_line: Comma
     assert "pool_size" in findings["settings"]["says"]
 
 
-def test_a_double_that_runs_no_code_is_told(command_line: CommandLine) -> None:
-    """It is tried with the settings as they are; here they name a module that is not there."""
+def test_double_that_runs_no_code_is_reported(command_line: CommandLine) -> None:
+    """It is tried with the current settings, which name a missing module."""
     code, findings = doctor(command_line, AGENTDOUBLE_PRELOAD='["no_such"]')
 
     assert (1, False) == (code, findings["double"]["good"])

@@ -37,8 +37,8 @@ sys.exit(7)
 
 
 @pytest.mark.slow
-def test_a_command_finds_the_double_and_its_runtimes(command_line: CommandLine) -> None:
-    """Its input, output and exit code are its own, and nothing is printed beside it."""
+def test_command_finds_the_double_and_its_runtimes(command_line: CommandLine) -> None:
+    """Input, output and exit code are the command's, without additional output."""
     (command_line.folder / "told.txt").write_text("from the runtime")
     (command_line.folder / "agentdouble.toml").write_text(RUNTIME.format(python=sys.executable))
 
@@ -51,8 +51,8 @@ def test_a_command_finds_the_double_and_its_runtimes(command_line: CommandLine) 
 
 
 @pytest.mark.slow
-def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandLine) -> None:
-    """Where no terminal sends it to both; the exit code is what a shell gives."""
+def test_signal_is_passed_on_before_the_double_stops(command_line: CommandLine) -> None:
+    """Without a terminal that sends it to both; the exit code is a shell's."""
     script = 'echo "$AGENTDOUBLE_URL"; exec sleep 60'
     process = subprocess.Popen(
         command(("exec", "--for", "platform", "--", "sh", "-c", script)),
@@ -73,10 +73,10 @@ def test_a_signal_is_passed_on_and_the_double_stops_after(command_line: CommandL
         http.get(f"{url}/ping")
 
 
-def test_what_cannot_be_run_is_said_as_a_shell_does(
+def test_command_that_cannot_run_fails_like_in_a_shell(
     command_line: CommandLine, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """127 for what is not there, before a double is started; 126 for what is no program."""
+    """127 for a missing one, before a double starts; 126 for one that is not a program."""
     missing = command_line.run_here("exec", "--", "no-such-command")
     (tmp_path / "text").write_text("no program")
     refused = in_foreground([str(tmp_path / "text")], {})
@@ -91,7 +91,7 @@ def test_what_cannot_be_run_is_said_as_a_shell_does(
     )
 
 
-def test_a_double_that_cannot_start_is_an_error(command_line: CommandLine) -> None:
+def test_double_that_fails_to_start_is_an_error(command_line: CommandLine) -> None:
     """The command is not run."""
     (command_line.folder / "agentdouble.toml").write_text("prot = 1\n")
 

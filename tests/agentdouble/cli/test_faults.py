@@ -1,4 +1,4 @@
-"""``agentdouble faults``: what it arms happens, and what it prints is what the routes answer."""
+"""``agentdouble faults``: armed faults happen, and the output matches the routes' answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.agentdouble.cli.conftest import CommandLine
 
 @pytest.fixture
 def faults(double: Emulator, command_line: CommandLine) -> Any:
-    """Run a command on a double of this process; return what it printed, or how it was refused."""
+    """Run a command on a double in this process; return its output or its error."""
     command_line.environment.update(double.environment())
 
     def run(*words: str) -> str:
@@ -29,7 +29,7 @@ def faults(double: Emulator, command_line: CommandLine) -> Any:
     return run
 
 
-def test_a_fault_is_armed_happens_and_is_removed(double: Emulator, faults: Any) -> None:
+def test_fault_is_armed_triggered_and_removed(double: Emulator, faults: Any) -> None:
     """By its fields; values are JSON or text."""
     fields = ("status=503", "nth=2", "message=not now", 'headers={"X-A": "1"}', "times=all")
 
@@ -48,7 +48,7 @@ def test_a_fault_is_armed_happens_and_is_removed(double: Emulator, faults: Any) 
     assert 200 == http.get(f"{double.url}/ping").status_code
 
 
-def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
+def test_held_call_is_released(double: Emulator, faults: Any) -> None:
     """A delay without a time holds its call."""
     armed = json.loads(faults("arm", '{"kind": "delay", "operation": "/ping"}', "--json"))
     request = background(lambda: http.get(f"{double.url}/ping").status_code)
@@ -72,6 +72,6 @@ def test_a_held_call_is_released(double: Emulator, faults: Any) -> None:
         (("remove", "f99"), "There is no armed fault 'f99'"),
     ],
 )
-def test_what_is_wrong_is_one_line(faults: Any, words: tuple[str, ...], says: str) -> None:
-    """With what to write in its place."""
+def test_errors_are_one_line(faults: Any, words: tuple[str, ...], says: str) -> None:
+    """They say what to write instead."""
     assert says in faults(*words)

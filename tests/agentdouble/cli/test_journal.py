@@ -1,4 +1,4 @@
-"""``agentdouble journal`` and ``clock`` at a double of this process."""
+"""``agentdouble journal`` and ``clock`` on a double in this process."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def _double() -> Iterator[Emulator]:
 
 @pytest.fixture
 def double(_double: Emulator) -> Emulator:
-    """A double as it is at its start."""
+    """A newly started double."""
     _double.reset()
     return _double
 
 
 @pytest.fixture
 def shell(command_line: CommandLine, double: Emulator) -> CommandLine:
-    """A command line that knows the double's keys."""
+    """A command line with the double's keys."""
     environment = {**command_line.environment, **double.environment()}
     return CommandLine(command_line.folder, environment)
 
 
 def output(shell: CommandLine, double: Emulator, *words: str) -> str:
-    """Run a command at the double that succeeds, and return what it printed."""
+    """Run a command that succeeds, and return its output."""
     done = shell.run(*words, "--url", double.url)
     assert (0, "") == (done.returncode, done.stderr)
     return done.stdout
@@ -49,7 +49,7 @@ def read(shell: CommandLine, double: Emulator, *words: str) -> list[dict[str, An
 
 @pytest.mark.slow
 def test_requests_are_listed(shell: CommandLine, double: Emulator) -> None:
-    """A line for each: an action by its name, another request by its address."""
+    """One line each: an action by its name, other requests by their address."""
     http.get(f"{double.url}/%1B%5B31m?a=b")
     text(double, "1")
 
@@ -62,8 +62,8 @@ def test_requests_are_listed(shell: CommandLine, double: Emulator) -> None:
     assert "\x1b" not in first + second
 
 
-def test_json_is_what_the_route_answers(shell: CommandLine, double: Emulator) -> None:
-    """The filters are the route's own, and the last ones are shown."""
+def test_json_is_the_route_s_answer(shell: CommandLine, double: Emulator) -> None:
+    """The filters are the route's own, and the newest entries are shown."""
     for _ in range(3):
         http.get(f"{double.url}/ping")
     http.get(f"{double.url}/nowhere")
@@ -76,7 +76,7 @@ def test_json_is_what_the_route_answers(shell: CommandLine, double: Emulator) ->
 
 
 def test_requests_are_followed(shell: CommandLine, double: Emulator) -> None:
-    """Each is told once, with the filters of the list, until Ctrl-C."""
+    """Each is printed once, with the list's filters, until Ctrl-C."""
     http.get(f"{double.url}/ping")
     words = ("journal", "--url", double.url, "-f", "--json", "--action", "InvokeTool")
     following = shell.start(*words)
@@ -94,8 +94,8 @@ def test_requests_are_followed(shell: CommandLine, double: Emulator) -> None:
     assert (0, "", "") == (following.returncode, rest, errors)
 
 
-def test_the_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulator) -> None:
-    """A session that is due ends before the command does."""
+def test_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulator) -> None:
+    """An expired session ends before the command does."""
     text(double, "1")
     before = output(shell, double, "clock", "show")
     assert "frozen" in output(shell, double, "clock", "freeze")
@@ -109,8 +109,8 @@ def test_the_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulat
 
 
 @pytest.mark.parametrize("time", ["", "5", "1s5"])
-def test_a_time_that_is_none(shell: CommandLine, double: Emulator, time: str) -> None:
-    """Is refused with examples, before anything is asked."""
+def test_invalid_time_is_refused(shell: CommandLine, double: Emulator, time: str) -> None:
+    """With examples, before any request."""
     done = shell.run("clock", "advance", "--url", double.url, "--", time)
 
     assert (2, "") == (done.returncode, done.stdout)

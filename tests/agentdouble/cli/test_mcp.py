@@ -37,7 +37,7 @@ def local(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run(*words: str) -> str:
-    """Run a command that succeeds and return what it printed."""
+    """Run a command that succeeds and return its output."""
     printed, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         from agentdouble.cli.app import app
@@ -48,14 +48,14 @@ def run(*words: str) -> str:
 
 
 def refused(*words: str) -> str:
-    """Run a command that is refused and return why."""
+    """Run a command that is refused and return the reason."""
     with pytest.raises(AgentDoubleError) as caught:
         run(*words)
     return str(caught.value)
 
 
 def tools(record: str) -> list[str]:
-    """Return the tools that a client finds by an access record, pasted as it is."""
+    """Return the tools that a client finds with a pasted access record."""
     ((_, access),) = json.loads(record)["mcpServers"].items()
     key = access["headers"]["Authorization"].removeprefix("Bearer ")
     session = mcp_wire.open_session(access["httpUrl"], key)
@@ -63,8 +63,8 @@ def tools(record: str) -> list[str]:
     return [tool["name"] for tool in mcp_wire.result(answer)["tools"]]
 
 
-def test_a_service_is_made_listed_and_deleted(local: Emulator, backend: Backend) -> None:
-    """Each step with what the one before printed; the record opens the service."""
+def test_service_is_created_listed_and_deleted(local: Emulator, backend: Backend) -> None:
+    """Each step uses the output of the one before; the record opens the service."""
     record = run("create", "weather", f"{backend.url}/mcp")
 
     service = local.mcp.get("weather")
@@ -104,10 +104,10 @@ def _headers(double: Emulator, name: str) -> Any:
 
 
 @pytest.mark.slow
-def test_a_definition_becomes_a_service(
+def test_definition_becomes_a_service(
     local: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The API is where the file says, or --base-url."""
+    """The API's address is in the file, or in --base-url."""
     monkeypatch.setenv("TOKEN", "t")
     for name in ("pets.json", "pets"):
         (tmp_path / name).write_text(json.dumps(API))
@@ -146,10 +146,10 @@ def _api(double: Emulator, name: str) -> tuple[Any, Any]:
         (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Use --bearer or --api-key"),
     ],
 )
-def test_what_cannot_be_made_is_refused(
+def test_invalid_services_are_refused(
     local: Emulator, words: tuple[str, ...], message: str
 ) -> None:
-    """Nothing is made, and no secret is shown."""
+    """Nothing is created, and no secret is shown."""
     error = refused("create", "one", *words)
 
     assert message in error
@@ -157,7 +157,7 @@ def test_what_cannot_be_made_is_refused(
     assert () == local.mcp.list()
 
 
-def test_a_command_becomes_a_service(local: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_becomes_a_service(local: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """After --; it runs in the working directory."""
     monkeypatch.setenv("TOKEN", "t")
     monkeypatch.chdir(HERE)

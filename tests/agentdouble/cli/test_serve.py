@@ -36,8 +36,8 @@ def double(value: int) -> int:
 
 
 @pytest.mark.slow
-def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) -> None:
-    """Addresses, tool id, key pair and export lines stand at the start, and they are right."""
+def test_greeting_says_how_to_continue(shared_double: Serving) -> None:
+    """It has the right addresses, tool id, key pair and export lines."""
     serving = shared_double
 
     answer = http.post(f"{serving.url}/invoke", json={"prompt": "print(6 * 7)"})
@@ -55,10 +55,10 @@ def test_the_greeting_says_what_a_newcomer_needs_next(shared_double: Serving) ->
 
 
 @pytest.mark.slow
-def test_a_signal_ends_it_cleanly(serve: Callable[..., Serving], command_line: CommandLine) -> None:
-    """Exit code 0, no traceback, and nobody finds the double any more.
+def test_signal_stops_it_cleanly(serve: Callable[..., Serving], command_line: CommandLine) -> None:
+    """Exit code 0, no traceback, and clients no longer find the double.
 
-    The key pair stays over a restart: an environment that was exported stays right.
+    The key pair survives a restart: an exported environment stays valid.
     """
     keys = []
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -73,12 +73,12 @@ def test_a_signal_ends_it_cleanly(serve: Callable[..., Serving], command_line: C
 
 
 @pytest.mark.slow
-def test_applications_and_tools_of_ones_own_are_served(
+def test_custom_applications_and_tools_are_served(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:
     """The first application answers at the root, a further one at its name.
 
-    An MCPApp answers at ``/mcp``, and the greeting says so; it has the declared runtimes, too.
+    An MCPApp answers at ``/mcp``, as the greeting says; the declared runtimes work, too.
     """
     (command_line.folder / "mine.py").write_text(APP)
     (command_line.folder / "tools.py").write_text(TOOLS)
@@ -110,10 +110,10 @@ def test_env_points_clients_at_the_running_double(
     assert real["VOLCENGINE_SECRET_KEY"] in neutral
 
 
-def test_the_key_pair_is_for_this_user_alone(
+def test_key_pair_is_private_to_the_user(
     shared_double: Serving, shared_command_line: CommandLine
 ) -> None:
-    """Neither the directory nor the files in it can be read by anybody else."""
+    """Other users can read neither the directory nor the files in it."""
     state = shared_command_line.folder.parent / "state" / "agentdouble"
 
     modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
@@ -137,10 +137,10 @@ def _refusal(command_line: CommandLine, *words: str) -> str:
         (APP, "bad:application", "It has app."),
     ],
 )
-def test_an_application_that_cannot_be_served_is_one_line(
+def test_application_error_is_one_line(
     command_line: CommandLine, source: str | None, spec: str, expected: str
 ) -> None:
-    """The line says what is wrong and where in the user's own code."""
+    """The line says what is wrong and where in the user's code."""
     if source is not None:
         (command_line.folder / "bad.py").write_text(source)
 
@@ -161,7 +161,7 @@ def test_an_application_that_cannot_be_served_is_one_line(
         (("env", "--port", "1"), "No double is running on port 1"),
     ],
 )
-def test_wrong_options_are_one_line(
+def test_option_errors_are_one_line(
     command_line: CommandLine, words: tuple[str, ...], expected: str
 ) -> None:
     """Each says what to do instead."""
@@ -182,10 +182,10 @@ _NOT_A_URL = "--state contains a password"
         (("exec", "--state", "postgresql://a:s3cret@h/d", "--", "true"), _NOT_A_URL),
     ],
 )
-def test_a_secret_on_the_command_line_is_refused(
+def test_secret_on_the_command_line_is_refused(
     command_line: CommandLine, words: tuple[str, ...], expected: str
 ) -> None:
-    """And not repeated; the refusal says both other ways."""
+    """The error does not repeat it, and names both alternatives."""
     message = _refusal(command_line, *words)
 
     assert expected in message
@@ -193,10 +193,10 @@ def test_a_secret_on_the_command_line_is_refused(
 
 
 @pytest.mark.slow
-def test_faults_of_a_file_are_armed(
+def test_faults_from_a_file_are_armed(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:
-    """The calls that it says fail; what is wrong with one is said in one line."""
+    """The listed calls fail; an invalid fault is a one-line error."""
     plan = command_line.folder / "plan.toml"
     plan.write_text("[[fault]]\n")
     assert "must have [[faults]] tables" in _refusal(command_line, "serve", "--faults", "plan.toml")
@@ -209,7 +209,7 @@ def test_faults_of_a_file_are_armed(
     assert [200, 503] == [http.get(f"{serving.url}/ping").status_code for _ in range(2)]
 
 
-def test_the_ledger_is_listed(command_line: CommandLine) -> None:
+def test_ledger_is_listed(command_line: CommandLine) -> None:
     """As a table for people, as JSON for programs."""
     table = command_line.run("unknowns").stdout
     listed = json.loads(command_line.run("unknowns", "--json").stdout)
@@ -219,16 +219,14 @@ def test_the_ledger_is_listed(command_line: CommandLine) -> None:
     assert ["sliding"] == [alternative["name"] for alternative in extends["alternatives"]]
 
 
-def test_help_teaches_by_example(command_line: CommandLine) -> None:
-    """The commands' help shows commands to copy."""
+def test_help_has_examples(command_line: CommandLine) -> None:
+    """For each command, to copy."""
     assert "agentdouble serve my_agent:app" in command_line.run("serve", "--help").stdout
     assert "agentdouble env" in command_line.run("env", "--help").stdout
 
 
-def test_a_state_is_kept_in_a_file(
-    serve: Callable[..., Serving], command_line: CommandLine
-) -> None:
-    """--state names it; one that cannot be used is one line with its name."""
+def test_state_is_kept_in_a_file(serve: Callable[..., Serving], command_line: CommandLine) -> None:
+    """--state names it; an unusable file is a one-line error with its name."""
     serve("--state", "sqlite:///kept.db").stop()
 
     refused = command_line.run("serve", "--port", "0", "--state", "sqlite:///no/folder/a.db")
@@ -239,10 +237,10 @@ def test_a_state_is_kept_in_a_file(
 
 
 @pytest.mark.slow
-def test_with_tls_it_serves_https_and_says_what_to_trust(
+def test_serves_https_and_names_its_authority(
     serve: Callable[..., Serving], command_line: CommandLine
 ) -> None:
-    """CTL-08: the export lines name the authority, which is kept in the private directory."""
+    """CTL-08: the export lines name the certificate, kept in the private directory."""
     serving = serve("--tls")
 
     env = json.loads(command_line.run("env", "--json").stdout)

@@ -69,8 +69,8 @@ def piped(command_line: CommandLine, code: str, *words: str) -> tuple[int, str, 
 
 
 @pytest.mark.slow
-def test_what_is_piped_in_is_one_cell(command_line: CommandLine, session: Living) -> None:
-    """By either id, in the session's own context; each stream goes where it belongs."""
+def test_piped_input_is_one_cell(command_line: CommandLine, session: Living) -> None:
+    """By either id, in the session's own context; stdout and stderr are separate."""
     code = "import sys\n\ndef f(n):\n    return n + x\n\nprint(f(1), file=sys.stderr)\nf(2)\n"
 
     first = command_line.in_its_own_python("session", "attach", "u", typed=code)
@@ -80,8 +80,8 @@ def test_what_is_piped_in_is_one_cell(command_line: CommandLine, session: Living
     assert (0, "", "") == piped(command_line, "\n", session.id)
 
 
-def test_code_that_fails_is_exit_code_one(command_line: CommandLine, session: Living) -> None:
-    """The traceback is on stderr, without colours where nobody sees them."""
+def test_failing_code_is_exit_code_one(command_line: CommandLine, session: Living) -> None:
+    """The traceback is on stderr, without colours in a pipe."""
     returncode, stdout, stderr = piped(command_line, "1 / 0", "u")
 
     assert (1, "") == (returncode, stdout)
@@ -89,8 +89,8 @@ def test_code_that_fails_is_exit_code_one(command_line: CommandLine, session: Li
     assert "\x1b" not in stderr
 
 
-def test_a_session_that_has_ended_is_refused(command_line: CommandLine, session: Living) -> None:
-    """Nothing is made by attaching, and deleting says what it did."""
+def test_ended_session_is_refused(command_line: CommandLine, session: Living) -> None:
+    """Attaching creates nothing, and deleting reports its result."""
     destroyed = command_line.run("session", "delete", "u")
 
     assert f"{session.id} is deleted.\n" == destroyed.stdout
@@ -101,7 +101,7 @@ def test_a_session_that_has_ended_is_refused(command_line: CommandLine, session:
 
 
 def test_sessions_are_listed(command_line: CommandLine, session: Living) -> None:
-    """As a table, and for programs."""
+    """As a table, and as JSON for programs."""
     (listed,) = json.loads(command_line.run("session", "list", "--json").stdout)
     table = command_line.run("session", "list").stdout
 
@@ -112,7 +112,7 @@ def test_sessions_are_listed(command_line: CommandLine, session: Living) -> None
 
 
 class Terminal:
-    """A program on a terminal of its own."""
+    """A program on a new terminal."""
 
     def __init__(self, command_line: CommandLine, *words: str) -> None:
         self._ours, terminal = pty.openpty()
@@ -131,7 +131,7 @@ class Terminal:
         os.write(self._ours, text.encode())
 
     def until(self, pattern: str) -> str:
-        """Return what the program shows up to that pattern."""
+        """Return the program's output up to this pattern."""
         while (match := re.search(pattern, self._seen)) is None:
             if not select.select([self._ours], [], [], PATIENCE_S)[0]:
                 pytest.fail(f"{pattern!r} does not come: {self._seen!r}")
@@ -160,8 +160,8 @@ def terminal(command_line: CommandLine) -> Iterator[Callable[..., Terminal]]:
 
 
 @pytest.mark.slow
-def test_a_console_goes_cell_by_cell(terminal: Callable[..., Terminal], session: Living) -> None:
-    """Prompts count on from the session's own executions; a block ends with an empty line."""
+def test_console_runs_cell_by_cell(terminal: Callable[..., Terminal], session: Living) -> None:
+    """Prompts continue the session's numbering; an empty line ends a block."""
     console = terminal("session", "attach", "u")
 
     console.until(r"In \[2\]: ")
@@ -185,7 +185,7 @@ def test_a_console_goes_cell_by_cell(terminal: Callable[..., Terminal], session:
 def test_ctrl_c_interrupts_the_code_and_not_the_session(
     terminal: Callable[..., Terminal], session: Living
 ) -> None:
-    """The code hears of it, the console goes on, and the context is kept."""
+    """The code is interrupted, the console continues, and the context is kept."""
     session.run("import os; os.mkfifo('begun')")
     console = terminal("session", "attach", "u")
     home = next(

@@ -21,7 +21,7 @@ SCHEMA = {"type": "object", "properties": {"value": {}}}
 
 @dataclass
 class Hosting:
-    """A host that is served on a port of its own; what is done to it is done on its loop."""
+    """A host served on a free port, with access to it on its loop."""
 
     host: Host = field(default_factory=Host)
     url: str = ""
@@ -53,7 +53,7 @@ class Hosting:
 
 @pytest.fixture(scope="module")
 def hosting() -> Iterator[Hosting]:
-    """A host of a module's tests, each of which hosts under names of its own."""
+    """A host for a module's tests, each of which uses unique service names."""
     hosting = Hosting()
     hosting.thread.start()
     yield hosting
@@ -62,7 +62,7 @@ def hosting() -> Iterator[Hosting]:
 
 @dataclass
 class Gate:
-    """What a tool waits for, on the server's loop; the test sees when it has come and gone."""
+    """A gate for tools on the server's loop; the test sees when a tool arrives and leaves."""
 
     hosting: Hosting
     entered: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,7 +76,7 @@ class Gate:
             self.exited.set()
 
     def see(self, event: asyncio.Event) -> None:
-        """Return when an event has been set; raise TimeoutError after a while."""
+        """Wait until an event has been set; raise TimeoutError after a while."""
         self.hosting.thread.call(asyncio.wait_for(event.wait(), TIMEOUT_S))
 
 

@@ -25,7 +25,7 @@ def url(hosting: Hosting) -> str:
     return hosting.add("endpoint", Endpoint(make_server), KEY)
 
 
-def test_a_server_is_called_in_a_session(url: str) -> None:
+def test_server_is_called_in_a_session(url: str) -> None:
     """The version with sessions lists and calls tools."""
     session = mcp_wire.open_session(url, KEY)
     listed = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, session))
@@ -36,8 +36,8 @@ def test_a_server_is_called_in_a_session(url: str) -> None:
     ]
 
 
-def test_the_same_address_answers_the_version_without_sessions(url: str) -> None:
-    """The header of a request decides which version is spoken."""
+def test_same_address_serves_the_version_without_sessions(url: str) -> None:
+    """A request's header selects the version."""
     answer = mcp_wire.call_modern(url, KEY, "echo", value="now")
 
     assert {"server": "plain", "value": "now"} == answer["structuredContent"]
@@ -47,7 +47,7 @@ def test_the_same_address_answers_the_version_without_sessions(url: str) -> None
     ("body", "code"), [(b"{", -32700), (b'{"jsonrpc": "2.0", "id": 1}', -32602)]
 )
 def test_malformed_messages_are_refused(url: str, body: bytes, code: int) -> None:
-    """What is no JSON-RPC message gets a JSON-RPC error, and the server lives on."""
+    """With a JSON-RPC error, and the server survives."""
     session = mcp_wire.open_session(url, KEY)
     answer = mcp_wire.http.post(url, content=body, headers=mcp_wire.headers(KEY, session))
 
@@ -55,8 +55,8 @@ def test_malformed_messages_are_refused(url: str, body: bytes, code: int) -> Non
     assert not mcp_wire.call(url, KEY, session, "echo").get("isError", False)
 
 
-def test_a_body_over_the_limit_is_refused(hosting: Hosting) -> None:
-    """413, where the length is only seen while the body comes."""
+def test_body_over_the_limit_is_refused(hosting: Hosting) -> None:
+    """413, even without a declared length."""
     url = hosting.add("small", Endpoint(make_server, body_limit=1000), KEY)
     body = json.dumps({**mcp_wire.INITIALIZE, "padding": "x" * 1000}).encode()
     content = (body[at : at + 100] for at in range(0, len(body), 100))
@@ -66,8 +66,8 @@ def test_a_body_over_the_limit_is_refused(hosting: Hosting) -> None:
     assert 413 == answer.status_code
 
 
-def test_an_idle_session_ends(hosting: Hosting) -> None:
-    """A session that nobody uses is not there any more, and another can be opened."""
+def test_idle_session_ends(hosting: Hosting) -> None:
+    """It is not found any more, and another can be opened."""
     url = hosting.add("idle", Endpoint(make_server, idle_timeout_s=0.5), KEY)
     with idle_sessions() as idle:
         session = mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).headers["mcp-session-id"]
@@ -81,7 +81,7 @@ def test_an_idle_session_ends(hosting: Hosting) -> None:
 
 @contextmanager
 def idle_sessions() -> Iterator[threading.Event]:
-    """Yield what is set when the SDK says that it has ended an idle session."""
+    """Yield an event that is set when the SDK logs the end of an idle session."""
     idle = threading.Event()
     logger = logging.getLogger("mcp.server.streamable_http_manager")
 
@@ -100,7 +100,7 @@ def idle_sessions() -> Iterator[threading.Event]:
         logger.setLevel(level)
 
 
-def test_a_handler_that_ends_its_process_ends_its_request(url: str) -> None:
+def test_handler_that_exits_ends_only_its_request(url: str) -> None:
     """``sys.exit()`` in a tool is an error of that call, and nothing else stops."""
     session = mcp_wire.open_session(url, KEY)
     message = mcp_wire.message("tools/call", {"name": "exit", "arguments": {}})
@@ -110,8 +110,8 @@ def test_a_handler_that_ends_its_process_ends_its_request(url: str) -> None:
     assert mcp_wire.call(url, KEY, session, "echo")
 
 
-def test_a_server_that_does_not_start_is_a_clear_error(hosting: Hosting) -> None:
-    """Requests get a 503 while its lifespan fails; when it works, the next one is answered."""
+def test_server_that_fails_to_start_is_a_clear_error(hosting: Hosting) -> None:
+    """Requests get a 503 while its lifespan fails; once it works, the next one is answered."""
     works = False
 
     @asynccontextmanager
@@ -129,7 +129,7 @@ def test_a_server_that_does_not_start_is_a_clear_error(hosting: Hosting) -> None
     assert mcp_wire.open_session(url, KEY)
 
 
-def test_a_server_that_hangs_does_not_hold_up_the_host(
+def test_hanging_server_does_not_delay_shutdown(
     hosting: Hosting, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is cancelled."""
@@ -149,8 +149,8 @@ def test_a_server_that_hangs_does_not_hold_up_the_host(
     gate.see(gate.exited)
 
 
-def test_the_sdk_is_not_imported_before_a_server_is_used() -> None:
-    """Hosting costs a double that serves no MCP nothing."""
+def test_sdk_is_imported_only_when_used() -> None:
+    """Hosting costs a double without MCP services nothing."""
     script = "import sys, agentdouble.mcp_hosting; print('mcp' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -38,10 +38,10 @@ def url(hosting: Hosting) -> str:
         ),
     ],
 )
-def test_a_request_without_a_key_of_the_service_is_refused(
+def test_request_without_a_valid_key_is_refused(
     url: str, sent: dict[str, Any], difference: str, challenge: str
 ) -> None:
-    """A key that is missing, wrong or elsewhere opens nothing (MCP-02)."""
+    """Missing, wrong and misplaced keys open nothing (MCP-02)."""
     answer = mcp_wire.http.request(
         "POST", url, json=mcp_wire.INITIALIZE, headers={"Accept": mcp_wire.ACCEPT, **sent}
     )
@@ -51,7 +51,7 @@ def test_a_request_without_a_key_of_the_service_is_refused(
 
 
 @pytest.mark.parametrize("path", ["nobody", "keyed/more"])
-def test_an_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: str) -> None:
+def test_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: str) -> None:
     """Only the exact name is answered, without a redirect."""
     answer = mcp_wire.post(hosting.at(path), mcp_wire.INITIALIZE, ONE)
 
@@ -60,15 +60,14 @@ def test_an_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: s
 
 
 def test_another_service_s_key_is_refused(hosting: Hosting, url: str) -> None:
-    """Each service has keys of its own."""
     other = hosting.add("another", Endpoint(lambda: make_server("another")), "key-of-another")
 
     assert 401 == mcp_wire.post(other, mcp_wire.INITIALIZE, ONE).status_code
     assert 401 == mcp_wire.post(url, mcp_wire.INITIALIZE, "key-of-another").status_code
 
 
-def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
-    """Each name reaches its own server, and a session is known to one alone."""
+def test_services_are_isolated(hosting: Hosting, url: str) -> None:
+    """Each name reaches its own server, which alone knows its sessions."""
     other = hosting.add("second", Endpoint(lambda: make_server("second")), ONE)
     session_here, session_there = mcp_wire.open_session(url, ONE), mcp_wire.open_session(other, ONE)
 
@@ -80,8 +79,8 @@ def test_two_services_are_held_apart(hosting: Hosting, url: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-def test_a_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> None:
-    """For another key of the service it is not there, and it lives on."""
+def test_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> None:
+    """The service's other keys do not find it, and it survives."""
     session = mcp_wire.open_session(url, ONE)
     sent = mcp_wire.headers(OTHER, session)
 
@@ -91,8 +90,8 @@ def test_a_session_belongs_to_the_key_that_opened_it(url: str, method: str) -> N
     assert mcp_wire.call(url, ONE, session, "echo")
 
 
-def test_another_key_s_session_does_not_come_along_to_the_version_without(hosting: Hosting) -> None:
-    """There the header means nothing, so a server behind does not see it."""
+def test_session_header_is_dropped_for_the_version_without_sessions(hosting: Hosting) -> None:
+    """It means nothing there, so the server behind does not see it."""
     url = hosting.add("seeing", Seeing(), ONE)
     more = {"mcp-session-id": "somebody's", "mcp-protocol-version": mcp_wire.MODERN}
     answer = mcp_wire.http.post(url, headers=mcp_wire.headers(ONE, **more))
@@ -100,8 +99,8 @@ def test_another_key_s_session_does_not_come_along_to_the_version_without(hostin
     assert "mcp-session-id" not in answer.json()
 
 
-def test_a_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
-    """Its sessions too; a key that stays goes on."""
+def test_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
+    """Its sessions too; other keys keep working."""
     url = hosting.add("revoking", Endpoint(make_server), ONE, OTHER)
     session, remaining = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
 
@@ -111,8 +110,8 @@ def test_a_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
     assert mcp_wire.call(url, OTHER, remaining, "echo")
 
 
-def test_what_a_revoked_key_waits_for_ends(hosting: Hosting, gate: Gate) -> None:
-    """A call is cut off, a stream ends, and the ones of another key go on."""
+def test_revoking_a_key_ends_its_pending_requests(hosting: Hosting, gate: Gate) -> None:
+    """A call is cut off, a stream ends, and those of another key continue."""
     url = hosting.add("cutting", Endpoint(lambda: make_server(hang=gate.wait)), ONE, OTHER)
     session, remaining = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
     hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
@@ -129,8 +128,8 @@ def test_what_a_revoked_key_waits_for_ends(hosting: Hosting, gate: Gate) -> None
 
 
 @pytest.mark.slow
-def test_a_service_can_be_removed_and_come_back(hosting: Hosting, gate: Gate) -> None:
-    """What it was doing ends with it; under the same name there can be another one."""
+def test_service_can_be_removed_and_replaced(hosting: Hosting, gate: Gate) -> None:
+    """Its requests end with it; another can take the same name."""
     url = hosting.add("passing", Endpoint(lambda: make_server(hang=gate.wait)), ONE)
     session = mcp_wire.open_session(url, ONE)
     hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
@@ -148,7 +147,7 @@ def test_a_service_can_be_removed_and_come_back(hosting: Hosting, gate: Gate) ->
 
 
 class Seeing:
-    """An application that answers with the headers it has seen."""
+    """An application that answers with the received headers."""
 
     @asynccontextmanager
     async def running(self) -> Any:
@@ -172,16 +171,16 @@ class Failing(Seeing):
         raise OSError("the secret address")
 
 
-def test_an_exception_of_a_server_is_that_request_s(hosting: Hosting) -> None:
-    """A 500 that says where the log tells of it, and itself tells nothing of the exception."""
+def test_server_exception_fails_only_its_request(hosting: Hosting) -> None:
+    """The 500 refers to the log and does not show the exception."""
     url = hosting.add("failing", Failing(False), ONE)
 
     status, message = mcp_wire.error(mcp_wire.post(url, {}, ONE))
     assert (500, "The double failed. Its log says more") == (status, message.partition(",")[0])
 
 
-def test_an_exception_amid_an_answer_breaks_it_off(hosting: Hosting, url: str) -> None:
-    """The caller sees that it is not whole; other services go on."""
+def test_exception_during_a_response_breaks_it_off(hosting: Hosting, url: str) -> None:
+    """The caller sees that it is incomplete; other services continue."""
     broken = hosting.add("breaking", Failing(True), ONE)
 
     with pytest.raises(httpx.TransportError):

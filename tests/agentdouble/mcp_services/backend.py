@@ -1,4 +1,4 @@
-"""A backend for services: a real MCP server, and beside it what a bad one may do."""
+"""A backend for services: a real MCP server, beside routes that misbehave."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ API: dict[str, Any] = {
 
 @dataclass
 class Backend:
-    """A backend on a port of its own; it tells what it sees."""
+    """A backend on a free port that records its requests."""
 
     url: str = ""
     received: list[dict[str, str]] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Backend:
         return _Watched(self, app, needs=CREDENTIALS)
 
     async def _mute(self, request: Request) -> Response:
-        """Answer nothing, until the caller has gone."""
+        """Answer nothing until the caller disconnects."""
         await request.body()
         self.entered.set()
         while (await request.receive())["type"] != "http.disconnect":
@@ -181,10 +181,10 @@ def server(backend: Backend) -> Server[Any]:
 
 @contextmanager
 def talking(answer: bytes, *, stays: bool = False) -> Iterator[str]:
-    """Serve connections that get these bytes, whatever they ask, and then an end.
+    """Serve connections that receive these bytes, then an end.
 
-    A connection that ``stays`` is ended by who asks. A server must not end one unannounced: a
-    request that is on its way already would be lost.
+    The client ends a connection that ``stays``. A server must not end one unannounced: a request
+    already on its way would be lost.
     """
     accepted: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -16,13 +16,13 @@ def _serving() -> Iterator[Backend]:
 
 @pytest.fixture
 def backend(_serving: Backend) -> Backend:
-    """A running backend that has seen nothing yet."""
+    """A running backend without recorded requests."""
     _serving.clear()
     return _serving
 
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[Emulator]:
-    """A double for services; each test takes names of its own."""
+    """A double for services; each test uses new names."""
     with Emulator() as double:
         yield double

@@ -48,7 +48,7 @@ async def _item(request: Request) -> Response:
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[str]:
-    """Host and port of the API, which asks for a token."""
+    """Host and port of the API, which requires a token."""
     listener = open_socket("127.0.0.1", 0)
     thread = ServerThread(Starlette(routes=[Route("/items/{id}", _item)]), listener)
     thread.start()
@@ -57,7 +57,7 @@ def host() -> Iterator[str]:
 
 
 def get_item(double: Emulator, name: str) -> Any:
-    """Call the tool that the operation has become."""
+    """Call the tool of the definition's operation."""
     (access,) = double.mcp.record(name)["mcpServers"].values()
     key = access["headers"]["Authorization"].removeprefix("Bearer ")
     session = mcp_wire.open_session(access["httpUrl"], key)
@@ -65,8 +65,8 @@ def get_item(double: Emulator, name: str) -> Any:
 
 
 @pytest.mark.parametrize("auth", [Bearer(TOKEN), ApiKey(TOKEN)])
-def test_an_http_api_is_a_service(services: Emulator, host: str, auth: Any) -> None:
-    """Its operations are tools, called with the service's own credentials (SVC-02)."""
+def test_http_api_is_a_service(services: Emulator, host: str, auth: Any) -> None:
+    """Its operations are tools, called with the service's credentials (SVC-02)."""
     name = type(auth).__name__
     services.mcp.create(name, OpenApiBackend.load(definition(host), auth=auth))
 
@@ -74,8 +74,8 @@ def test_an_http_api_is_a_service(services: Emulator, host: str, auth: Any) -> N
 
 
 @pytest.mark.parametrize("auth", [None, ApiKey("k", "X-K", "cookie")])
-def test_an_api_s_service_is_kept(tmp_path: Path, host: str, auth: Any) -> None:
-    """With its document, so that it need not be fetched again."""
+def test_api_service_is_stored(tmp_path: Path, host: str, auth: Any) -> None:
+    """With its document, so that it is not fetched again."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     options = {"base_url": f"http://{host}", "timeout_s": 3.0, "auth": auth}
     with Emulator(state=state) as double:
@@ -86,8 +86,8 @@ def test_an_api_s_service_is_kept(tmp_path: Path, host: str, auth: Any) -> None:
         assert service.backend.kind == "openapi"
 
 
-def test_a_kept_service_calls_its_api(tmp_path: Path, host: str) -> None:
-    """After a restart, from the document that was kept."""
+def test_restored_service_calls_its_api(tmp_path: Path, host: str) -> None:
+    """After a restart, from the stored document."""
     file = tmp_path / "items.json"
     file.write_text(json.dumps(definition(host)))
     state = f"sqlite:///{tmp_path / 'state.db'}"
@@ -99,8 +99,8 @@ def test_a_kept_service_calls_its_api(tmp_path: Path, host: str) -> None:
         assert {"id": 7} == get_item(double, "items")
 
 
-def test_what_cannot_be_called_is_refused_when_it_is_made() -> None:
-    """A definition that is none, one without an address, and a key nobody knows how to send."""
+def test_invalid_api_services_are_refused_on_creation() -> None:
+    """An invalid definition, a missing address, and a key without a place."""
     nowhere = {**definition(""), "host": ""}
     del nowhere["host"], nowhere["securityDefinitions"]
 

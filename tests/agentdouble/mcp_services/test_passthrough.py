@@ -23,7 +23,7 @@ KEY = "service-key"
 
 
 def service(double: Emulator, name: str, backend: Any) -> str:
-    """Make a service and return its address."""
+    """Create a service and return its address."""
     double.mcp.create(name, backend, key=KEY)
     record = double.mcp.record(name)
     url: str = record["mcpServers"][name]["httpUrl"]
@@ -36,7 +36,7 @@ def url(services: Emulator, _serving: Backend) -> str:
     return service(services, "through", f"{_serving.url}/mcp")
 
 
-def test_the_tools_of_the_backend_are_the_service_s(url: str) -> None:
+def test_backend_s_tools_are_the_service_s(url: str) -> None:
     """They are listed and called through the service (SVC-01)."""
     session = mcp_wire.open_session(url, KEY)
     listed = mcp_wire.result(mcp_wire.post(url, mcp_wire.message("tools/list"), KEY, session))
@@ -47,8 +47,8 @@ def test_the_tools_of_the_backend_are_the_service_s(url: str) -> None:
     ]
 
 
-def test_events_arrive_as_they_come(url: str, backend: Backend) -> None:
-    """Progress is there while the call still runs."""
+def test_events_are_streamed(url: str, backend: Backend) -> None:
+    """Progress arrives while the call is running."""
     session = mcp_wire.open_session(url, KEY)
     params = {"name": "progress", "arguments": {}, "_meta": {"progressToken": "p"}}
     with mcp_wire.streamed(url, KEY, session, mcp_wire.message("tools/call", params)) as (
@@ -63,8 +63,8 @@ def test_events_arrive_as_they_come(url: str, backend: Backend) -> None:
     assert {"arguments": {}} == last["result"]["structuredContent"]
 
 
-def test_the_backend_can_ask_the_caller(url: str) -> None:
-    """What it wants to know comes out of the call's stream, and the answer goes back in."""
+def test_backend_can_ask_the_caller(url: str) -> None:
+    """Its request arrives in the call's stream, and the answer returns to it."""
     session = mcp_wire.open_session(url, KEY)
     message = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
     with mcp_wire.streamed(url, KEY, session, message) as (_, events):
@@ -78,8 +78,8 @@ def test_the_backend_can_ask_the_caller(url: str) -> None:
     assert result == last["result"]["structuredContent"]
 
 
-def test_resources_and_the_stream_of_notifications_pass(url: str) -> None:
-    """A resource is read; what the backend announces comes out of the GET stream."""
+def test_resources_and_notifications_pass(url: str) -> None:
+    """A resource is read; the GET stream has the backend's notifications."""
     session = mcp_wire.open_session(url, KEY)
     read = mcp_wire.message("resources/read", {"uri": "test://one"})
 
@@ -95,7 +95,7 @@ def test_resources_and_the_stream_of_notifications_pass(url: str) -> None:
     )
 
 
-def test_each_side_sees_its_own_credentials_alone(services: Emulator, backend: Backend) -> None:
+def test_each_side_sees_only_its_own_credentials(services: Emulator, backend: Backend) -> None:
     """The backend gets the service's headers, not the caller's key, cookie, page or address."""
     behind = McpBackend(f"{backend.url}/needy", {"Authorization": CREDENTIALS, "X-Tenant": "ours"})
     url = service(services, "credentials", behind)
@@ -116,7 +116,7 @@ def test_each_side_sees_its_own_credentials_alone(services: Emulator, backend: B
 
 
 def refused(answer: httpx.Response, backend: Backend) -> tuple[int, str]:
-    """Return status and message of an error that tells nothing of the backend's address."""
+    """Return status and message of an error, without the backend's address in it."""
     text = f"{answer.headers.raw}{answer.text}"
     port = backend.url.rpartition(":")[2]
     assert port not in text.replace(f":{answer.request.url.port}", "")
@@ -135,18 +135,18 @@ def refused(answer: httpx.Response, backend: Backend) -> tuple[int, str]:
         ("nothing-here", 404, None),
     ],
 )
-def test_what_is_not_mcp_is_told_in_other_words(
+def test_non_mcp_errors_are_rephrased(
     services: Emulator, backend: Backend, path: str, status: int, message: str | None
 ) -> None:
-    """Nothing that a backend says outside of MCP comes out, nor does its address."""
+    """Neither the backend's own text nor its address is shown."""
     url = service(services, f"not-mcp-{path}", f"{backend.url}/{path}")
     expected = f"The backend of the MCP service 'not-mcp-{path}' {message or 'refuses this'}."
 
     assert (status, expected) == refused(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY), backend)
 
 
-def test_a_redirect_of_the_same_server_is_followed(services: Emulator, backend: Backend) -> None:
-    """As of an address with and without a slash at its end."""
+def test_redirect_on_the_same_server_is_followed(services: Emulator, backend: Backend) -> None:
+    """For example to a trailing slash."""
     url = service(services, "moved", f"{backend.url}/moved")
 
     assert mcp_wire.open_session(url, KEY)
@@ -166,10 +166,10 @@ NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     ],
     ids=["hono", "express", "204"],
 )
-def test_an_answer_without_content_may_have_any_type(
+def test_response_without_content_may_have_any_type(
     services: Emulator, request: pytest.FixtureRequest, raw: bytes, status: int
 ) -> None:
-    """To a notification, and to the end of a session; what it says besides goes through."""
+    """To a notification, and to the end of a session."""
     name = f"no-content-{'-'.join(request.node.callspec.id.split())}"
     with talking(b"HTTP/1.1 " + raw, stays=True) as address:
         url = service(services, name, address)
@@ -183,8 +183,8 @@ def test_an_answer_without_content_may_have_any_type(
     ]
 
 
-def test_content_that_is_not_mcp_is_no_answer_to_a_request(services: Emulator) -> None:
-    """A client would wait for an answer that does not come."""
+def test_non_mcp_content_does_not_answer_a_request(services: Emulator) -> None:
+    """The client would wait forever."""
     text = "The backend of the MCP service 'receipt' answers 202 with text/plain, which is not MCP."
     head = b"HTTP/1.1 202 Accepted\r\n" + PLAIN + b"Content-Length: 8\r\n\r\n"
     with talking(head + b"Accepted") as address:
@@ -194,8 +194,8 @@ def test_content_that_is_not_mcp_is_no_answer_to_a_request(services: Emulator) -
 
 
 @pytest.mark.parametrize("raw", [b"", b"SSH-2.0-OpenSSH_9.6\r\n"])
-def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, raw: bytes) -> None:
-    """502, which names the service alone."""
+def test_backend_without_http_is_a_clear_error(services: Emulator, raw: bytes) -> None:
+    """502, which names only the service."""
     name = f"no-http-{len(raw)}"
     with talking(raw) as address:
         url = service(services, name, address)
@@ -206,8 +206,8 @@ def test_a_backend_that_speaks_no_http_is_a_clear_error(services: Emulator, raw:
         ) == mcp_wire.error(mcp_wire.post(url, mcp_wire.INITIALIZE, KEY))
 
 
-def test_a_dead_backend_is_a_clear_error_until_it_is_back(services: Emulator) -> None:
-    """502 while nothing listens there; then the service works again."""
+def test_dead_backend_is_a_clear_error_until_it_restarts(services: Emulator) -> None:
+    """502 while nothing listens; then the service works again."""
     with ports.reserved() as port:
         with Backend().serving(port) as backend:
             url = service(services, "reviving", f"{backend.url}/mcp")
@@ -221,8 +221,8 @@ def test_a_dead_backend_is_a_clear_error_until_it_is_back(services: Emulator) ->
             assert mcp_wire.call(url, KEY, mcp_wire.open_session(url, KEY), "echo")
 
 
-def test_a_call_that_the_backend_breaks_off_gets_an_error(services: Emulator) -> None:
-    """The stream ends with an error for the request that waits."""
+def test_call_interrupted_by_the_backend_gets_an_error(services: Emulator) -> None:
+    """The stream ends with an error for the pending request."""
     head = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -242,10 +242,8 @@ def test_a_call_that_the_backend_breaks_off_gets_an_error(services: Emulator) ->
 @pytest.mark.parametrize(
     "event", [b"id: 1\ndata: {}\n\n", b'data: {"half"'], ids=["resumable", "amid an event"]
 )
-def test_a_stream_that_can_be_taken_up_or_is_cut_just_ends(
-    services: Emulator, event: bytes
-) -> None:
-    """An error would take away what the client can still get, or stand amid an event."""
+def test_resumable_or_cut_stream_ends_without_an_error(services: Emulator, event: bytes) -> None:
+    """An error would discard resumable events, or land inside an event."""
     head = (
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
@@ -256,8 +254,8 @@ def test_a_stream_that_can_be_taken_up_or_is_cut_just_ends(
     assert event == answer.content
 
 
-def test_half_a_json_answer_is_seen_to_be_half(services: Emulator) -> None:
-    """The connection breaks, as the backend's did."""
+def test_truncated_json_response_is_detected(services: Emulator) -> None:
+    """The connection breaks, like the backend's."""
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
     with talking(head + b"{") as address:
         url = service(services, "half", address)
@@ -266,8 +264,8 @@ def test_half_a_json_answer_is_seen_to_be_half(services: Emulator) -> None:
             mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
 
 
-def test_a_mute_backend_is_left_with_the_caller(services: Emulator, backend: Backend) -> None:
-    """Who gives up waiting takes the request to the backend along."""
+def test_mute_backend_is_released_with_the_caller(services: Emulator, backend: Backend) -> None:
+    """A caller that gives up cancels the request to the backend."""
     url = service(services, "mute", f"{backend.url}/mute")
     with mcp_wire.waiting(url, mcp_wire.INITIALIZE, mcp_wire.headers(KEY)):
         assert backend.entered.wait(TIMEOUT_S)
@@ -276,18 +274,18 @@ def test_a_mute_backend_is_left_with_the_caller(services: Emulator, backend: Bac
     assert backend.exited.wait(TIMEOUT_S)
 
 
-def test_a_method_that_mcp_does_not_have_goes_no_further(url: str, backend: Backend) -> None:
-    """405 names those that it has."""
+def test_unknown_http_method_is_refused(url: str, backend: Backend) -> None:
+    """405 lists the valid ones."""
     answer = mcp_wire.http.request("PUT", url, headers=mcp_wire.headers(KEY))
 
     assert (405, "GET, POST, DELETE") == (answer.status_code, answer.headers["allow"])
     assert [] == backend.received
 
 
-def test_a_backend_over_https_is_trusted_as_the_environment_says(
+def test_https_backend_is_verified_with_the_environment_s_cas(
     services: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its certificate is verified; SSL_CERT_FILE names who may sign it."""
+    """SSL_CERT_FILE names the authorities."""
     with Emulator(tls=True) as secure:
         secure.mcp.create("inner", server(Backend()), key=KEY)
         behind = McpBackend(f"{secure.url}/mcp/inner", {"Authorization": f"Bearer {KEY}"})
@@ -301,8 +299,8 @@ def test_a_backend_over_https_is_trusted_as_the_environment_says(
         assert mcp_wire.call(trusting, KEY, mcp_wire.open_session(trusting, KEY), "echo")
 
 
-def test_a_service_in_front_of_itself_is_refused(services: Emulator) -> None:
-    """It would call itself for ever."""
+def test_service_in_front_of_itself_is_refused(services: Emulator) -> None:
+    """It would call itself forever."""
     services.mcp.create("circle", f"{services.url}/mcp/circle", key=KEY)
     services.mcp.update(
         "circle",
@@ -315,10 +313,10 @@ def test_a_service_in_front_of_itself_is_refused(services: Emulator) -> None:
     )
 
 
-def test_the_log_tells_the_reason_and_the_answer_does_not(
+def test_log_has_the_reason_and_the_answer_does_not(
     services: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Who runs the double learns what its callers do not."""
+    """The operator learns more than the callers."""
     with talking(b"nonsense\r\n\r\n") as address:
         url = service(services, "logged", address)
         with caplog.at_level(logging.WARNING, "agentdouble.mcp_services"):

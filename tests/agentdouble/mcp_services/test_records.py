@@ -1,4 +1,4 @@
-"""Access records as values: whole for programs, without their key for whoever looks."""
+"""Access records as values: complete for programs, with a hidden key in their repr."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Weather:
     keys = (Key("default", SECRET),)
 
 
-def test_a_record_is_a_dict_with_its_key() -> None:
-    """Whatever takes a dict takes it whole."""
+def test_record_is_a_dict_with_its_key() -> None:
+    """Any function that takes a dict gets it whole."""
     record = access_record(Weather(), "http://127.0.0.1:1/")
 
     assert isinstance(record, dict)
@@ -33,8 +33,8 @@ def test_a_record_is_a_dict_with_its_key() -> None:
     assert json.dumps(WHOLE) == json.dumps(record)
 
 
-def test_a_record_does_not_show_its_key() -> None:
-    """Its repr says how to get the whole."""
+def test_record_s_repr_hides_its_key() -> None:
+    """It says how to get the whole record."""
     text = repr(access_record(Weather(), "http://127.0.0.1:1/"))
 
     assert (False, True) == (SECRET in text, "json.dumps()" in text)

@@ -29,7 +29,7 @@ def at(double: Emulator, name: str) -> str:
 
 
 def works(double: Emulator, name: str, key: str | None = None) -> bool:
-    """Call a tool of a service with what its access record says, or with another key."""
+    """Call a service's tool with its access record, or with another key."""
     access = double.mcp.record(name)["mcpServers"][name]
     key = key or access["headers"]["Authorization"].removeprefix("Bearer ")
     session = mcp_wire.open_session(access["httpUrl"], key)
@@ -38,7 +38,7 @@ def works(double: Emulator, name: str, key: str | None = None) -> bool:
     return bool({"arguments": arguments} == answer["structuredContent"])
 
 
-def test_the_access_record_has_the_specified_shape(services: Emulator, backend: Backend) -> None:
+def test_access_record_has_the_specified_shape(services: Emulator, backend: Backend) -> None:
     """Section 2.5, with the gateway's address and the service's first key (SVC-03)."""
     service = services.mcp.create("shape", f"{backend.url}/mcp", key="the-key")
 
@@ -54,8 +54,8 @@ def test_the_access_record_has_the_specified_shape(services: Emulator, backend: 
     assert f"<Service 'shape' {service.id}, keys: default>" == repr(service)
 
 
-def test_a_service_is_made_found_and_deleted(services: Emulator, backend: Backend) -> None:
-    """It can be called as long as it is there."""
+def test_service_is_created_found_and_deleted(services: Emulator, backend: Backend) -> None:
+    """Calls work as long as it exists."""
     before = services.mcp.list()
     service = services.mcp.create("passing", f"{backend.url}/mcp")
     url, key = at(services, "passing"), service.keys[0].value
@@ -78,10 +78,8 @@ def test_a_service_is_made_found_and_deleted(services: Emulator, backend: Backen
         services.mcp.delete("passing")
 
 
-def test_keys_are_made_that_nobody_guesses_and_are_not_shown(
-    services: Emulator, backend: Backend
-) -> None:
-    """Each service has its own; it stands in no representation."""
+def test_generated_keys_are_random_and_hidden(services: Emulator, backend: Backend) -> None:
+    """Each service has a different key; no repr contains it."""
     first, other = (services.mcp.create(name, f"{backend.url}/mcp") for name in ("k1", "k2"))
 
     assert first.keys[0].value != other.keys[0].value
@@ -93,8 +91,8 @@ def test_keys_are_made_that_nobody_guesses_and_are_not_shown(
     )
 
 
-def test_a_key_can_be_added_and_revoked(services: Emulator, backend: Backend) -> None:
-    """The record shows the first that is left; without one there is none."""
+def test_keys_can_be_added_and_revoked(services: Emulator, backend: Backend) -> None:
+    """The record shows the first remaining key, or none."""
     first = services.mcp.create("keys", f"{backend.url}/mcp").keys[0].value
     second = services.mcp.new_key("keys", "second")
     third = services.mcp.new_key("keys", "third", "of-my-own")
@@ -113,16 +111,16 @@ def test_a_key_can_be_added_and_revoked(services: Emulator, backend: Backend) ->
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 129])
-def test_a_name_that_is_no_path_segment_is_refused(services: Emulator, name: str) -> None:
-    """The error says what a name looks like."""
+def test_invalid_service_name_is_refused(services: Emulator, name: str) -> None:
+    """The error describes valid names."""
     with pytest.raises(ServiceNameError, match="use 1 to 128 ASCII letters") as caught:
         services.mcp.create(name, "http://127.0.0.1/mcp")
 
     assert name == caught.value.service
 
 
-def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backend) -> None:
-    """Of several that are made at once, one is made."""
+def test_duplicate_service_name_is_refused(services: Emulator, backend: Backend) -> None:
+    """Of concurrent creations, one succeeds."""
 
     def make() -> str:
         try:
@@ -137,16 +135,16 @@ def test_two_services_of_one_name_are_refused(services: Emulator, backend: Backe
 
 
 @pytest.mark.parametrize("key", ["two words", "line\r\nX-More: 1"])
-def test_a_key_that_cannot_be_sent_is_refused(services: Emulator, key: str) -> None:
-    """Before anything is made; the error does not show it."""
+def test_unsendable_key_is_refused(services: Emulator, key: str) -> None:
+    """Before anything is created; the error does not show it."""
     with pytest.raises(ServiceKeyError, match="A key of the MCP service 'unsent' cannot be sent"):
         services.mcp.create("unsent", "http://127.0.0.1/mcp", key=key)
     with pytest.raises(UnknownServiceError):
         services.mcp.get("unsent")
 
 
-def test_wrong_names_of_keys_are_refused(services: Emulator, backend: Backend) -> None:
-    """Two of one name, and one that is not there."""
+def test_invalid_key_names_are_refused(services: Emulator, backend: Backend) -> None:
+    """Duplicate and unknown ones."""
     services.mcp.create("wrong-keys", f"{backend.url}/mcp")
 
     with pytest.raises(ServiceKeyError, match="two keys with the name 'default'"):
@@ -156,8 +154,8 @@ def test_wrong_names_of_keys_are_refused(services: Emulator, backend: Backend) -
 
 
 @pytest.mark.parametrize("url", ["nothing", "ftp://host/mcp", "http://user:secret@host/mcp"])
-def test_what_is_no_address_of_a_backend_is_refused(services: Emulator, url: str) -> None:
-    """When the service is made, and without a password in the message."""
+def test_invalid_backend_address_is_refused(services: Emulator, url: str) -> None:
+    """On creation, without a password in the message."""
     with pytest.raises(BackendError) as caught:
         services.mcp.create("unaddressed", url)
 
@@ -165,20 +163,19 @@ def test_what_is_no_address_of_a_backend_is_refused(services: Emulator, url: str
 
 
 @pytest.mark.parametrize("value", [None, ["http://host/mcp"]])
-def test_what_cannot_stand_behind_a_service_is_refused(services: Emulator, value: Any) -> None:
-    """The error names what may."""
+def test_invalid_backend_type_is_refused(services: Emulator, value: Any) -> None:
+    """The error lists the valid ones."""
     with pytest.raises(BackendError, match="is no backend: give the address of an MCP server"):
         services.mcp.create("impossible", value)
 
 
 @pytest.mark.parametrize("headers", [{"a b": "c"}, {"A": "c\r\nB: d"}])
-def test_headers_that_cannot_be_sent_are_refused(headers: dict[str, str]) -> None:
-    """A backend's headers are headers."""
+def test_unsendable_headers_are_refused(headers: dict[str, str]) -> None:
     with pytest.raises(BackendError, match="cannot be sent"):
         McpBackend("http://127.0.0.1/mcp", headers)
 
 
-def test_a_server_of_this_process_can_be_a_service(services: Emulator, backend: Backend) -> None:
+def test_in_process_server_can_be_a_service(services: Emulator, backend: Backend) -> None:
     """The MCP SDK's low-level server, and its decorated one."""
     decorated = MCPServer("decorated", log_level="WARNING")
 
@@ -203,7 +200,7 @@ def test_a_server_of_this_process_can_be_a_service(services: Emulator, backend: 
         ({"Origin": "https://evil.example"}, "ForbiddenOrigin"),
     ],
 )
-def test_a_foreign_host_or_page_does_not_reach_a_service(
+def test_foreign_host_or_page_cannot_reach_a_service(
     services: Emulator, backend: Backend, sent: dict[str, str], kind: str
 ) -> None:
     """Not even with its key."""
@@ -217,10 +214,8 @@ def test_a_foreign_host_or_page_does_not_reach_a_service(
     assert [] == backend.received
 
 
-def test_a_body_over_the_limit_does_not_reach_a_backend(
-    services: Emulator, backend: Backend
-) -> None:
-    """4 MiB are the limit of MCP (U-LIMITS), also where the length is not announced."""
+def test_body_over_the_limit_does_not_reach_a_backend(services: Emulator, backend: Backend) -> None:
+    """The limit is MCP's 4 MiB (U-LIMITS), also without a Content-Length."""
     url = at(services, "limit")
     services.mcp.create("limit", f"{backend.url}/mcp", key="key")
     body = json.dumps({**mcp_wire.INITIALIZE, "padding": "x" * 4 * 1024 * 1024}).encode()
@@ -232,7 +227,7 @@ def test_a_body_over_the_limit_does_not_reach_a_backend(
     assert [] == backend.received
 
 
-def test_a_service_of_a_double_with_an_api_key_asks_for_its_own(backend: Backend) -> None:
+def test_service_needs_its_own_key_despite_the_api_key(backend: Backend) -> None:
     """The double's key opens no service, a service's key nothing else."""
     with Emulator(api_key="the-double-s", unknowns={"U-MCP-UNAUTHORIZED": "403"}) as double:
         double.mcp.create("own", f"{backend.url}/mcp", key="own-key")
@@ -246,8 +241,8 @@ def test_a_service_of_a_double_with_an_api_key_asks_for_its_own(backend: Backend
         assert 401 == elsewhere.status_code
 
 
-def test_services_and_keys_outlive_the_double(tmp_path: Path, backend: Backend) -> None:
-    """With a state; a server of the process goes with it."""
+def test_services_and_keys_survive_a_restart(tmp_path: Path, backend: Backend) -> None:
+    """With a state; services of in-process servers do not."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     behind = McpBackend(
         f"{backend.url}/needy", {"Authorization": "Bearer the-backend-s-own-secret"}
@@ -276,10 +271,10 @@ def test_services_and_keys_outlive_the_double(tmp_path: Path, backend: Backend) 
         assert () == double.mcp.list()
 
 
-def test_open_streams_do_not_hold_up_the_end(
+def test_open_streams_do_not_delay_shutdown(
     backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A double stops though clients wait for notifications, and they see the stream end."""
+    """Clients that wait for notifications see their streams end."""
     opened = threading.Event()
     with Emulator() as double:
         url = at(double, "streaming")

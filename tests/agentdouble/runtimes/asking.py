@@ -1,4 +1,4 @@
-"""Runtimes that evaluate what they are sent, to see what they see."""
+"""Runtimes that evaluate expressions, to inspect their environment."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ PROGRAM = Path(__file__).with_name("applications") / "asking.py"
 
 
 def asking_table(name: str, directory: Path, **fields: Any) -> dict[str, Any]:
-    """Return the table of a runtime whose program is put into a directory."""
+    """Return the table of a runtime, with its program written to a directory."""
     shutil.copy(PROGRAM, directory)
     return {"name": name, "command": "python asking.py", "directory": str(directory), **fields}
 
 
 def ask(double: Emulator, runtime: str, expression: str) -> Any:
-    """Return the value of an expression in a runtime, or the name of the error it ends with."""
+    """Return the value of an expression in a runtime, or the name of its exception."""
     answer = http.post(f"{double.url}/runtimes/{runtime}/", content=expression)
     assert 200 == answer.status_code, answer.text
     return answer.json()
 
 
 def pids_outside(double: Emulator, runtime: str, expression: str) -> list[int]:
-    """Return the pids on this machine of processes that an expression in a runtime tells of."""
+    """Return the pids on this machine of the processes that an expression in a runtime lists."""
     result = ask(double, runtime, expression)
     instances = shown_runtime(double, runtime)["instances"]
     return [pid_outside(pid, instances[0]["pid"]) for pid in result]
 
 
 def shown_runtime(double: Emulator, name: str) -> dict[str, Any]:
-    """Return what the double shows of a runtime."""
+    """Return a runtime as the double lists it."""
     runtimes = http.get(f"{double.url}/_emulator/runtimes").json()["runtimes"]
     entry: dict[str, Any]
     (entry,) = (runtime for runtime in runtimes if runtime["name"] == name)

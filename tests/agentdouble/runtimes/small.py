@@ -1,4 +1,4 @@
-"""Programs that are ready in no time, and the runtimes of them."""
+"""Programs that start quickly, and runtimes for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ while True:
 
 
 def table(directory: Path, source: str = ANSWERING, **keys: Any) -> dict[str, Any]:
-    """Return the table of a runtime that is called as the directory, which is made."""
+    """Return the table of a runtime named after its directory, which is created."""
     directory.mkdir(exist_ok=True)
     (directory / "program.py").write_text(source)
     command = [sys.executable, "-SE", "program.py"]
@@ -62,7 +62,7 @@ def table(directory: Path, source: str = ANSWERING, **keys: Any) -> dict[str, An
 async def runtimes(
     clock: Clock | None = None, reserved: Collection[str] = ()
 ) -> AsyncIterator[RuntimeRegistry]:
-    """Yield runtimes that nobody reaps, confined by nothing."""
+    """Yield unconfined runtimes that are never reaped."""
     launcher = Launcher(Settings.load(isolation="none"), dict)
     registry = RuntimeRegistry(clock or Clock(), Monitor(), launcher.launch, reserved=reserved)
     yield registry

@@ -31,7 +31,7 @@ def double() -> Iterator[Emulator]:
 
 
 def tell(double: Emulator, *lines: str, to: str = "stdout", name: str = "talker") -> None:
-    """Have the application print; return when it has."""
+    """Have the application print, and wait until it has."""
     text = "".join(f"{line}\n" for line in lines)
     code = f"sys.{to}.write({text!r}); sys.{to}.flush()"
     assert "done" == http.post(f"{double.url}/runtimes/{name}/", content=code).text
@@ -42,7 +42,7 @@ def ask(double: Emulator, **query: Any) -> httpx.Response:
 
 
 def printed(double: Emulator, last: str, **query: Any) -> list[dict[str, Any]]:
-    """Return the lines once the last one that is expected is there."""
+    """Return the lines once the last expected line is there."""
 
     def read() -> list[dict[str, Any]]:
         return [json.loads(line) for line in ask(double, **query).text.splitlines()]
@@ -51,13 +51,13 @@ def printed(double: Emulator, last: str, **query: Any) -> list[dict[str, Any]]:
 
 
 def logged(double: Emulator, name: str, last: str) -> list[str]:
-    """Return the lines of a runtime once the last one begins as is expected."""
+    """Return a runtime's lines once the last one starts as expected."""
     return eventually(
         lambda: double.runtimes.logs(name), lambda lines: lines and lines[-1].startswith(last)
     )
 
 
-def test_what_an_application_prints_can_be_read(double: Emulator) -> None:
+def test_application_output_can_be_read(double: Emulator) -> None:
     """As JSON lines with stream and instance, or as text."""
     tell(double, "apple", "pear")
     printed(double, "pear")
@@ -73,8 +73,8 @@ def test_what_an_application_prints_can_be_read(double: Emulator) -> None:
     assert "" == ask(double, tail=0).text
 
 
-def test_a_crash_can_be_read(double: Emulator) -> None:
-    """The log of an instance is there after its end, and says how that was."""
+def test_crash_log_can_be_read(double: Emulator) -> None:
+    """An instance's log survives it and says how it ended."""
     url = double.runtimes.create(**table("crashing"))
     http.post(url, content="sys.stderr.write('Traceback\\noh no\\n'); os._exit(3)")
     lines = logged(double, "crashing", "crashed")
@@ -97,10 +97,10 @@ def test_a_crash_can_be_read(double: Emulator) -> None:
     ],
     ids=str,
 )
-def test_a_wrong_question_is_refused(
+def test_invalid_parameters_are_refused(
     double: Emulator, query: dict[str, str], parameter: str
 ) -> None:
-    """400 names the parameter and what it may be."""
+    """The 400 names the parameter and its valid values."""
     answer = ask(double, **query)
 
     assert (400, "BadRequest") == (answer.status_code, answer.json()["error"]["type"])
@@ -108,7 +108,7 @@ def test_a_wrong_question_is_refused(
     assert len(answer.text) < 400
 
 
-def test_runtimes_are_listed_with_what_they_use(double: Emulator) -> None:
+def test_runtimes_are_listed_with_their_usage(double: Emulator) -> None:
     """Each instance with its process, port, requests, memory and time."""
     tell(double, "here")
     talker, _, idle = eventually(
@@ -144,7 +144,7 @@ def samples(double: Emulator, runtime: str) -> dict[str, float]:
 
 
 def test_requests_are_counted_and_measured(double: Emulator) -> None:
-    """By status, with durations, cold starts and what the processes use; nothing for others."""
+    """By status, with durations, cold starts and resource usage; no samples for others."""
     url = f"{double.url}/runtimes/counted/"
     for status in ("200", "200", "404", "503"):
         http.get(url, headers={"status": status})
@@ -175,8 +175,8 @@ def test_requests_are_counted_and_measured(double: Emulator) -> None:
     assert {} == samples(double, "nobody")
 
 
-def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
-    """No start, an end amid a request, a caller who does not wait."""
+def test_failures_are_counted_by_kind(double: Emulator) -> None:
+    """Failed start, crash during a request, disconnected caller."""
     double.runtimes.create("broken", command=[sys.executable, "-c", "raise SystemExit(3)"])
     url = double.runtimes.create(**table("failing"))
     unstarted = http.get(f"{double.url}/runtimes/broken/")
@@ -200,7 +200,7 @@ def test_what_goes_wrong_is_counted_by_what_it_was(double: Emulator) -> None:
     assert (1, 1) == (broken["errors_total start"], broken["requests_total 502"])
 
 
-def test_code_of_a_runtime_reads_nothing_of_others(double: Emulator) -> None:
+def test_runtime_code_cannot_read_about_other_runtimes(double: Emulator) -> None:
     """The double's own routes refuse it (HST-03)."""
     tell(double, "private")
     opener = "import urllib.request as u; o = u.build_opener(u.ProxyHandler({}))"
@@ -215,7 +215,7 @@ sys.stderr.flush()"""
     assert ["HTTP Error 401: Unauthorized"] == logged(double, "counted", "")
 
 
-def test_an_instance_over_its_memory_limit_is_ended(double: Emulator) -> None:
+def test_instance_over_its_memory_limit_is_killed(double: Emulator) -> None:
     """With all its processes, and the reason in its log; the next request starts another."""
     url = double.runtimes.create(**table("limited"), memory_limit=64 * 2**20)
     code = "if not os.fork(): kept = b'x' * (100 * 2**20); __import__('signal').pause()"

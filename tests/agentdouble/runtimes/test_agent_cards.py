@@ -1,4 +1,4 @@
-"""The cards of A2A applications behind the gateway: who follows them stays there."""
+"""The cards of A2A applications behind the gateway: their addresses lead to the gateway."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CARD = "/.well-known/agent-card.json"
 
 @pytest.fixture(scope="module")
 def double() -> Iterator[Emulator]:
-    """A double whose runtimes know their own port only."""
+    """A double whose runtimes know only their own port."""
     where = {"directory": str(APPLICATIONS), "max_instances": 1}
     tables = [
         {"name": "carded", "application": "carded:app", **where},
@@ -35,8 +35,8 @@ def addresses(card: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("version", ["", "1.0", "0.3"])
-def test_a_card_names_the_gateway(double: Emulator, version: str) -> None:
-    """In the form of each version, although the application's own card names its port."""
+def test_card_names_the_gateway(double: Emulator, version: str) -> None:
+    """In both versions' forms, although the application's card names its port."""
     url = f"{double.url}/runtimes/carded"
     answer = http.get(url + CARD, headers={"A2A-Version": version})
 
@@ -44,8 +44,8 @@ def test_a_card_names_the_gateway(double: Emulator, version: str) -> None:
     assert str(len(answer.content)) == answer.headers["content-length"]
 
 
-def test_only_the_address_of_the_instance_is_rewritten(double: Emulator) -> None:
-    """Each keeps its path and query; other addresses and the tag stay."""
+def test_only_the_instance_s_address_is_rewritten(double: Emulator) -> None:
+    """Paths and queries are kept; other addresses and the tag stay."""
     url = f"{double.url}/runtimes/anything"
     answer = http.get(url + CARD, headers={"Accept-Encoding": "gzip"})
     addresses = [interface["url"] for interface in answer.json()["supportedInterfaces"][:3]]
@@ -55,8 +55,8 @@ def test_only_the_address_of_the_instance_is_rewritten(double: Emulator) -> None
 
 
 @pytest.mark.parametrize("path", ["/signed" + CARD, "/large" + CARD, "/other.json"])
-def test_what_cannot_be_rewritten_is_passed_on(double: Emulator, path: str) -> None:
-    """Signatures cover the addresses; a huge answer is no card, nor is another document."""
+def test_unsuitable_documents_are_passed_on(double: Emulator, path: str) -> None:
+    """Signed cards, huge answers and other documents stay unchanged."""
     answer = http.get(f"{double.url}/runtimes/anything{path}")
 
     assert 200 == answer.status_code

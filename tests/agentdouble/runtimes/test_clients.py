@@ -30,8 +30,8 @@ def double() -> Iterator[Emulator]:
 
 
 @pytest.mark.anyio
-async def test_the_official_mcp_client_talks_to_a_runtime(double: Emulator) -> None:
-    """Several at once too: a session stays with the instance that knows it."""
+async def test_official_mcp_client_talks_to_a_runtime(double: Emulator) -> None:
+    """Also several at once: a session stays with its instance."""
     url = f"{double.url}/runtimes/mcp/mcp"
 
     async def talk(number: int) -> tuple[Any, set[Any]]:
@@ -47,8 +47,8 @@ async def test_the_official_mcp_client_talks_to_a_runtime(double: Emulator) -> N
 
 
 @pytest.mark.anyio
-async def test_the_official_a2a_client_talks_to_a_runtime(double: Emulator) -> None:
-    """By the address that the application's card says, which is the gateway's."""
+async def test_official_a2a_client_talks_to_a_runtime(double: Emulator) -> None:
+    """By the address in the application's card, which is the gateway's."""
     url = f"{double.url}/runtimes/a2a"
     async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http:
         config = ClientConfig(streaming=True, httpx_client=http)

@@ -15,15 +15,15 @@ COMMAND = {"command": "serve --now 'a b'"}
 
 
 def refusal(*tables: dict[str, Any], taken_names: tuple[str, ...] = ()) -> str:
-    """Return what is said of tables that are refused."""
+    """Return the error for invalid tables."""
     with pytest.raises(SettingsError) as caught:
         definition.read_all(tables, taken_names)
     assert str(caught.value).startswith(f"The setting {caught.value.key}")
     return str(caught.value)
 
 
-def test_a_command_is_words_or_a_line(tmp_path: Path) -> None:
-    """A line is split as a shell does it; nothing else of a shell is in it."""
+def test_command_may_be_a_list_or_a_line(tmp_path: Path) -> None:
+    """A line is split like a shell does; no other shell syntax is supported."""
     folder = {"directory": str(tmp_path)}
 
     words, line = definition.read_all(
@@ -36,8 +36,8 @@ def test_a_command_is_words_or_a_line(tmp_path: Path) -> None:
     assert ("serve", "--now", "a b") == words.command == line.command
 
 
-def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
-    """Wherever the double is started; a link to an interpreter is not followed."""
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    """Wherever the double starts; a link to an interpreter is not followed."""
     folder = tmp_path / "there"
     (folder / "app").mkdir(parents=True)
     (folder / "python").symlink_to(sys.executable)
@@ -83,12 +83,12 @@ def test_the_paths_of_a_file_are_seen_from_where_it_is(tmp_path: Path) -> None:
         ({"name": "a", **COMMAND, "min_instances": 5}, "its max_instances is smaller than "),
     ],
 )
-def test_a_wrong_table_is_told_by_its_key(table: dict[str, Any], reason: str) -> None:
-    """Which key of which table, what is wrong with it, and what it should be."""
+def test_invalid_tables_are_refused_by_key(table: dict[str, Any], reason: str) -> None:
+    """The error names the table and the key, and says what is wrong and what is valid."""
     assert reason in refusal(table)
 
 
-def test_an_application_of_the_double_keeps_its_place() -> None:
-    """What answers at /runtimes/<name> already leaves no place for a runtime of that name."""
+def test_runtime_cannot_take_an_application_s_path() -> None:
+    """An application at /runtimes/<name> excludes a runtime of that name."""
     with pytest.raises(SettingsError, match=r"itself answers at /runtimes/second\."):
         Emulator(SimpleApp("first"), SimpleApp("second"), runtimes=[{"name": "second", **COMMAND}])

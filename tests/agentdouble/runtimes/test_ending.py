@@ -40,10 +40,10 @@ def create(double: Emulator, directory: Path, **fields: object) -> None:
     double.runtimes.create(**table)
 
 
-def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
+def test_runtime_that_ignores_sigterm_is_killed(
     double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After some seconds; what has a session of its own goes, too."""
+    """After some seconds, with all its processes, detached ones included."""
     monkeypatch.setattr(instance.Instance.end, "__defaults__", (0.1,))
     create(double, tmp_path, command=DEAF)
     pids = pids_outside(double, "one", TREE)
@@ -55,8 +55,8 @@ def test_a_runtime_that_ignores_sigterm_is_killed_with_all_that_it_has_started(
     assert [True] * 4 == [has_gone(pid, timeout_s=0) for pid in pids]
 
 
-def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_path: Path) -> None:
-    """What it had detached goes as well, and its files."""
+def test_runtime_that_exits_on_sigterm_is_not_waited_for(double: Emulator, tmp_path: Path) -> None:
+    """Its detached processes end and its files are removed."""
     create(double, tmp_path)
     _, *pids = pids_outside(double, "one", TREE)
     mark = f"mark-{pids[0]}"
@@ -72,8 +72,8 @@ def test_a_runtime_that_heeds_sigterm_is_not_waited_for(double: Emulator, tmp_pa
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the guardian")
-def test_a_double_that_is_killed_leaves_no_runtime(tmp_path: Path) -> None:
-    """Its fork server's guardian ends them, and what they have detached."""
+def test_killing_the_double_leaves_no_runtime(tmp_path: Path) -> None:
+    """The fork server's guardian ends runtimes and their detached processes."""
     code = DOUBLE.format(table=asking_table("one", tmp_path, command=DEAF), tree=TREE)
     with subprocess.Popen(
         [sys.executable, "-c", code],

@@ -24,7 +24,7 @@ def double() -> Iterator[Emulator]:
         yield double
 
 
-def test_a_runtime_answers_from_a_process_of_its_own(double: Emulator) -> None:
+def test_runtime_answers_from_a_separate_process(double: Emulator) -> None:
     """It is started by the first request, and streams."""
     answer = http.post(f"{double.url}/runtimes/telling/invoke", json={"prompt": "one two"})
 
@@ -34,8 +34,8 @@ def test_a_runtime_answers_from_a_process_of_its_own(double: Emulator) -> None:
     assert "pong!" in http.get(f"{double.url}/runtimes/telling/ping").text
 
 
-def test_an_unknown_runtime_is_not_found(double: Emulator) -> None:
-    """By its name, beside which stand those there are."""
+def test_unknown_runtime_is_not_found(double: Emulator) -> None:
+    """The error names it and lists the existing ones."""
     answer = http.get(f"{double.url}/runtimes/nobody/ping")
 
     assert (404, "There is no runtime 'nobody'. There are telling.") == (
@@ -44,8 +44,8 @@ def test_an_unknown_runtime_is_not_found(double: Emulator) -> None:
     )
 
 
-def test_a_websocket_is_refused_by_name() -> None:
-    """Before an instance starts for it."""
+def test_websocket_is_refused_by_name() -> None:
+    """Before an instance starts."""
     runtime = {"name": "ws", "command": [sys.executable, "-c", ""]}
     with Emulator(runtimes=[runtime]) as double:
         url = f"ws{double.url.removeprefix('http')}/runtimes/ws/echo"

@@ -37,8 +37,8 @@ def says(double: Emulator, name: str) -> str:
     return answer.text
 
 
-def test_a_runtime_is_made_used_and_deleted(double: Emulator) -> None:
-    """By the program that started the double; what it prints can be read."""
+def test_runtime_is_created_used_and_deleted(double: Emulator) -> None:
+    """From Python; its output can be read."""
     address = double.runtimes.create("made", **SAYING, environment={"SAYS": "hello"})
 
     assert f"{double.url}/runtimes/made" == address
@@ -54,8 +54,8 @@ def test_a_runtime_is_made_used_and_deleted(double: Emulator) -> None:
         double.runtimes.delete("made")
 
 
-def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:
-    """As the settings say it, whatever was done to it."""
+def test_reset_restores_declared_runtimes(double: Emulator) -> None:
+    """As in the settings, whatever was changed."""
     double.runtimes.create("made", **SAYING)
     double.runtimes.update("declared", environment={"SAYS": "changed"})
     double.reset()
@@ -67,8 +67,8 @@ def test_a_reset_leaves_what_is_declared(double: Emulator) -> None:
     assert ("declared",) == double.runtimes.names
 
 
-def test_what_was_made_is_there_after_a_restart(tmp_path: Path) -> None:
-    """With its id, its versions and the one in force, although its directory is gone."""
+def test_created_runtimes_survive_a_restart(tmp_path: Path) -> None:
+    """With id, versions and current version, even if the directory is gone."""
     folder = tmp_path / "folder"
     folder.mkdir()
     settings: dict[str, Any] = {"state": f"sqlite:///{tmp_path}/kept.db", "runtimes": [DECLARED]}

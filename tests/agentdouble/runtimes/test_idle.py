@@ -39,10 +39,10 @@ def advance(double: Emulator, seconds: int) -> None:
     double.clock.advance(dt.timedelta(seconds=seconds))
 
 
-def test_an_idle_runtime_is_scaled_to_zero_and_started_by_the_next_request(
+def test_idle_runtime_scales_to_zero_and_restarts_on_demand(
     double: Emulator,
 ) -> None:
-    """After five minutes, unless it says another time itself; what is to be kept is (HST-02)."""
+    """After five minutes unless configured; the minimum number stays (HST-02)."""
     names = ("telling", "brief", "kept")
     at_first = [process(double, name) for name in names]
     advance(double, 61)
@@ -54,10 +54,10 @@ def test_an_idle_runtime_is_scaled_to_zero_and_started_by_the_next_request(
     assert [False, False, True] == [*map(eq, after_one_minute, at_last)]
 
 
-def test_a_request_that_is_in_flight_when_its_runtime_is_deleted_is_told_so(
+def test_deleting_a_runtime_fails_requests_in_flight(
     tmp_path: Path,
 ) -> None:
-    """So is one that waits."""
+    """Waiting requests fail as well."""
     table = small.table(tmp_path / "deleted", small.STANDING, max_concurrency=1, max_instances=1)
     with Emulator(runtimes=[table]) as double, ThreadPoolExecutor() as pool:
         pending = [pool.submit(http.get, f"{double.url}/runtimes/deleted/") for _ in range(2)]
@@ -69,8 +69,8 @@ def test_a_request_that_is_in_flight_when_its_runtime_is_deleted_is_told_so(
     assert {(502, "InstanceLostError"), (503, "RuntimeEndedError")} == set(map(_summary, outcomes))
 
 
-def test_a_double_stops_while_instances_start(tmp_path: Path) -> None:
-    """Nothing of them is left, however far they are, and who waits for them is told so."""
+def test_double_stops_while_instances_start(tmp_path: Path) -> None:
+    """Nothing is left running, and waiting callers get an error."""
     table = small.table(tmp_path / "slow", "import time; time.sleep(100)", min_instances=2)
     with ThreadPoolExecutor() as pool:
         for started in (0, 1):
@@ -88,7 +88,7 @@ def _summary(answer: httpx.Response) -> tuple[int, str]:
 
 
 def _under_way(double: Emulator, name: str) -> int:
-    """Return how many requests a runtime has, those that wait too."""
+    """Return a runtime's number of running and waiting requests."""
     figures = http.get(f"{double.url}/_emulator/metrics").text
     match = re.search(f'requests_in_flight{{runtime="{name}"}} ([0-9.]+)', figures)
     return int(float(match[1])) if match else 0

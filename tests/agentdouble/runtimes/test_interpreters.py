@@ -14,7 +14,7 @@ LIBRARY = "pinnedlib"
 
 
 def environment(directory: Path, version: str) -> Path:
-    """Make a virtual environment that has a version of a library of its own."""
+    """Create a virtual environment with a particular version of a library."""
     venv.create(directory, with_pip=False, symlinks=True)
     packages = sysconfig.get_path("purelib", vars={"base": str(directory)})
     (Path(packages) / f"{LIBRARY}.py").write_text(f"version = {version!r}\n")
@@ -40,7 +40,7 @@ def double(tmp_path_factory: pytest.TempPathFactory, older: Path) -> Iterator[Em
 
 
 def test_two_versions_of_a_library_run_side_by_side(double: Emulator) -> None:
-    """Each from the virtual environment that its runtime names; the double's own has neither."""
+    """Each in its runtime's virtual environment; the double's own has neither."""
     version = f"__import__({LIBRARY!r}).version"
 
     assert ["1.0", "2.0", "ModuleNotFoundError"] == [
@@ -48,7 +48,7 @@ def test_two_versions_of_a_library_run_side_by_side(double: Emulator) -> None:
     ]
 
 
-def test_an_environment_is_as_if_it_were_activated(double: Emulator, older: Path) -> None:
+def test_virtual_environment_is_activated(double: Emulator, older: Path) -> None:
     """Its programs come first on PATH, and VIRTUAL_ENV names it."""
     expression = "sys.prefix, os.environ['VIRTUAL_ENV'], os.environ['PATH'].split(os.pathsep)[0]"
 

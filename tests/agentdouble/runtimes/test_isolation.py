@@ -23,13 +23,13 @@ EVERYTHING = ("files", "landlock", "signals", "pid_namespace")
 
 @dataclass(frozen=True)
 class Neighbours:
-    """A double with two runtimes, ``victim`` and ``spy``, each with a directory of its own."""
+    """A double with two runtimes, ``victim`` and ``spy``, in separate directories."""
 
     double: Emulator
     victim: Path
 
     def spied(self) -> dict[str, bool]:
-        """Return what the one can do to the other."""
+        """Return what one runtime can do to the other."""
         (pid,) = pids_outside(self.double, "victim", "[os.getpid()]")
         note = self._note(f"note-{pid}")
         attempts = {
@@ -64,7 +64,7 @@ def neighbours(directory: Path, mode: int, **settings: str) -> Iterator[Neighbou
 def apart(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Neighbours]:
-    """Runtimes that are confined, whoever may read their directories."""
+    """Confined runtimes whose directories are readable or not."""
     measures = isolation.find_out().measures
     lacking = [measures[name] for name in EVERYTHING if not measures[name].available]
     if lacking:
@@ -72,19 +72,19 @@ def apart(
     yield from neighbours(tmp_path_factory.mktemp("apart"), request.param)
 
 
-def test_a_runtime_cannot_see_or_touch_another(apart: Neighbours) -> None:
-    """Its environment, its files, its program, its process (HST-03)."""
+def test_runtime_cannot_see_or_touch_another(apart: Neighbours) -> None:
+    """Its environment, files, program and process (HST-03)."""
     assert {False} == {*apart.spied().values()}
 
 
-def test_without_confinement_a_runtime_can(tmp_path: Path) -> None:
-    """So it is the confinement that holds them apart, and the attempts are real."""
+def test_unconfined_runtime_can_see_another(tmp_path: Path) -> None:
+    """This shows that the attempts are real and confinement stops them."""
     for together in neighbours(tmp_path, 0o755, isolation="none"):
         assert {True} == {*together.spied().values()}
 
 
-def test_a_runtime_does_not_see_the_secrets_of_its_double(apart: Neighbours) -> None:
-    """Neither in its own environment, but for what leads to it, nor in the double's."""
+def test_runtime_does_not_see_the_double_s_secrets(apart: Neighbours) -> None:
+    """Neither in its environment, except its connection to the double, nor in the double's."""
     names = ask(apart.double, "spy", "sorted(os.environ)")
     expected = {*GIVEN, *apart.double.environment(), "SECRET"}
     above = (os.getpid(), "os.getppid() or 1")
@@ -94,8 +94,8 @@ def test_a_runtime_does_not_see_the_secrets_of_its_double(apart: Neighbours) -> 
     assert set() == {*read} - {"PermissionError", "FileNotFoundError"}
 
 
-def test_a_runtime_has_a_home_and_a_place_for_temporary_files(apart: Neighbours) -> None:
-    """Its own, and its working directory is the program's, which it only reads."""
+def test_runtime_has_a_private_home_and_temporary_directory(apart: Neighbours) -> None:
+    """Its working directory is the program's, read-only."""
     expression = "os.path.expanduser('~'), os.environ['TMPDIR'], os.getcwd()"
 
     assert ["/home/gem", "/tmp", str(apart.victim)] == ask(apart.double, "victim", expression)

@@ -20,8 +20,8 @@ def texts(logs: RuntimeLogs) -> list[str]:
     return [line.text for line in logs.read(tail=LINES)]
 
 
-def test_a_line_is_kept_when_it_has_ended(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """However it was cut on its way; at the end of the stream what is left is a line."""
+def test_lines_are_kept_once_complete(logs: RuntimeLogs, log: InstanceLog) -> None:
+    """However they were split; at the end of the stream the rest is a line."""
     log.feed("stdout", b"one\r\ntw")
     log.feed("stderr", b"trace\n")
     log.feed("stdout", b"o\n\nlast")
@@ -38,8 +38,8 @@ def test_a_line_is_kept_when_it_has_ended(logs: RuntimeLogs, log: InstanceLog) -
     ] == [(line.number, line.stream, line.text) for line in logs.read()]
 
 
-def test_the_newest_of_a_flood_is_kept(logs: RuntimeLogs, log: InstanceLog) -> None:
-    """As lines and as bytes."""
+def test_newest_output_is_kept(logs: RuntimeLogs, log: InstanceLog) -> None:
+    """Limited by lines and by bytes."""
     for number in range(LINES + 5):
         log.feed("stdout", b"%d\n" % number)
     short = texts(logs)
@@ -50,8 +50,8 @@ def test_the_newest_of_a_flood_is_kept(logs: RuntimeLogs, log: InstanceLog) -> N
     assert SIZE // 2 < sum(map(len, texts(logs))) <= SIZE
 
 
-def test_logs_of_the_ended_are_kept_for_a_while(logs: RuntimeLogs) -> None:
-    """So that a crash can be read; the living are not forgotten for them."""
+def test_logs_of_ended_instances_are_kept_for_a_while(logs: RuntimeLogs) -> None:
+    """So that a crash can be read; they do not displace living instances' logs."""
     living = logs.open("living")
     living.feed("stdout", b"still here\n")
     for number in range(3 * ENDED):

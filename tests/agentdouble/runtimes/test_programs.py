@@ -24,13 +24,13 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
         yield double
 
 
-def test_a_command_may_take_its_port_as_an_argument(double: Emulator) -> None:
-    """No shell is needed for $PORT; it runs in its directory."""
+def test_command_may_take_its_port_as_an_argument(double: Emulator) -> None:
+    """$PORT needs no shell; the command runs in its directory."""
     assert "asking.py" in http.get(f"{double.url}/runtimes/files/").text
 
 
-def test_a_hosted_program_finds_its_double(double: Emulator) -> None:
-    """By the variables that run_code reads; the token of the double's own routes is not among them."""
+def test_hosted_program_finds_its_double(double: Emulator) -> None:
+    """By the variables that run_code reads; the token for the double's own routes is absent."""
     expected = {**double.environment(), "AGENTDOUBLE_TOKEN": None}
 
     environment = ask(double, "own", f"{{name: os.environ.get(name) for name in {[*expected]!r}}}")

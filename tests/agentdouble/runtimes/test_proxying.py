@@ -42,7 +42,7 @@ def connected(double: Emulator) -> Iterator[socket.socket]:
 
 
 def send(double: Emulator, request: str, *lines: str) -> dict[str, Any]:
-    """Send the bytes of a request without a body, and return what the runtime got."""
+    """Send the bytes of a request without a body, and return what the runtime received."""
     host = urlsplit(double.url).netloc
     head = "\r\n".join([request, f"Host: {host}", *lines, "Connection: close", "", ""])
     with connected(double) as connection:
@@ -54,15 +54,15 @@ def send(double: Emulator, request: str, *lines: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("target", ["/a%2Fb//c/../d;e=f?x=%20&y=a+b&&z", "//two"])
-def test_path_and_query_are_passed_on_as_they_were_written(double: Emulator, target: str) -> None:
-    """Nothing is decoded, joined or sorted; but a ? before nothing goes."""
+def test_path_and_query_are_passed_on_verbatim(double: Emulator, target: str) -> None:
+    """Nothing is decoded, joined or sorted; only an empty query's ? is dropped."""
     echo = send(double, f"GET /runtimes/raw{target} HTTP/1.1")
 
     assert f"GET {target.removesuffix('?')} HTTP/1.1" == echo["line"]
 
 
-def test_an_application_can_know_its_public_address(double: Emulator) -> None:
-    """Host stays, the headers of proxies say the rest, and a caller cannot forge them."""
+def test_application_can_know_its_public_address(double: Emulator) -> None:
+    """Host and the forwarding headers say it, and callers cannot forge them."""
     forged = [f"X-Forwarded-{suffix}: evil" for suffix in ("Host", "Prefix", "Port")]
     echo = send(double, "GET /runtimes/raw/x HTTP/1.1", *forged, "Forwarded: host=evil", "X-A: 1")
 
@@ -80,8 +80,8 @@ def test_an_application_can_know_its_public_address(double: Emulator) -> None:
     } == dict(echo["headers"])
 
 
-def test_headers_of_one_hop_are_not_passed_on(double: Emulator) -> None:
-    """Nor those that Connection names; what a caller says twice arrives twice."""
+def test_hop_by_hop_headers_are_not_passed_on(double: Emulator) -> None:
+    """Nor those that Connection names; repeated headers stay repeated."""
     lines = ("Connection: X-Hop, keep-alive", "X-Hop: 1", "TE: trailers", "Upgrade: h2c")
     echo = send(double, "GET /runtimes/raw/x HTTP/1.1", *lines, "X-Two: 1", "X-Two: 2")
 
@@ -91,16 +91,16 @@ def test_headers_of_one_hop_are_not_passed_on(double: Emulator) -> None:
     assert [("x-two", "1"), ("x-two", "2"), *said_anew] == own[1:]
 
 
-def test_a_length_that_is_said_to_be_of_one_hop_is_kept(url: str) -> None:
-    """Else a body would be the next request."""
+def test_content_length_named_by_connection_is_kept(url: str) -> None:
+    """Otherwise the body would be parsed as the next request."""
     headers = {"Connection": "close, Content-Length, Host"}
     answer = client.post(f"{url}/x", headers=headers, content="GET /smuggled")
 
     assert "GET /smuggled" == answer.json()["body"]
 
 
-def test_headers_of_an_answer_are_kept_but_for_those_of_one_hop(url: str) -> None:
-    """Duplicates and the length too; who serves and when is said once, by the double."""
+def test_response_headers_except_hop_by_hop_are_kept(url: str) -> None:
+    """Including duplicates and the length; the double alone sends Server and Date."""
     answer = client.get(f"{url}/headers")
 
     headers = [(name, value) for name, value in answer.headers.multi_items()]
@@ -109,8 +109,8 @@ def test_headers_of_an_answer_are_kept_but_for_those_of_one_hop(url: str) -> Non
     assert ["date", "server"] == [name for name, _ in headers[:2]]
 
 
-def test_answers_without_a_body_end_with_their_head(url: str) -> None:
-    """HEAD, 204 and 304, each followed by another request over the same connection."""
+def test_responses_without_a_body_end_with_their_head(url: str) -> None:
+    """HEAD, 204 and 304, each followed by another request on the same connection."""
     with httpx.Client(trust_env=False, timeout=TIMEOUT_S) as client:
         head = client.head(f"{url}/anything")
         answers = [client.get(f"{url}/{path}") for path in ("empty", "unchanged", "headers")]
@@ -128,8 +128,8 @@ def test_answers_without_a_body_end_with_their_head(url: str) -> None:
         ("https://elsewhere/x", "https://elsewhere/x"),
     ],
 )
-def test_a_redirect_leads_to_the_runtime(url: str, location: str, expected: str) -> None:
-    """Though the application knows nothing of its prefix."""
+def test_redirect_leads_to_the_runtime(url: str, location: str, expected: str) -> None:
+    """Although the application does not know its prefix."""
     host = urlsplit(url).netloc
     target = location.replace("HOST", host)
     answer = client.get(f"{url}/redirect", headers={"X-To": target})
@@ -140,8 +140,8 @@ def test_a_redirect_leads_to_the_runtime(url: str, location: str, expected: str)
     )
 
 
-def test_bodies_go_both_ways_at_once(double: Emulator) -> None:
-    """A piece of unknown length is answered before the next is sent."""
+def test_bodies_stream_both_ways_at_once(double: Emulator) -> None:
+    """A chunk is answered before the next is sent."""
     host = urlsplit(double.url).netloc
     with connected(double) as connection:
         head = "POST /runtimes/raw/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
@@ -158,8 +158,8 @@ def test_bodies_go_both_ways_at_once(double: Emulator) -> None:
     assert ([b"one", b"two", b"three"], b"") == (received, rest)
 
 
-def test_an_event_is_there_while_the_stream_goes_on(url: str) -> None:
-    """And a caller who leaves ends the request to the application."""
+def test_events_arrive_while_the_stream_is_open(url: str) -> None:
+    """A disconnecting caller ends the request to the application."""
     with client.stream("GET", f"{url}/event") as answer:
         pieces = answer.iter_raw()
         assert b"data: 1\n\n" == next(pieces)
@@ -167,8 +167,10 @@ def test_an_event_is_there_while_the_stream_goes_on(url: str) -> None:
     assert "gone" == client.get(f"{url}/told").text
 
 
-def test_a_caller_who_leaves_before_the_answer_ends_the_request(double: Emulator, url: str) -> None:
-    """So that the application need not go on."""
+def test_caller_disconnecting_before_the_answer_ends_the_request(
+    double: Emulator, url: str
+) -> None:
+    """So the application can stop working."""
     with connected(double) as connection:
         host = urlsplit(double.url).netloc
         connection.sendall(f"GET /runtimes/raw/silent HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
@@ -177,7 +179,7 @@ def test_a_caller_who_leaves_before_the_answer_ends_the_request(double: Emulator
     assert "gone" == client.get(f"{url}/told").text
 
 
-def test_a_body_beyond_the_limit_is_refused_while_it_comes(url: str) -> None:
+def test_body_over_the_limit_is_refused_while_streaming(url: str) -> None:
     """Its length need not be known."""
     answer = client.post(f"{url}/count", content=(bytes(100_000) for _ in range(11)))
     within = client.post(f"{url}/count", content=(bytes(100_000) for _ in range(9)))
@@ -187,8 +189,8 @@ def test_a_body_beyond_the_limit_is_refused_while_it_comes(url: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["drop", "nonsense", "large-head", "strange-status"])
-def test_what_is_no_answer_is_a_bad_gateway(url: str, path: str) -> None:
-    """It names the runtime, the instance, and where its log is."""
+def test_invalid_response_is_a_bad_gateway(url: str, path: str) -> None:
+    """The error names the runtime, the instance and its log."""
     answer = client.get(f"{url}/{path}")
 
     error = answer.json()["error"]
@@ -199,14 +201,14 @@ def test_what_is_no_answer_is_a_bad_gateway(url: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["half", "half-chunked"])
-def test_half_an_answer_is_not_taken_for_a_whole_one(url: str, path: str) -> None:
-    """The caller's connection breaks as the application's did."""
+def test_truncated_response_is_not_taken_as_complete(url: str, path: str) -> None:
+    """The caller's connection breaks like the application's."""
     with pytest.raises(httpx.RemoteProtocolError):
         client.get(f"{url}/{path}")
 
 
-def test_an_instance_that_dies_takes_only_its_own_requests_along(tmp_path: Path) -> None:
-    """They get a clear answer, or a broken one; the next request starts another instance."""
+def test_crashing_instance_fails_only_its_own_requests(tmp_path: Path) -> None:
+    """They get a clear error or a broken response; the next request starts another instance."""
     with Emulator(runtimes=[table("mortal", "answering.py", tmp_path)]) as double:
         url = f"{double.url}/runtimes/mortal"
         before = served_by(url)
@@ -222,7 +224,7 @@ def test_an_instance_that_dies_takes_only_its_own_requests_along(tmp_path: Path)
 
 
 def served_by(url: str, but: int | None = None) -> int:
-    """Return the process that answers, once it is another one than ``but``."""
+    """Return the process that answers, once it differs from ``but``."""
     for _ in range(100):  # one that is dying may be connected to until its end
         answer = client.get(f"{url}/x")
         if answer.status_code == 200 and answer.json()["process"] != but:

@@ -40,7 +40,7 @@ async def create(runtimes: RuntimeRegistry, directory: Path, **scaling: Any) -> 
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Return when something is so."""
+    """Wait until a condition holds."""
 
     async def look() -> None:
         while not condition():  # noqa: ASYNC110 (nobody tells of it)
@@ -55,7 +55,7 @@ def crash(instance: Instance) -> None:
 
 
 class Held:
-    """Leases that are held at the same time, each until it is let go of."""
+    """Leases that are held at the same time, each until it is released."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -86,10 +86,10 @@ class Held:
             await self._go[name].wait()
 
 
-async def test_many_requests_at_once_start_as_many_instances_as_they_need(
+async def test_concurrent_requests_start_enough_instances(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
-    """One for each max_concurrency of them, from none."""
+    """One for each max_concurrency requests, starting from none."""
     runtime = await create(runtimes, tmp_path, max_concurrency=2)
     before = runtime.instances
     async with AsyncExitStack() as stack:
@@ -103,10 +103,8 @@ async def test_many_requests_at_once_start_as_many_instances_as_they_need(
     assert [0, 0] == [instance.in_flight for instance in runtime.instances]
 
 
-async def test_requests_beyond_what_there_may_be_wait_for_their_turn(
-    runtimes: RuntimeRegistry, tmp_path: Path
-) -> None:
-    """First come, first served, by the instances there are."""
+async def test_excess_requests_wait_in_order(runtimes: RuntimeRegistry, tmp_path: Path) -> None:
+    """First come, first served, by the existing instances."""
     leases = Held(await create(runtimes, tmp_path, max_concurrency=1, max_instances=1))
     for name in "abc":
         leases.ask(name)
@@ -120,10 +118,10 @@ async def test_requests_beyond_what_there_may_be_wait_for_their_turn(
     assert 1 == len({instance.name for _, instance in leases.given})
 
 
-async def test_a_full_queue_and_a_long_wait_are_refused(
+async def test_full_queue_and_long_waits_are_refused(
     runtimes: RuntimeRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the time after which to ask again."""
+    """With the time after which to retry."""
     monkeypatch.setattr(scaling, "QUEUE_LIMIT", 1)
     monkeypatch.setattr(scaling, "QUEUE_TIMEOUT_S", 0.05)
     runtime = await create(runtimes, tmp_path, max_concurrency=1, max_instances=1)
@@ -144,10 +142,10 @@ async def test_a_full_queue_and_a_long_wait_are_refused(
         assert 1 == instance.in_flight
 
 
-async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
+async def test_disconnecting_client_leaves_the_instance_to_others(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
-    """While it starts as well as while others have it; what was started for it is kept."""
+    """Both while it starts and while it serves; a started instance is kept."""
     runtime = await create(runtimes, tmp_path, max_concurrency=1, max_instances=1)
     leases = Held(runtime)
     cancelled = leases.ask("gone")
@@ -166,8 +164,8 @@ async def test_a_request_whose_client_goes_leaves_the_instance_to_others(
     assert [0] == [instance.in_flight for instance in runtime.instances]
 
 
-async def test_a_session_stays_with_its_instance(runtimes: RuntimeRegistry, tmp_path: Path) -> None:
-    """Even when it has to wait there, until that instance ends."""
+async def test_session_stays_with_its_instance(runtimes: RuntimeRegistry, tmp_path: Path) -> None:
+    """Even if it has to wait, until that instance ends."""
     runtime = await create(runtimes, tmp_path, max_concurrency=1, max_instances=2)
     leases = Held(runtime)
     leases.ask("a", "one")
@@ -190,10 +188,10 @@ async def test_a_session_stays_with_its_instance(runtimes: RuntimeRegistry, tmp_
     assert [first, second, first, second] == [instance for _, instance in leases.given]
 
 
-async def test_what_is_idle_ends_on_the_double_s_clock(
+async def test_idle_instances_end_on_the_double_s_clock(
     runtimes: RuntimeRegistry, clock: Clock, tmp_path: Path
 ) -> None:
-    """Down to the least number; never with a request in flight (HST-02)."""
+    """Down to the minimum number, and never with a request in flight (HST-02)."""
     runtime = await create(runtimes, tmp_path, max_concurrency=1, idle_s=60, min_instances=1)
     leases = Held(runtime)
     leases.ask("long")
@@ -218,7 +216,7 @@ async def test_what_is_idle_ends_on_the_double_s_clock(
     assert {"idle"} == {lease.ended_because for _, lease in leases.given} - {""}
 
 
-async def test_the_least_number_is_there_without_a_request(
+async def test_minimum_instances_run_without_requests(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """From the start, and again after a crash."""
@@ -232,7 +230,7 @@ async def test_the_least_number_is_there_without_a_request(
     assert ("Creating", "Ready") == (creating, runtime.status.word)
 
 
-async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
+async def test_crashed_or_unreachable_instance_is_not_reused(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """The next request gets another, at once."""
@@ -253,10 +251,10 @@ async def test_an_instance_that_crashed_or_cannot_be_reached_is_given_to_nobody(
     assert (third,) == runtime.instances
 
 
-async def test_a_program_that_does_not_start_is_tried_again_later(
+async def test_program_that_fails_to_start_is_retried_later(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
-    """Who waited is told why; who asks meanwhile waits for the next try, which may succeed."""
+    """Waiting callers get the reason; later ones wait for the next attempt, which may succeed."""
     runtime = await create(runtimes, tmp_path)
     broken = tmp_path / "telling" / "broken"
     broken.touch()
@@ -273,7 +271,7 @@ async def test_a_program_that_does_not_start_is_tried_again_later(
     assert ("telling-3", "Ready") == (number, runtime.status.word)
 
 
-async def test_deletion_turns_away_who_waits_and_leaves_nothing(
+async def test_deletion_refuses_waiting_callers_and_leaves_nothing(
     runtimes: RuntimeRegistry, tmp_path: Path
 ) -> None:
     """While instances serve and others start."""

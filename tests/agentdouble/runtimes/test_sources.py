@@ -1,4 +1,4 @@
-"""What a runtime sees that a client of the control plane created: nothing outside the sources."""
+"""Runtimes created by control-plane clients see nothing outside the sources."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class Place:
-    """A double, the directory below which clients name runtimes, and one that none may see."""
+    """A double, the directory for clients' runtimes, and a forbidden one."""
 
     double: Emulator
     sources: Path
@@ -83,8 +83,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 @pytest.mark.parametrize("python", [sys.executable, None], ids=["python", "command"])
 @pytest.mark.parametrize("name", ["PYTHONPATH", "PATH", "SSL_CERT_FILE"])
-def test_no_variable_shows_a_path(place: Place, name: str, python: str | None) -> None:
-    """Whatever a variable means to the program, it makes nothing visible."""
+def test_variables_make_no_path_visible(place: Place, name: str, python: str | None) -> None:
+    """Whatever a variable means to the program."""
     query = {"command": "python asking.py"} | ({} if python is None else {"python": python})
 
     id_ = place.create(query, {name: str(place.outside)})
@@ -92,8 +92,8 @@ def test_no_variable_shows_a_path(place: Place, name: str, python: str | None) -
     assert not place.sees(id_, place.outside / "secret")
 
 
-def test_a_later_variable_shows_no_path_of_a_declared_runtime(place: Place) -> None:
-    """UpdateRuntime changes the variables of what the operator declared."""
+def test_updated_variables_make_no_path_visible(place: Place) -> None:
+    """UpdateRuntime changes the variables of a declared runtime."""
     name = f"declared-{next(NUMBERS)}"
     directory = str(place.sources / "app")
     table = {"command": "python asking.py", "directory": directory, "python": sys.executable}
@@ -110,8 +110,8 @@ def test_a_later_variable_shows_no_path_of_a_declared_runtime(place: Place) -> N
 
 
 @pytest.mark.parametrize("kind", ["absolute", "link"])
-def test_no_command_shows_its_program(place: Place, kind: str) -> None:
-    """A program outside the sources and the system is not there for the instance."""
+def test_commands_do_not_make_their_program_visible(place: Place, kind: str) -> None:
+    """Programs outside the sources and the system do not exist for the instance."""
     link = place.sources / "app" / f"link-{kind}"
     link.symlink_to(place.outside / "tool")
     command = {"absolute": place.outside / "tool", "link": f"./{link.name}"}[kind]
@@ -121,10 +121,10 @@ def test_no_command_shows_its_program(place: Place, kind: str) -> None:
     assert "code 127: program" in place.answer(id_, "1")
 
 
-def test_programs_on_the_path_of_the_double_may_be_run(
+def test_programs_on_the_double_s_path_may_run(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The operator's tools, by their names; of what lies beside them, nothing is shown."""
+    """The operator's tools, by name; the files beside them stay hidden."""
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{place.outside}")
 
     id_ = place.create({"command": "tool"})
@@ -133,8 +133,8 @@ def test_programs_on_the_path_of_the_double_may_be_run(
     assert not place.sees(id_, place.outside / "secret")
 
 
-def test_a_directory_that_became_a_link_is_followed_and_refused(place: Place) -> None:
-    """What counts is where it leads when an instance starts."""
+def test_directory_replaced_by_an_outside_link_is_refused(place: Place) -> None:
+    """The link's target counts when an instance starts."""
     moved = place.sources / "moved"
     shutil.copytree(place.sources / "app", moved, symlinks=True)
     request = place.request("moved", {"command": "python asking.py"}, {})
@@ -147,8 +147,8 @@ def test_a_directory_that_became_a_link_is_followed_and_refused(place: Place) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives instances other users")
-def test_a_closed_directory_of_root_shows_no_closed_file_of_the_system(place: Place) -> None:
-    """Its instance runs as the owner of the files, whom the system would let read its own."""
+def test_closed_directory_of_root_exposes_no_closed_system_file(place: Place) -> None:
+    """Its instance runs as the files' owner, who could otherwise read the system's."""
     closed = place.sources / "closed"
     closed.mkdir()
     shutil.copy(PROGRAM, closed)

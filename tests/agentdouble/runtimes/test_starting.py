@@ -82,7 +82,7 @@ Launch = Callable[[Launcher, Definition, int, InstanceLog], Awaitable[Process]]
 
 
 def when_it_listens(launch: Launch) -> Launch:
-    """Have the patience with a program that never is ready begin when it listens."""
+    """Start the timeout for programs that never become ready when they listen."""
 
     async def launched(
         self: Launcher, definition: Definition, port: int, log: InstanceLog
@@ -104,7 +104,7 @@ def double(directory: Path) -> Iterator[Emulator]:
 
 
 def start(double: Emulator, directory: Path, **fields: Any) -> httpx.Response:
-    """Ask a new runtime for something; return the answer."""
+    """Send a request to a new runtime and return the answer."""
     double.runtimes.create("bad", directory=directory, **fields)
     try:
         return http.get(f"{double.url}/runtimes/bad/")
@@ -113,7 +113,7 @@ def start(double: Emulator, directory: Path, **fields: Any) -> httpx.Response:
 
 
 def reason(answer: httpx.Response, name: str = "bad") -> str:
-    """Return why it did not start; its error also says where its log is."""
+    """Return the reason of a failed start; the error also says where the log is."""
     assert 502 == answer.status_code
     message = answer.json()["error"]["message"]
     match = re.fullmatch(
@@ -127,10 +127,8 @@ def reason(answer: httpx.Response, name: str = "bad") -> str:
 
 
 @pytest.mark.parametrize("case", ENDS)
-def test_a_program_that_ends_before_it_is_ready_says_why(
-    double: Emulator, directory: Path, case: str
-) -> None:
-    """At once, by its exit code and its last line: a traceback's names the error."""
+def test_program_that_exits_early_is_reported(double: Emulator, directory: Path, case: str) -> None:
+    """At once, with its exit code and its last line, such as a traceback's error."""
     fields, expected = ENDS[case]
 
     answer = start(double, directory, **fields)
@@ -140,7 +138,7 @@ def test_a_program_that_ends_before_it_is_ready_says_why(
 
 @pytest.fixture(scope="module")
 def given_up(double: Emulator, directory: Path) -> dict[str, httpx.Response]:
-    """What is answered for programs that are never ready, which are waited for at once."""
+    """Return the errors of programs that are never ready, started concurrently."""
     for program in NEVER_READY:
         command = f"python -S {program}"
         double.runtimes.create(
@@ -152,10 +150,10 @@ def given_up(double: Emulator, directory: Path) -> dict[str, httpx.Response]:
 
 
 @pytest.mark.parametrize("program", NEVER_READY)
-def test_a_program_that_never_is_ready_is_given_up(
+def test_program_that_is_never_ready_times_out(
     double: Emulator, given_up: dict[str, httpx.Response], program: str
 ) -> None:
-    """After start_timeout_s, with what was seen instead, which its log says, too."""
+    """After start_timeout_s, with what it did instead; the log says so too."""
     message = reason(given_up[program], program)
 
     expected = NEVER_READY[program].replace("{port}", r"\d+")
@@ -164,10 +162,10 @@ def test_a_program_that_never_is_ready_is_given_up(
     assert any(message in line for line in double.runtimes.logs(program))
 
 
-def test_one_that_nobody_waits_for_is_told_of(
+def test_failed_start_without_a_caller_is_logged(
     double: Emulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where the double logs: no answer says that an instance kept from the start did not start."""
+    """No answer reports a minimum instance that failed to start."""
     double.runtimes.create("unheard", command="no-such-program", min_instances=1)
 
     eventually(lambda: caplog.text, lambda text: "program 'no-such-program' not found" in text)

@@ -52,10 +52,8 @@ async def served_by(runtime: Runtime) -> int:
         return instance.version
 
 
-async def test_a_new_version_takes_over_when_it_is_ready(
-    runtimes: RuntimeRegistry, first: Table
-) -> None:
-    """The old one serves until then, and ends when its last request has ended: none is lost."""
+async def test_new_version_takes_over_once_ready(runtimes: RuntimeRegistry, first: Table) -> None:
+    """The old one serves until then and finishes its requests: none is lost."""
     runtime = await create(runtimes, first)
     leases = Held(runtime)
     leases.ask("old", "session")
@@ -76,10 +74,10 @@ async def test_a_new_version_takes_over_when_it_is_ready(
     await leases.let_go("new")
 
 
-async def test_from_zero_a_new_version_is_in_force_at_once(
+async def test_new_version_is_current_at_once_without_instances(
     runtimes: RuntimeRegistry, first: Table
 ) -> None:
-    """So it is while the old one starts: who waits gets the new one."""
+    """Also while the old one starts: waiting callers get the new one."""
     runtime = await create(runtimes, first)
     await update(runtimes, runtime, "two")
     leases = Held(runtime)
@@ -92,7 +90,7 @@ async def test_from_zero_a_new_version_is_in_force_at_once(
     assert ("Ready", 3, 3) == (runtime.status.word, runtime.version.number, instance.version)
 
 
-async def test_a_version_that_does_not_start_leaves_the_old_one_serving(
+async def test_version_that_fails_to_start_leaves_the_old_one_serving(
     runtimes: RuntimeRegistry, first: Table, tmp_path: Path
 ) -> None:
     """The status says why, until another version is deployed."""
@@ -113,10 +111,10 @@ async def test_a_version_that_does_not_start_leaves_the_old_one_serving(
     assert (1, 3) == (served, await served_by(runtime))
 
 
-async def test_an_older_version_can_be_released_again(
+async def test_older_versions_can_be_released_again(
     runtimes: RuntimeRegistry, first: Table
 ) -> None:
-    """Numbers stay; one that is not there is refused, and nothing changes."""
+    """They keep their numbers; an unknown version is refused, and nothing changes."""
     runtime = await create(runtimes, first)
     await served_by(runtime)
     await update(runtimes, runtime, "two", release=False)
@@ -134,7 +132,7 @@ async def test_an_older_version_can_be_released_again(
     assert (1, [1, 2]) == (await served_by(runtime), [entry.number for entry in runtime.versions])
 
 
-async def test_draining_has_an_end(
+async def test_draining_has_a_time_limit(
     runtimes: RuntimeRegistry, first: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that takes longer loses its instance."""
@@ -150,10 +148,10 @@ async def test_draining_has_an_end(
     assert ("ended", "replaced") == (old.state, old.ended_because)
 
 
-async def test_versions_are_bounded(
+async def test_number_of_versions_is_limited(
     runtimes: RuntimeRegistry, first: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The oldest go, the one in force stays."""
+    """The oldest are dropped, the current one stays."""
     monkeypatch.setattr(runtime_module, "VERSIONS_KEPT", 3)
     runtime = await create(runtimes, first)
     for says in "abcd":
@@ -163,8 +161,8 @@ async def test_versions_are_bounded(
     assert 1 == runtime.version.number
 
 
-async def test_a_name_is_had_once(first: Table) -> None:
-    """By one runtime, or by an application of the double itself; it is a segment of a path."""
+async def test_runtime_names_are_unique(first: Table) -> None:
+    """Applications of the double count too; a name is a path segment."""
     async with small.runtimes(reserved=["hosted"]) as runtimes:
         managed = await runtimes.create(first)
         attempts: list[tuple[Any, str]] = [
@@ -180,8 +178,8 @@ async def test_a_name_is_had_once(first: Table) -> None:
         assert managed.runtime is runtimes.find("telling")
 
 
-async def test_no_request_is_lost_while_versions_change(tmp_path: Path) -> None:
-    """Each is answered, by the old version or the new one; the last by the newest."""
+async def test_version_changes_lose_no_request(tmp_path: Path) -> None:
+    """Each is answered by the old or the new version, the last by the newest."""
     table = small.table(tmp_path / "telling", environment={"SAYS": "0"}, max_concurrency=2)
     numbers: list[int] = []
     statuses: set[int] = set()

@@ -1,4 +1,4 @@
-"""An App of ADK: its model calls the tools that the user's message names, and its plugin watches."""
+"""An ADK App: its model calls the tools that the user's message names; a plugin watches."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _response(part: types.Part) -> LlmResponse:
 
 
 class Watcher(BasePlugin):  # type: ignore[misc,unused-ignore]
-    """Marks events, refuses a message, and sees its runner closed."""
+    """Mark events, refuse a message, and record its runner's end."""
 
     async def before_run_callback(self, *, invocation_context: Any) -> types.Content | None:
         text = invocation_context.user_content.parts[0].text

@@ -1,4 +1,4 @@
-"""An agent of ADK that tells what it sees of its session."""
+"""An ADK agent that returns the state of its session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agent cards: made from an agent and a URL, checked when they are given."""
+"""Agent cards: generated from an agent and a URL, validated if given."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Named:
     ],
     ids=["object", "agent", "function", "name", "app", "nameless"],
 )
-def test_a_card_is_made_from_an_agent_and_a_url(agent: Any, name: str, description: str) -> None:
-    """A2A-01: whatever an agent is, its card has what a card must have."""
+def test_card_is_generated_from_an_agent_and_a_url(agent: Any, name: str, description: str) -> None:
+    """A2A-01: any agent gets a complete card."""
     card = MessageToDict(agent_card(agent, URL + "/"))
 
     assert {
@@ -56,8 +56,8 @@ def test_a_card_is_made_from_an_agent_and_a_url(agent: Any, name: str, descripti
     } == card
 
 
-def test_a_card_that_is_given_is_served_as_it_is() -> None:
-    """As an AgentCard or as its JSON, with a tag by which it need not be sent again."""
+def test_given_card_is_served_unchanged() -> None:
+    """As an AgentCard or as its JSON, with an ETag."""
     card = agent_card(Named(), "https://elsewhere.example/agent")
 
     async def conversation(wire: Wire) -> Any:
@@ -84,8 +84,8 @@ def test_a_card_that_is_given_is_served_as_it_is() -> None:
     ],
     ids=["empty", "name", "type", "text", "skill"],
 )
-def test_a_card_that_lacks_something_is_refused(card: Any, reason: str) -> None:
-    """When the application is made, and when it is run."""
+def test_incomplete_card_is_refused(card: Any, reason: str) -> None:
+    """When the application is created, and when it is run."""
     with pytest.raises(CardError, match=reason):
         A2AApp(card=card)
     with pytest.raises(CardError, match=reason):

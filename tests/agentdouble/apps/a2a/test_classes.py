@@ -14,7 +14,7 @@ from tests.agentdouble.apps.a2a.wire import Wire, talk
 
 
 class Says(AgentExecutor):
-    """Says what it was made with."""
+    """Answers with its constructor's arguments."""
 
     def __init__(self, runner: object, prefix: str = "") -> None:
         self.runner = runner
@@ -32,7 +32,7 @@ def _text(text: str) -> Any:
 
 
 def answer(app: A2AApp) -> str:
-    """Return what an application answers to a message."""
+    """Return an application's answer to a message."""
 
     async def conversation(wire: Wire) -> str:
         task = (await wire.send())["task"]
@@ -43,8 +43,8 @@ def answer(app: A2AApp) -> str:
     return talk(app, conversation)
 
 
-def test_an_executor_class_is_made_with_its_runner_and_arguments() -> None:
-    """They are given to __init__, and the class stays as it is."""
+def test_executor_class_gets_its_runner_and_arguments() -> None:
+    """They are passed to __init__, and the class stays unchanged."""
     app = A2AApp()
 
     decorated = app.agent_executor(runner="runner", prefix="my ")(Says)
@@ -53,7 +53,7 @@ def test_an_executor_class_is_made_with_its_runner_and_arguments() -> None:
     assert "my runner" == answer(app)
 
 
-def test_the_runner_answers_where_execute_is_not_overridden() -> None:
+def test_runner_answers_if_execute_is_not_overridden() -> None:
     """A class may leave everything to it (section 4.6)."""
     app = A2AApp()
 
@@ -97,16 +97,16 @@ def _function() -> None:
     ],
     ids=["class", "function", "store", "sync", "init"],
 )
-def test_another_class_than_an_executor_is_refused_at_decoration(value: Any, reason: str) -> None:
-    """DEC-05, with what is wrong and what to write."""
+def test_class_that_is_not_an_executor_is_refused_at_decoration(value: Any, reason: str) -> None:
+    """DEC-05: the error says what is wrong and what to write."""
     with pytest.raises(DecorationError, match=reason) as caught:
         A2AApp().agent_executor(runner="echo")(value)
 
     assert "agent_executor" == caught.value.decorator
 
 
-def test_a_missing_runner_is_refused_at_decoration() -> None:
-    """DEC-05, in each form it can be missing."""
+def test_missing_runner_is_refused_at_decoration() -> None:
+    """DEC-05, for each form of missing."""
     for arguments in ({}, {"runner": None}, {"other": 1}):
         with pytest.raises(DecorationError, match="needs a runner"):
             A2AApp().agent_executor(**arguments)
@@ -115,7 +115,7 @@ def test_a_missing_runner_is_refused_at_decoration() -> None:
 
 
 class Kept(TaskStore):
-    """The store of the specification, sync."""
+    """The specification's store, sync."""
 
     def __init__(self, tasks: dict[str, Task] | None = None) -> None:
         self.tasks = {} if tasks is None else tasks
@@ -131,7 +131,7 @@ class Kept(TaskStore):
 
 
 class AsyncKept(Kept):
-    """The store of the specification, async."""
+    """The specification's store, async."""
 
     async def save_task(self, task: Task) -> None:  # type: ignore[override]
         super().save_task(task)
@@ -144,8 +144,8 @@ class AsyncKept(Kept):
 
 
 @pytest.mark.parametrize("cls", [Kept, AsyncKept])
-def test_tasks_are_kept_by_the_store_of_the_specification(cls: type[Kept]) -> None:
-    """A2A-04: save_task and get_task, sync or async; what is listed is what was saved."""
+def test_specification_s_store_keeps_the_tasks(cls: type[Kept]) -> None:
+    """A2A-04: save_task and get_task, sync or async; saved tasks are listed."""
     tasks: dict[str, Task] = {}
     app = A2AApp(runner="echo")
     assert cls is app.task_store(tasks=tasks)(cls)
@@ -162,8 +162,8 @@ def test_tasks_are_kept_by_the_store_of_the_specification(cls: type[Kept]) -> No
     talk(app, conversation)
 
 
-def test_a_store_of_the_sdk_is_used_as_it_is() -> None:
-    """One that has the SDK's own methods."""
+def test_sdk_store_is_used_directly() -> None:
+    """A store that has the SDK's own methods."""
     app = A2AApp(runner="echo")
 
     @app.task_store
@@ -191,8 +191,8 @@ class Half(TaskStore):
     ],
     ids=["class", "executor", "half"],
 )
-def test_another_class_than_a_task_store_is_refused_at_decoration(value: Any, reason: str) -> None:
-    """DEC-06, with what is missing."""
+def test_class_that_is_not_a_task_store_is_refused_at_decoration(value: Any, reason: str) -> None:
+    """DEC-06: the error says what is missing."""
     with pytest.raises(DecorationError, match=reason) as caught:
         A2AApp().task_store()(value)
 

@@ -1,4 +1,4 @@
-"""An executor that misbehaves does not break the platform; each of these once hung or leaked."""
+"""Executors that misbehave do not break the platform; each of these once hung or leaked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = "the password is swordfish"
 
 
 def playing(script: Turn, **settings: Any) -> A2AApp:
-    """Return an application whose executor does this in each turn, and has no cancel."""
+    """Return an application whose executor does this in each turn, without a cancel."""
     app = A2AApp("playing", **settings)
 
     @app.agent_executor(runner="echo")
@@ -148,10 +148,8 @@ STREAMS: list[tuple[Turn, list[str]]] = [
 @pytest.mark.parametrize(
     ("script", "expected"), STREAMS, ids=[case.__name__ for case, _ in STREAMS]
 )
-def test_a_stream_has_the_events_that_the_protocol_allows(
-    script: Turn, expected: list[str]
-) -> None:
-    """A task first, an end last, nothing after it; a message only alone. What was sent is stored."""
+def test_stream_has_only_events_that_the_protocol_allows(script: Turn, expected: list[str]) -> None:
+    """A task first, an end last, or a single message. Sent events are stored."""
 
     async def conversation(wire: Wire) -> None:
         assert expected == kinds(await wire.stream())
@@ -165,8 +163,8 @@ def test_a_stream_has_the_events_that_the_protocol_allows(
     talk(playing(script), conversation)
 
 
-def test_an_executor_that_says_nothing_is_an_error() -> None:
-    """-32006, and a task that has failed; the SDK alone waits for ever."""
+def test_executor_without_events_is_an_error() -> None:
+    """-32006, and a failed task; the SDK alone waits forever."""
 
     async def conversation(wire: Wire) -> None:
         error = (await wire.send())["error"]
@@ -180,7 +178,7 @@ def test_an_executor_that_says_nothing_is_an_error() -> None:
     talk(playing(silent), conversation)
 
 
-def test_the_text_of_an_exception_is_shown_with_show_errors() -> None:
+def test_exception_text_is_shown_with_show_errors() -> None:
     """Nowhere by default, in the task's status with show_errors."""
 
     async def conversation(wire: Wire) -> str:
@@ -191,7 +189,7 @@ def test_the_text_of_an_exception_is_shown_with_show_errors() -> None:
 
 
 async def _started(wire: Wire) -> dict[str, Any]:
-    """Return a task whose turn goes on."""
+    """Return a task whose turn is running."""
     params = {**_message(), "configuration": {"returnImmediately": True}}
     task: dict[str, Any] = (await wire.rpc("SendMessage", params))["result"]["task"]
     return task
@@ -220,8 +218,8 @@ def canceling(cancel: Cancel, **settings: Any) -> A2AApp:
 
 
 @pytest.mark.parametrize("error", [RuntimeError(SECRET), NotImplementedError()], ids=repr)
-def test_a_cancel_that_raises_cancels(error: Exception) -> None:
-    """Its text goes to the log alone."""
+def test_cancel_that_raises_still_cancels(error: Exception) -> None:
+    """The exception's text is only logged."""
 
     async def fails(self: Any, context: RequestContext, queue: EventQueue) -> None:
         raise error
@@ -235,8 +233,8 @@ def test_a_cancel_that_raises_cancels(error: Exception) -> None:
     talk(canceling(fails), conversation)
 
 
-def test_the_executor_s_cancel_decides_how_a_task_ends() -> None:
-    """What it sends is a part of the task."""
+def test_executor_s_cancel_decides_the_final_state() -> None:
+    """Its events become part of the task."""
 
     async def says(self: Any, context: RequestContext, queue: EventQueue) -> None:
         updater = TaskUpdater(queue, context.task_id or "", context.context_id or "")
@@ -252,8 +250,8 @@ def test_the_executor_s_cancel_decides_how_a_task_ends() -> None:
     talk(canceling(says), conversation)
 
 
-def test_a_task_whose_executor_refuses_to_cancel_runs_on() -> None:
-    """-32002, and the state is what it was; the SDK alone fails the task."""
+def test_task_runs_on_if_its_executor_refuses_to_cancel() -> None:
+    """-32002, and the state is unchanged; the SDK alone fails the task."""
 
     async def refuses(self: Any, context: RequestContext, queue: EventQueue) -> None:
         raise TaskNotCancelableError("too late")
@@ -270,8 +268,8 @@ def test_a_task_whose_executor_refuses_to_cancel_runs_on() -> None:
     talk(canceling(refuses), conversation)
 
 
-def test_an_application_without_an_executor_says_so() -> None:
-    """It has a card, and -32004 for a message."""
+def test_application_without_an_executor_reports_it() -> None:
+    """It has a card, and answers messages with -32004."""
 
     async def conversation(wire: Wire) -> None:
         assert 200 == (await wire.http.get("/.well-known/agent-card.json")).status_code

@@ -17,13 +17,13 @@ CARD = "/.well-known/agent-card.json"
 
 @pytest.fixture(scope="module")
 def double() -> Iterator[Emulator]:
-    """A double with an application of each place."""
+    """A double with applications at the root and below names."""
     with Emulator(A2AApp("first", runner="echo"), A2AApp("second", runner="streamer")) as double:
         yield double
 
 
 def send(url: str, text: str = "hello", **headers: str) -> Any:
-    """Return the task that a message resulted in."""
+    """Return the task that results from a message."""
     answer = http.post(
         url, json=request("SendMessage", message(text)), headers={**V1, **headers}, timeout=60
     )
@@ -36,8 +36,8 @@ def text_of(task: dict[str, Any]) -> str:
     return "".join(part["text"] for part in parts)
 
 
-def test_the_shipped_coder_answers_where_no_application_is_given(shared: Emulator) -> None:
-    """A message's code runs in the sandbox, and the same context is the same session."""
+def test_shipped_coder_is_the_default_application(shared: Emulator) -> None:
+    """It runs a message's code in the sandbox; a context is a session."""
     first = send(shared.url, "x = 6 * 7")
     body = request("SendMessage", message("print(x)", contextId=first["contextId"]))
     second = http.post(shared.url, json=body, headers=V1).json()["result"]["task"]
@@ -47,20 +47,20 @@ def test_the_shipped_coder_answers_where_no_application_is_given(shared: Emulato
 
 
 @pytest.mark.parametrize("path", ["", "/"])
-def test_the_first_application_answers_posts_to_the_root(double: Emulator, path: str) -> None:
+def test_first_application_answers_posts_to_the_root(double: Emulator, path: str) -> None:
     """POST / without an Action is A2A's."""
     assert "hello" == text_of(send(double.url + path))
 
 
 @pytest.mark.parametrize("path", ["/runtimes/second", "/runtimes/second/"])
 def test_further_applications_are_below_their_names(double: Emulator, path: str) -> None:
-    """With and without a slash at the end, and without a redirection."""
+    """With and without a trailing slash, without a redirect."""
     assert "hello" == text_of(send(double.url + path))
 
 
 @pytest.mark.parametrize("place", ["", "/runtimes/second"])
 @pytest.mark.parametrize("slash", ["", "/"])
-def test_both_bindings_and_both_versions_are_at_one_address(
+def test_both_bindings_and_versions_share_an_address(
     double: Emulator, place: str, slash: str
 ) -> None:
     """JSON-RPC of 1.0 and 0.3, and REST of 1.0; REST of 0.3 is refused by name."""
@@ -88,9 +88,7 @@ def test_both_bindings_and_both_versions_are_at_one_address(
 
 
 @pytest.mark.parametrize(("place", "name"), [("", "first"), ("/runtimes/second", "second")])
-def test_a_card_names_the_address_at_which_it_is_asked_for(
-    double: Emulator, place: str, name: str
-) -> None:
+def test_card_names_the_requested_address(double: Emulator, place: str, name: str) -> None:
     """A2A-01, for each application."""
     card = http.get(double.url + place + CARD, headers=V1).json()
 
@@ -101,8 +99,8 @@ def test_a_card_names_the_address_at_which_it_is_asked_for(
     ] == card["supportedInterfaces"]
 
 
-def test_every_surface_asks_for_the_key() -> None:
-    """A2A too, on all of its paths, those below /v1 included."""
+def test_every_surface_requires_the_key() -> None:
+    """A2A too, on all of its paths, including those below /v1."""
     with Emulator(A2AApp("one", runner="echo"), api_key="k") as double:
         for method, path in [
             ("POST", "/"),
@@ -118,8 +116,8 @@ def test_every_surface_asks_for_the_key() -> None:
         assert "hello" == text_of(send(double.url, Authorization="Bearer k"))
 
 
-def test_what_an_answer_relied_on_is_named(double: Emulator) -> None:
-    """The ledger's entries are in the header."""
+def test_answer_names_its_unknowns(double: Emulator) -> None:
+    """The header lists the ledger's entries."""
     answer = http.post(double.url, json=request("SendMessage", message()), headers=V1)
 
     assert {"U-A2A-TASK", "U-A2A-EVENTS"} <= set(
@@ -127,8 +125,8 @@ def test_what_an_answer_relied_on_is_named(double: Emulator) -> None:
     )
 
 
-def test_tasks_outlive_the_process_where_a_state_keeps_them(tmp_path: Any) -> None:
-    """What was answered once is answered after a restart, and listed."""
+def test_tasks_survive_a_restart_with_a_state(tmp_path: Any) -> None:
+    """They are returned and listed."""
     state = f"sqlite:///{tmp_path}/state.db"
     with Emulator(A2AApp("one", runner="echo"), state=state) as double:
         task = send(double.url)
@@ -144,8 +142,8 @@ def test_tasks_outlive_the_process_where_a_state_keeps_them(tmp_path: Any) -> No
     assert 404 == deleted.status_code
 
 
-def test_a_task_that_a_restart_broke_off_has_failed(tmp_path: Any) -> None:
-    """Nobody works at it any more, and a caller who waited would wait for ever."""
+def test_task_interrupted_by_a_restart_has_failed(tmp_path: Any) -> None:
+    """Otherwise a waiting caller would wait forever."""
     state = f"sqlite:///{tmp_path}/state.db"
     params = {**message(), "configuration": {"returnImmediately": True}}
     with Emulator(playing(for_ever), state=state) as double:

@@ -1,4 +1,4 @@
-"""Push notifications: what a receiver on this machine gets, and who else is refused."""
+"""Push notifications to a receiver on this machine, and refused receivers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 @dataclass
 class Receiver:
-    """A receiver of push notifications on a port of its own."""
+    """A receiver of push notifications on a free port."""
 
     url: str = ""
     bodies: list[Any] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Receiver:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def until(self, kinds: int) -> None:
-        """Wait until so many notifications are there."""
+        """Wait for a number of notifications."""
         while len(self.bodies) < kinds:
             self.arrived.clear()
             await self.arrived.wait()
@@ -68,7 +68,7 @@ async def receiving(*, hangs: bool = False) -> AsyncIterator[Receiver]:
 
 
 def params_for(url: str, **more: Any) -> dict[str, Any]:
-    """Return the parameters of a message whose task is to be told of."""
+    """Return the parameters of a message with a push configuration."""
     return {
         "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}]},
         "configuration": {"taskPushNotificationConfig": {"url": url, **more}},
@@ -84,8 +84,8 @@ def bounded(conversation: Callable[[Wire], Awaitable[None]], app: A2AApp) -> Non
 
 
 @pytest.mark.slow
-def test_a_receiver_that_hangs_is_given_up() -> None:
-    """The turn waits for it as long as a notification may take, and ends."""
+def test_hanging_receiver_times_out() -> None:
+    """The turn waits for the notification's timeout, and ends."""
 
     async def conversation(wire: Wire) -> None:
         async with receiving(hangs=True) as receiver:
@@ -108,8 +108,8 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("url", ELSEWHERE)
-def test_a_receiver_elsewhere_is_never_called(url: str) -> None:
-    """It may be named, as on any server, unless its host is allowed it hears nothing."""
+def test_remote_receiver_is_never_called(url: str) -> None:
+    """It may be configured, but gets nothing unless its host is allowed."""
     host = urlsplit(url).hostname or ""
 
     assert [False, False, True, True] == [

@@ -1,4 +1,4 @@
-"""Each alternative of the unknowns about A2A, on the wire."""
+"""The alternatives of the unknowns about A2A, on the wire."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECEIVER = {"url": "http://127.0.0.1:9/"}
 
 @pytest.fixture(scope="module")
 def other() -> Iterator[Emulator]:
-    """A double with the other answer to each."""
+    """A double with the other answer to each unknown."""
     unknowns = {"U-A2A-TASK": "0.3", "U-WEBHOOKS": "none"}
     with Emulator(A2AApp("one", runner="echo"), unknowns=unknowns) as double:
         yield double
@@ -40,8 +40,8 @@ def test_version_0_3_alone(other: Emulator) -> None:
     assert 404 == http.post(other.url + "/message:send", json=message(), headers=V1).status_code
 
 
-def test_no_webhooks(other: Emulator) -> None:
-    """U-WEBHOOKS: no card promises push notifications, and each way to ask is refused."""
+def test_webhooks_can_be_disabled(other: Emulator) -> None:
+    """U-WEBHOOKS: no card declares push notifications, and each operation is refused."""
     assert not http.get(other.url + CARD).json()["capabilities"]["pushNotifications"]
     sent = http.post(other.url, json=request("message/send", {"message": OLD})).json()
     config = {"taskId": sent["result"]["id"], "pushNotificationConfig": RECEIVER}

@@ -1,4 +1,4 @@
-"""A2A by hand: JSON-RPC and REST over httpx, as any client could send it."""
+"""A2A by hand: JSON-RPC and REST over httpx."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Wire:
         return body
 
     async def send(self, text: str = "hello", **more: Any) -> dict[str, Any]:
-        """Send a message; return what it resulted in: ``task``, ``message`` or ``error``."""
+        """Send a message; return its result: ``task``, ``message`` or ``error``."""
         answer = await self.rpc("SendMessage", message(text, **more))
         result: dict[str, Any] = answer.get("result") or {"error": answer["error"]}
         return result
@@ -59,7 +59,7 @@ class Wire:
         return [event.get("result", event) for event in events]
 
     async def task(self, id_: str) -> dict[str, Any]:
-        """Return a task as it is kept."""
+        """Return a task as stored."""
         answer = await self.rpc("GetTask", {"id": id_})
         result: dict[str, Any] = answer.get("result") or answer
         return result
@@ -67,7 +67,7 @@ class Wire:
 
 @asynccontextmanager
 async def served(app: A2AApp) -> AsyncIterator[Wire]:
-    """Serve an application in process, its executors on loops of their own."""
+    """Serve an application in process, with separate loops for its executors."""
     async with app.lifespan():
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -75,7 +75,7 @@ async def served(app: A2AApp) -> AsyncIterator[Wire]:
 
 
 def talk(app: A2AApp, conversation: Callable[[Wire], Awaitable[T]], bound_s: float = BOUND_S) -> T:
-    """Have a conversation with an application; it may not hang."""
+    """Run a conversation with an application, with a timeout."""
 
     async def bounded() -> T:
         async with served(app) as wire:
@@ -91,7 +91,7 @@ def reply_of(task: Mapping[str, Any]) -> str:
 
 
 def kinds(events: list[dict[str, Any]]) -> list[str]:
-    """Return what kind of events a stream had, states of tasks by their short names."""
+    """Return the kinds of a stream's events, with short names for states."""
     return [_kind(event) for event in events]
 
 

@@ -16,7 +16,7 @@ TIMEOUT_S = 60
 
 
 def ask(url: str, mode: str, test: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
-    """Return what a test of a connected client returns."""
+    """Connect a client and return the result of a test function."""
 
     async def run() -> Any:
         async with create_mcp_http_client(headers={"user_id": "ann"}) as http:
@@ -28,7 +28,7 @@ def ask(url: str, mode: str, test: Callable[[Client], Awaitable[Any]], **options
 
 
 async def error_of(awaitable: Awaitable[Any]) -> tuple[int, str]:
-    """Return the code and the message of the error that a request is answered with."""
+    """Return the code and the message of a request's error."""
     try:
         answer = await awaitable
     except MCPError as error:
@@ -42,7 +42,7 @@ def text_of(result: Any) -> str:
 
 
 def answer_with(result: ElicitResult) -> Any:
-    """Return a user who answers every question alike."""
+    """Return a user who gives every question the same answer."""
 
     async def fill_in(_context: Any, _params: Any) -> ElicitResult:
         return result

@@ -1,4 +1,4 @@
-"""An MCP application whose functions ask for the context, with resources and prompts."""
+"""An MCP application whose functions use the context, with resources and prompts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Name(BaseModel):
 
 
 class Asking:
-    """What a tool knows that waits for an answer: ``begun``, and ``ended`` however it ends."""
+    """The state of a waiting tool: ``begun``, and ``ended`` however it ends."""
 
     def __init__(self) -> None:
         self.begun = threading.Event()

@@ -28,7 +28,7 @@ class Point:
 
 
 class Gate:
-    """What a blocking tool waits for; ``come`` is set when it does."""
+    """The gate of a blocking tool; ``come`` is set when it waits."""
 
     def __init__(self) -> None:
         self.come = threading.Event()

@@ -50,7 +50,7 @@ def mcp(double: Emulator) -> Iterator[McpClient]:
 
 
 def test_sync_and_async_functions_are_called(mcp: McpClient) -> None:
-    """Defaults count, and what is no object arrives as ``result`` and as text."""
+    """Defaults apply; a non-object arrives as ``result`` and as text."""
     results = [mcp.call("add", a=2), mcp.call("add_later", a=2, b=3)]
 
     assert [({"result": 3}, "3", False), ({"result": 5}, "5", False)] == [
@@ -76,10 +76,10 @@ STRUCTURED: list[tuple[str, dict[str, Any], Any, str | None]] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "structured", "text"), STRUCTURED)
-def test_a_returned_value_arrives_as_structured_content(
+def test_returned_object_is_structured_content(
     mcp: McpClient, tool: str, arguments: dict[str, Any], structured: Any, text: str | None
 ) -> None:
-    """An object as it is, and the same as text for clients that know no other."""
+    """And the same as text for clients without structured content."""
     result = mcp.call(tool, **arguments)
 
     assert (False, structured) == (result.is_error, result.structured)
@@ -88,8 +88,8 @@ def test_a_returned_value_arrives_as_structured_content(
     )
 
 
-def test_blocks_of_the_protocol_are_sent_as_they_are(mcp: McpClient) -> None:
-    """A tool may return content, or a whole result, of the SDK."""
+def test_protocol_blocks_are_sent_unchanged(mcp: McpClient) -> None:
+    """A tool may return the SDK's content, or a whole result."""
     picture, refusing = mcp.call("picture"), mcp.call("refusing")
 
     assert (
@@ -112,7 +112,7 @@ def test_blocks_of_the_protocol_are_sent_as_they_are(mcp: McpClient) -> None:
         ("tree", {"item": "{broken", "point": 3}, "Input should be a valid dictionary"),
     ],
 )
-def test_an_exception_of_a_tool_is_a_tool_error(
+def test_tool_exception_is_a_tool_error(
     mcp: McpClient, tool: str, arguments: dict[str, Any], text: str
 ) -> None:
     """So are arguments of the wrong type; the next call is answered."""
@@ -122,10 +122,10 @@ def test_an_exception_of_a_tool_is_a_tool_error(
     assert {"result": 3} == mcp.call("add", a=2).structured
 
 
-def test_a_failure_is_logged_with_the_traceback_of_the_application(
+def test_failure_is_logged_with_the_application_s_traceback(
     mcp: McpClient, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It begins in the tool: what the double does before is of no interest."""
+    """It starts in the tool, without the double's frames."""
     mcp.call("fail", kind="text")
 
     (record,) = (log for log in caplog.records if log.name.startswith("agentdouble.apps"))
@@ -137,7 +137,7 @@ def test_a_failure_is_logged_with_the_traceback_of_the_application(
 
 
 def test_unknown_arguments_can_be_refused() -> None:
-    """The other alternative names them, and the schema forbids them."""
+    """The error names them, and the schema forbids them."""
     unknowns = {"U-MCP-ARGUMENTS": "refused"}
     with Emulator(sample(), unknowns=unknowns) as double, Platform(Target.of(double)) as platform:
         mcp = platform.mcp()
@@ -151,8 +151,8 @@ def test_unknown_arguments_can_be_refused() -> None:
     )
 
 
-def test_an_unknown_tool_is_refused(mcp: McpClient) -> None:
-    """The error of JSON-RPC names the tools that there are."""
+def test_unknown_tool_is_refused(mcp: McpClient) -> None:
+    """The JSON-RPC error lists the existing tools."""
     with pytest.raises(RefusedError, match=r"Unknown tool: ad\. sample has: add, add_later") as e:
         mcp.call("ad", a=1)
 
@@ -160,8 +160,8 @@ def test_an_unknown_tool_is_refused(mcp: McpClient) -> None:
 
 
 @pytest.mark.parametrize("tool", ["block", "block_its_loop"])
-def test_a_tool_that_blocks_does_not_hold_the_server(tool: str) -> None:
-    """A sync one waits in a thread, an async one on a loop beside the server's."""
+def test_blocking_tool_does_not_block_the_server(tool: str) -> None:
+    """A sync one waits in a thread, an async one on a separate loop."""
     gate = Gate()
     with Emulator(sample(gate)) as double, Platform(Target.of(double)) as platform:
         blocked = background(lambda: platform.mcp().call(tool))
@@ -173,7 +173,7 @@ def test_a_tool_that_blocks_does_not_hold_the_server(tool: str) -> None:
         assert "opened" == blocked.result(60).text
 
 
-def test_a_call_that_is_cancelled_ends() -> None:
+def test_cancelled_call_ends() -> None:
     """By the notification of the version with sessions."""
     gate = Gate()
     with Emulator(sample(gate)) as double:
@@ -189,10 +189,10 @@ def test_a_call_that_is_cancelled_ends() -> None:
         assert all("result" not in reply for reply in mcp_wire.replies(waiting.result(60)))
 
 
-def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
+def test_listening_client_does_not_delay_shutdown(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its stream ends as the double does; uvicorn need not lose its patience and cancel it."""
+    """Its stream ends with the double; uvicorn need not time out and cancel it."""
     monkeypatch.setattr("agentdouble.server.uvicorn_server.QUIET_S", 30)
     monkeypatch.setattr("agentdouble.server.starting.GRACE_S", 60)
     with Emulator(sample()) as double:
@@ -205,8 +205,8 @@ def test_a_client_that_only_listens_does_not_keep_the_double_from_stopping(
     assert [] == [log.getMessage() for log in caplog.records if log.name.startswith("agentdouble")]
 
 
-def test_an_application_can_be_a_service(double: Emulator) -> None:
-    """Behind a key of its own, and its tools may block there too."""
+def test_application_can_be_a_service(double: Emulator) -> None:
+    """With its own key, and its tools may block there too."""
     app = MCPApp("behind")
 
     @app.tool
@@ -222,8 +222,8 @@ def test_an_application_can_be_a_service(double: Emulator) -> None:
 
 
 @pytest.mark.parametrize("tool", ["code", "code_blocking_its_loop"])
-def test_run_code_in_a_tool_finds_the_double_that_hosts_it(double: Emulator, tool: str) -> None:
-    """It blocks, and yet the double answers it; the headers of the call name the session."""
+def test_run_code_in_a_tool_finds_its_double(double: Emulator, tool: str) -> None:
+    """It blocks, and yet the double answers; the call's headers name the session."""
     with Platform(Target.of(double)) as platform:
         mcp = platform.mcp(headers={"user_id": "ann", "session_id": "s1"})
         result = mcp.call(tool, source="print(6 * 7)")
@@ -234,7 +234,7 @@ def test_run_code_in_a_tool_finds_the_double_that_hosts_it(double: Emulator, too
 
 
 @pytest.mark.parametrize("mode", ERAS)
-def test_the_official_client_lists_and_calls(double: Emulator, mode: str) -> None:
+def test_official_client_lists_and_calls(double: Emulator, mode: str) -> None:
     """In both eras of the protocol."""
 
     async def ask() -> tuple[Any, ...]:
@@ -249,8 +249,8 @@ def test_the_official_client_lists_and_calls(double: Emulator, mode: str) -> Non
     assert ("Add two numbers.", {"result": 3}, True) == asyncio.run(ask())
 
 
-def test_an_application_is_an_asgi_application() -> None:
-    """Inside its lifespan it answers at ``/mcp``, whatever hosts it."""
+def test_application_is_an_asgi_application() -> None:
+    """Inside its lifespan it answers at ``/mcp``, in any server."""
 
     async def ask() -> Any:
         app = sample()
@@ -272,8 +272,8 @@ def test_an_application_is_an_asgi_application() -> None:
     )
 
 
-def test_without_a_lifespan_the_error_says_so() -> None:
-    """A server that does not with the lifespan protocol cannot host it."""
+def test_missing_lifespan_is_reported() -> None:
+    """A server without the lifespan protocol cannot host it."""
 
     async def ask() -> None:
         transport = httpx2.ASGITransport(sample())
@@ -285,8 +285,8 @@ def test_without_a_lifespan_the_error_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_it_runs_alone(tmp_path: Path) -> None:
-    """``run()`` says where it answers, answers there, and ends by a signal."""
+def test_application_runs_standalone(tmp_path: Path) -> None:
+    """``run()`` prints its address, answers there, and ends on a signal."""
     script = tmp_path / "alone.py"
     script.write_text(
         "from tests.agentdouble.apps.mcp.sample import sample\nsample().run('127.0.0.1', 0)\n"
@@ -315,7 +315,7 @@ def test_it_runs_alone(tmp_path: Path) -> None:
     )
 
 
-def test_a_tool_can_be_added_while_it_is_served() -> None:
+def test_tool_can_be_added_while_serving() -> None:
     """The next list has it."""
     app = MCPApp("growing")
     with Emulator(app) as double, Platform(Target.of(double)) as platform:
@@ -325,7 +325,7 @@ def test_a_tool_can_be_added_while_it_is_served() -> None:
         assert ((), "here") == (before, platform.mcp().call("late").text)
 
 
-def test_the_shipped_coder_is_a_tool_where_no_application_is_given(shared: Emulator) -> None:
+def test_shipped_coder_is_the_default_tool(shared: Emulator) -> None:
     """It really runs the code."""
     with Platform(Target.of(shared)) as platform:
         headers = {"user_id": "mcp", "session_id": "coder"}
@@ -339,7 +339,7 @@ def test_the_shipped_coder_is_a_tool_where_no_application_is_given(shared: Emula
 
 
 def test_foreign_pages_and_hosts_are_refused(double: Emulator) -> None:
-    """What the double refuses everywhere it refuses here in the protocol's shape."""
+    """With an error in the protocol's shape."""
     url, body = f"{double.url}/mcp", mcp_wire.INITIALIZE
     answers = [
         http.post(url, json=body, headers={**mcp_wire.headers(None), **foreign})
@@ -350,8 +350,8 @@ def test_foreign_pages_and_hosts_are_refused(double: Emulator) -> None:
     assert [-32600, -32600] == [answer.json()["error"]["code"] for answer in answers]
 
 
-def test_the_doubles_api_key_guards_it() -> None:
-    """The same key as everywhere; without it 401."""
+def test_double_s_api_key_protects_it() -> None:
+    """A request without it gets 401."""
     with Emulator(sample(), api_key="the-key") as double, Platform(Target.of(double)) as platform:
         answer = mcp_wire.post(f"{double.url}/mcp", mcp_wire.INITIALIZE, None)
         added = platform.mcp().call("add", a=2)
@@ -360,7 +360,7 @@ def test_the_doubles_api_key_guards_it() -> None:
     assert {"result": 3} == added.structured
 
 
-def test_nothing_changes_the_logging_of_the_process() -> None:
+def test_process_logging_is_not_configured() -> None:
     """The SDK's own application class would configure the root logger."""
     root = logging.getLogger()
     before = (list(root.handlers), root.level)

@@ -1,4 +1,4 @@
-"""Functions that ask for the context of the request, by the official client and by raw HTTP."""
+"""Functions that use the request's context, by the official client and by raw HTTP."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_progress_arrives_while_a_tool_runs(double: Emulator, mode: str) -> None
         (MODERN, "info", ["a line", {"of": "a problem"}]),
     ],
 )
-def test_logs_arrive_from_the_level_that_was_asked_for(
+def test_logs_arrive_from_the_requested_level(
     double: Emulator, mode: str, level: Any, expected: list[Any]
 ) -> None:
-    """By a request of the session, or by what each call says."""
+    """Set by a request of the session, or by each call."""
     logged = []
 
     async def note(line: Any) -> None:
@@ -85,8 +85,8 @@ def test_logs_arrive_from_the_level_that_was_asked_for(
         (ElicitResult(action="cancel"), "cancel"),
     ],
 )
-def test_a_tool_asks_the_user(double: Emulator, answer: ElicitResult, expected: str) -> None:
-    """The answer is the model that was asked for."""
+def test_tool_asks_the_user(double: Emulator, answer: ElicitResult, expected: str) -> None:
+    """The answer is an instance of the requested model."""
 
     async def call(client: Client) -> str:
         return text_of(await client.call_tool("ask", {}))
@@ -95,8 +95,8 @@ def test_a_tool_asks_the_user(double: Emulator, answer: ElicitResult, expected: 
     assert expected == ask(double.url, LEGACY, call, elicitation_callback=fill_in)
 
 
-def test_a_tool_asks_the_clients_model(double: Emulator) -> None:
-    """It gets what the model has said."""
+def test_tool_samples_the_client_s_model(double: Emulator) -> None:
+    """It gets the model's answer."""
     prompts = []
 
     async def sample(_context: Any, params: Any) -> CreateMessageResult:
@@ -110,7 +110,7 @@ def test_a_tool_asks_the_clients_model(double: Emulator) -> None:
     assert [("Be short.", "The capital of France?")] == prompts
 
 
-def test_a_tool_asks_in_rounds(double: Emulator) -> None:
+def test_tool_asks_in_rounds(double: Emulator) -> None:
     """It is called again with the answers and its state, which the client cannot read."""
 
     async def roots(_context: Any) -> ListRootsResult:
@@ -131,8 +131,8 @@ def test_a_tool_asks_in_rounds(double: Emulator) -> None:
 
 
 @both_eras
-def test_a_sync_tool_knows_its_request(double: Emulator, mode: str) -> None:
-    """The SDK's annotation does as well; from a thread it speaks to the client as anyio allows."""
+def test_sync_tool_knows_its_request(double: Emulator, mode: str) -> None:
+    """By the SDK's annotation too; its thread reaches the client through anyio."""
 
     async def call(client: Client) -> Any:
         tools = (await client.list_tools()).tools
@@ -149,8 +149,8 @@ def test_a_sync_tool_knows_its_request(double: Emulator, mode: str) -> None:
 
 
 @both_eras
-def test_a_tool_reads_resources(double: Emulator, mode: str) -> None:
-    """Those with a context too; one that is not there, or fails, is an error of the tool."""
+def test_tool_reads_resources(double: Emulator, mode: str) -> None:
+    """With a context too; a missing or failing one is a tool error."""
     uris = ["notes://all", "notes://one/a/3", "notes://one/raise/1", "notes://none"]
 
     async def call(client: Client) -> list[tuple[bool | None, str]]:
@@ -168,7 +168,9 @@ def test_a_tool_reads_resources(double: Emulator, mode: str) -> None:
 
 @pytest.mark.parametrize("tool", ["ask", "think"])
 @both_eras
-def test_what_a_client_cannot_do_is_not_asked(double: Emulator, mode: str, tool: str) -> None:
+def test_unsupported_client_features_are_not_requested(
+    double: Emulator, mode: str, tool: str
+) -> None:
     """The error is one of the protocol."""
 
     async def call(client: Client) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Parameters of tools that are resolved before the call, by the SDK's ``Resolve``."""
+"""Parameters of tools that the SDK's ``Resolve`` fills before the call."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ ACCEPT = ElicitResult(action="accept", content={"name": "ann"})
         ),
     ],
 )
-def test_a_tool_asks_in_both_eras(
+def test_tool_asks_in_both_eras(
     double: Emulator, mode: str, answer: ElicitResult, expected: list[tuple[bool, str]]
 ) -> None:
-    """In the middle of the call, or in rounds; callers do not see the parameter."""
+    """During the call, or in rounds; callers do not see the parameter."""
 
     async def call(client: Client) -> list[Any]:
         tools = (await client.list_tools()).tools
@@ -89,8 +89,8 @@ def test_a_tool_asks_in_both_eras(
 
 
 @both_eras
-def test_a_client_that_cannot_answer_is_not_asked(double: Emulator, mode: str) -> None:
-    """The error of the protocol says what it lacks."""
+def test_client_without_the_capability_is_not_asked(double: Emulator, mode: str) -> None:
+    """The protocol's error says what it lacks."""
 
     async def call(client: Client) -> tuple[int, str]:
         return await error_of(client.call_tool("invite", {"city": "Rome"}))
@@ -121,7 +121,7 @@ def _asks_twice(city: str, guest: Annotated[Guest, Resolve(who)]) -> str | Input
         (lambda app: app.tool(_asks_twice), "combines Resolve"),
     ],
 )
-def test_what_cannot_be_resolved_is_refused_when_it_is_decorated(decorate: Any, text: str) -> None:
+def test_unresolvable_parameter_is_refused_at_decoration(decorate: Any, text: str) -> None:
     """The error names the function."""
     with pytest.raises(DecorationError, match=text):
         decorate(MCPApp())

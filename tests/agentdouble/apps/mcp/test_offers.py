@@ -1,4 +1,4 @@
-"""Resources, prompts, completions and what listens for changes, by the official client."""
+"""Resources, prompts, completions and change notifications, by the official client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def double() -> Iterator[Emulator]:
 
 
 @both_eras
-def test_what_is_offered_is_listed(double: Emulator, mode: str) -> None:
+def test_offers_are_listed(double: Emulator, mode: str) -> None:
     """With docstrings as descriptions, and without the context."""
 
     async def lists(client: Client) -> list[Any]:
@@ -78,8 +78,8 @@ def test_resources_are_read(double: Emulator, mode: str) -> None:
 
 
 @both_eras
-def test_what_cannot_be_read_is_an_error_that_says_why(double: Emulator, mode: str) -> None:
-    """By the code of a missing resource, or of one that fails; the next is read."""
+def test_unreadable_resource_is_an_error(double: Emulator, mode: str) -> None:
+    """A missing resource and a failing one have different codes; the next is read."""
     failed = f"The resource {TEMPLATE} of notes failed: "
     unreadable = [
         ("notes://none", -32602, "Unknown resource: notes://none"),
@@ -98,7 +98,7 @@ def test_what_cannot_be_read_is_an_error_that_says_why(double: Emulator, mode: s
 
 @both_eras
 def test_prompts_are_rendered(double: Emulator, mode: str) -> None:
-    """From texts, whose types are those of the parameters."""
+    """From strings, converted to the parameters' types."""
 
     async def get(client: Client) -> list[Any]:
         greeting = await client.get_prompt("greet", {"name": "ann", "times": "2"})
@@ -111,7 +111,7 @@ def test_prompts_are_rendered(double: Emulator, mode: str) -> None:
 
 
 @both_eras
-def test_what_cannot_be_rendered_is_an_error_that_says_why(double: Emulator, mode: str) -> None:
+def test_prompt_errors_have_a_reason(double: Emulator, mode: str) -> None:
     """The caller's mistakes have another code than the prompt's."""
     unrendered: list[tuple[str, dict[str, str], int, str]] = [
         ("nobody", {}, -32602, "Unknown prompt: nobody"),
@@ -138,7 +138,7 @@ GREET, ONE = PromptReference(name="greet"), ResourceTemplateReference(uri=TEMPLA
 
 @both_eras
 def test_arguments_are_completed(double: Emulator, mode: str) -> None:
-    """Those of prompts and of templates; an answer has a hundred values at most."""
+    """Those of prompts and of templates; an answer has at most a hundred values."""
 
     async def complete(client: Client) -> list[Any]:
         questions = [(GREET, "name", "a"), (ONE, "number", "b"), (GREET, "name", "none")]
@@ -154,8 +154,8 @@ def test_arguments_are_completed(double: Emulator, mode: str) -> None:
     assert [["aname"], ["bnumber"], [], 100, 150, True] == ask(double.url, mode, complete)
 
 
-def test_a_session_hears_of_what_it_watches(double: Emulator) -> None:
-    """Until it watches no more; a resource that is not there cannot be watched."""
+def test_session_is_notified_of_subscribed_resources(double: Emulator) -> None:
+    """Until it unsubscribes; a missing resource cannot be subscribed to."""
     events = []
 
     async def hear(message: Any) -> None:
@@ -177,8 +177,8 @@ def test_a_session_hears_of_what_it_watches(double: Emulator) -> None:
     assert {"notes://one/a/1"} == set(events)
 
 
-def test_a_listener_hears_of_what_it_listens_to(double: Emulator) -> None:
-    """In the version without sessions, on a stream that was asked for."""
+def test_listener_is_notified_of_changes(double: Emulator) -> None:
+    """In the version without sessions, on a requested stream."""
 
     async def listen(client: Client) -> Any:
         async with client.listen(resource_subscriptions=["notes://all"]) as subscription:
@@ -218,7 +218,7 @@ async def _two_contexts(a: Context, b: Context) -> str:
         ),
     ],
 )
-def test_what_cannot_be_offered_is_refused_when_it_is_decorated(decorate: Any, reason: str) -> None:
+def test_invalid_offers_are_refused_at_decoration(decorate: Any, reason: str) -> None:
     """The error names the function and says what is wrong."""
     app = MCPApp("taken")
     app.resource("x://y", name="first")(lambda: "")

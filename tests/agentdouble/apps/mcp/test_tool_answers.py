@@ -1,4 +1,4 @@
-"""What the official client makes of what a tool returns: it checks the announced structure."""
+"""Tool results as the official client reads them: it checks the declared structure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IMAGE, SOUND = Image(data=b"hi", format="png"), Audio(data=b"hi", format="wav")
 
 
 def called(function: Any) -> tuple[bool, list[str], Any]:
-    """Return whether a structure is announced, the kinds of content, and the structure."""
+    """Return whether a structure is declared, the kinds of content, and the structure."""
     app = MCPApp()
     app.tool(name="made")(function)
 
@@ -61,7 +61,7 @@ def _rounds() -> dict[str, int] | InputRequiredResult:
 def test_content_and_values_may_be_mixed(
     function: Any, announced: bool, content: list[str]
 ) -> None:
-    """The SDK's helpers become content; what is announced is there."""
+    """The SDK's helpers become content; the declared structure is present."""
     is_error, kinds, structured = called(function)
 
     assert (announced, content, announced) == (is_error, kinds, structured is not None)

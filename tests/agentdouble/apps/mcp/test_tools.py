@@ -1,4 +1,4 @@
-"""Functions as tools: what is refused when it is decorated, and what clients see."""
+"""Functions as tools: errors at decoration, and schemas that clients see."""
 
 from __future__ import annotations
 
@@ -67,10 +67,8 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("function", "reason"), REFUSED)
-def test_a_function_that_can_be_no_tool_is_refused_when_it_is_decorated(
-    function: Any, reason: str
-) -> None:
-    """The message names the function and what is wrong, and nothing is registered."""
+def test_invalid_tool_is_refused_at_decoration(function: Any, reason: str) -> None:
+    """The error names the function and the problem, and nothing is registered."""
     app = MCPApp()
 
     with pytest.raises(DecorationError) as caught:
@@ -132,7 +130,7 @@ NO_AGENTS = [
 
 
 @pytest.mark.parametrize(("function", "reason"), NO_AGENTS)
-def test_a_function_that_can_be_no_agent_is_refused(function: Any, reason: str) -> None:
+def test_invalid_agent_is_refused(function: Any, reason: str) -> None:
     """Only ``async (prompt: str) -> str`` is an agent as a tool."""
     app = MCPApp()
 
@@ -147,8 +145,8 @@ def lookup(city: str) -> dict[str, str]:
     return {"city": city}
 
 
-def test_the_decorated_function_stays_what_it_is() -> None:
-    """Both forms return the function, and so does the agent's decorator."""
+def test_decorated_function_is_returned_unchanged() -> None:
+    """By both forms, and by the agent's decorator."""
     app = MCPApp()
 
     async def agent(prompt: str) -> str:
@@ -165,7 +163,7 @@ class Place(TypedDict):
 
 
 def test_types_are_the_schema() -> None:
-    """Those of parameters and of the result; the docstring is the description, without indents."""
+    """Those of parameters and of the result; the dedented docstring is the description."""
     app = MCPApp()
 
     class Local(BaseModel):

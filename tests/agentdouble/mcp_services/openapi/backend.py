@@ -1,4 +1,4 @@
-"""A real HTTP API for the tools to call: it answers what it was asked, and misbehaves on demand."""
+"""A real HTTP API for the tools to call: it echoes requests, and misbehaves on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METHODS = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"]
 
 
 async def echo(request: Request) -> Response:
-    """Answer with the request as it arrived."""
+    """Answer with the request as received."""
     target = request.scope["raw_path"].decode()
     if request.scope["query_string"]:
         target += "?" + request.scope["query_string"].decode()
@@ -58,7 +58,7 @@ async def refuse(request: Request) -> Response:
 
 
 async def typed(request: Request) -> Response:
-    """Answer with a body and a media type as asked for."""
+    """Answer with the requested body and media type."""
     query = request.query_params
     content = bytes.fromhex(query["hex"]) if "hex" in query else query.get("text", "").encode()
     answer = Response(content * int(query.get("times", "1")))
@@ -72,7 +72,7 @@ async def redirect(request: Request) -> Response:
 
 
 async def hang(request: Request) -> Response:
-    """Answer when nobody waits any more."""
+    """Answer only after the caller has given up."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     return Response()
@@ -109,7 +109,7 @@ async def wrongly_zipped(_request: Request) -> Response:
 
 
 async def who(request: Request) -> Response:
-    """Say who asks, in an error."""
+    """Answer with an error that quotes the headers and the query."""
     received = {**request.headers, "query": request.url.query}
     return PlainTextResponse(json.dumps(received), 401)
 

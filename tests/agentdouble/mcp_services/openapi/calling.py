@@ -1,4 +1,4 @@
-"""What the tests of generated tools share: documents of one operation, and calls of its tool."""
+"""Documents with one operation, and calls of its tool."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def swagger_2(
 
 
 def tools(document: Json) -> list[Tool]:
-    """Return the tools that a client is told of."""
+    """Return the tools that a client sees."""
 
     async def ask() -> list[Tool]:
         server = openapi.server(openapi.load(document), base_url="http://api.example")
@@ -79,7 +79,7 @@ def call(
 
 
 def capture(document: Json, base_url: str, /, arguments: Json, **options: Any) -> Json:
-    """Call the tool ``op`` and return the request as it arrived."""
+    """Call the tool ``op`` and return the request as received."""
     result = call(document, base_url, arguments=arguments, **options)
     assert not result.is_error, result.content
     content: Json = result.structured_content
@@ -87,14 +87,14 @@ def capture(document: Json, base_url: str, /, arguments: Json, **options: Any) -
 
 
 def text(result: CallToolResult) -> str:
-    """Return the one text of a result."""
+    """Return the only text of a result."""
     (block,) = result.content
     assert isinstance(block, TextContent)
     return block.text
 
 
 def refused(document: Json, base_url: str | None, /, arguments: Json, **options: Any) -> str:
-    """Call the tool ``op``, which fails, and return what it says."""
+    """Call the tool ``op``, which fails, and return its message."""
     result = call(document, base_url, arguments=arguments, **options)
     assert result.is_error, result
     return text(result)

@@ -1,4 +1,4 @@
-"""Where the operations of a definition are called."""
+"""The addresses at which a definition's operations are called."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def refusal(*args: Any) -> str:
         ),
     ],
 )
-def test_a_definition_says_where_it_is(document: Json, expected: str) -> None:
-    """Its first server, with the defaults of its variables; or host and base path."""
+def test_definition_contains_its_address(document: Json, expected: str) -> None:
+    """Its first server, with its variables' defaults; or host and base path."""
     assert expected == address(document)
 
 
-def test_the_server_of_a_path_is_for_its_operations() -> None:
-    """An operation's own comes before it, the document's after it."""
+def test_path_server_applies_to_its_operations() -> None:
+    """An operation's server takes precedence, and the document's comes last."""
     document = openapi_3(servers=[{"url": "https://all.example"}])
     document["paths"]["/echo"]["servers"] = [{"url": "https://path.example"}]
 
@@ -60,19 +60,19 @@ def test_the_server_of_a_path_is_for_its_operations() -> None:
 
 
 @pytest.mark.parametrize("document", [openapi_3(), openapi_3(servers=[{"url": "/v1"}])])
-def test_an_address_that_is_not_known_is_asked_for(document: Json) -> None:
-    """When the server is made, not at the first call."""
+def test_missing_address_is_refused(document: Json) -> None:
+    """When the server is created, not at the first call."""
     assert refusal(document).startswith("it does not say where the API is: give base_url")
 
 
 @pytest.mark.parametrize("base_url", ["", "ftp://api.example"])
-def test_a_base_url_is_checked(base_url: str) -> None:
-    """It is an http(s) URL with a host."""
+def test_base_url_is_validated(base_url: str) -> None:
+    """It must be an http(s) URL with a host."""
     assert refusal(openapi_3(), base_url).startswith("it does not say where the API is")
 
 
-def test_a_base_url_takes_the_place_of_all(api: str) -> None:
-    """Of an operation's own too; its path comes before the operation's."""
+def test_base_url_overrides_all_servers(api: str) -> None:
+    """Including an operation's; its path precedes the operation's."""
     document = openapi_3(
         {"servers": [{"url": "http://own.invalid"}]}, servers=[{"url": "http://all.invalid"}]
     )
@@ -83,8 +83,8 @@ def test_a_base_url_takes_the_place_of_all(api: str) -> None:
 @pytest.mark.parametrize(
     ("path", "target"), [("/echo?kind=a", "/echo?kind=a&q=1"), ("/a b/é", "/a%20b/%C3%A9?q=1")]
 )
-def test_a_path_may_be_more_than_a_path(api: str, path: str, target: str) -> None:
-    """Some definitions tell operations apart by a query or a fragment in it."""
+def test_path_may_contain_a_query_or_fragment(api: str, path: str, target: str) -> None:
+    """Some definitions use them to distinguish operations."""
     document = openapi_3(
         {"parameters": [{"name": "q", "in": "query", "schema": {}}]}, path=path, method="get"
     )
@@ -99,10 +99,8 @@ def test_a_path_may_be_more_than_a_path(api: str, path: str, target: str) -> Non
         ("/echo/{a}-{b}", {"a": "x", "b": "y/z"}, "/echo/x-y%2Fz"),
     ],
 )
-def test_a_placeholder_may_be_a_part_of_a_segment(
-    api: str, path: str, args: Json, target: str
-) -> None:
-    """Or several of them, or stand twice."""
+def test_placeholder_may_be_part_of_a_segment(api: str, path: str, args: Json, target: str) -> None:
+    """Or one of several, or repeated."""
     parameters = [{"name": name, "in": "path", "required": True, "schema": {}} for name in args]
     document = openapi_3({"parameters": parameters}, path=path, method="get")
 

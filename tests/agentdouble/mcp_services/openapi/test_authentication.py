@@ -1,4 +1,4 @@
-"""What a service shows its backend, and what nobody else sees of it."""
+"""A service's credentials for its backend, and their secrecy."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ DOCUMENT = openapi_3(
         (ApiKey(KEY, "X-Other"), "x-other", KEY),
     ],
 )
-def test_a_credential_is_sent(api: str, auth: Auth, header: str, expected: str) -> None:
-    """As the definition says, or as is said with the key."""
+def test_credential_is_sent(api: str, auth: Auth, header: str, expected: str) -> None:
+    """As the definition says, or as given with the key."""
     assert expected == capture(DOCUMENT, api, {}, auth=auth)["headers"][header]
 
 
-def test_a_key_may_be_in_the_query(api: str) -> None:
+def test_key_may_be_in_the_query(api: str) -> None:
     """After the arguments, encoded."""
     auth = ApiKey(KEY, scheme="second")
     request = capture(DOCUMENT, api, {"q": "a b"}, auth=auth)
@@ -68,8 +68,8 @@ def test_swagger_2_declares_keys_too(api: str) -> None:
     assert KEY == capture(document, api, {}, auth=ApiKey(KEY))["headers"]["x-key"]
 
 
-def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
-    """A header that is declared as a parameter and carries the key carries the key."""
+def test_caller_cannot_replace_the_key(api: str) -> None:
+    """A header declared as a parameter still carries the key."""
     document = openapi_3(
         {"parameters": [{"name": "X-Key", "in": "header", "schema": {}}]}, method="get"
     )
@@ -87,15 +87,15 @@ def test_the_caller_cannot_take_the_place_of_the_key(api: str) -> None:
         (Bearer("a\r\nX: 1"), "the token must be printable ASCII without spaces"),
     ],
 )
-def test_a_credential_that_cannot_be_sent_is_refused(auth: Auth, message: str) -> None:
-    """Before there is a server."""
+def test_unsendable_credential_is_refused(auth: Auth, message: str) -> None:
+    """When the server is created."""
     with pytest.raises(DefinitionError) as raised:
         openapi.server(openapi.load(DOCUMENT), base_url="http://api.example", auth=auth)
 
     assert message in str(raised.value)
 
 
-def test_a_definition_without_keys_needs_a_name() -> None:
+def test_definition_without_keys_needs_a_header_name() -> None:
     """The error says what to give."""
     definition = openapi.load(openapi_3())
 
@@ -113,8 +113,8 @@ def test_a_definition_without_keys_needs_a_name() -> None:
         ApiKey(KEY, scheme="third"),
     ],
 )
-def test_no_secret_is_seen(api: str, auth: Auth, caplog: pytest.LogCaptureFixture) -> None:
-    """Not in an error that repeats the request, not in a log, not in what Python shows."""
+def test_no_secret_is_shown(api: str, auth: Auth, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither in an error that repeats the request, nor in a log or a repr."""
     document = openapi_3(path="/who", method="get", components={"securitySchemes": SCHEMES})
     with caplog.at_level(logging.DEBUG):
         caplog.set_level(logging.WARNING, "httpcore")  # it logs every byte on purpose
@@ -129,7 +129,7 @@ def test_no_secret_is_seen(api: str, auth: Auth, caplog: pytest.LogCaptureFixtur
     )
 
 
-def test_the_callers_headers_stay_with_the_service(api: str) -> None:
+def test_caller_s_headers_are_not_forwarded(api: str) -> None:
     """Only arguments reach the API."""
     server = openapi.server(openapi.load(DOCUMENT), base_url=api)
     listener = open_socket("127.0.0.1", 0)

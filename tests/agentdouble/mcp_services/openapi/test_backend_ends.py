@@ -1,4 +1,4 @@
-"""A backend that goes and comes, and callers who go."""
+"""Backends that stop and restart, and callers that disconnect."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def serve(app: Starlette, port: int = 0) -> tuple[ServerThread, str]:
     return server, address_of(listener)
 
 
-def test_an_api_that_is_back_is_called_again() -> None:
-    """The same server finds it gone, and then finds it."""
+def test_restarted_api_is_called_again() -> None:
+    """The same server reports it missing, then calls it."""
     app = Starlette(routes=[Route("/", lambda _request: PlainTextResponse("here"))])
     definition = openapi.load(openapi_3(path="/", method="get"))
 
@@ -46,8 +46,7 @@ def test_an_api_that_is_back_is_called_again() -> None:
         assert ["here", "The API cannot be reached.", "here"] == anyio.run(ask, port)
 
 
-def test_a_caller_who_goes_takes_the_request_along() -> None:
-    """Nothing waits for an answer that nobody wants."""
+def test_disconnecting_caller_cancels_the_request() -> None:
     requested, closed = threading.Event(), threading.Event()
 
     async def hang(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Every kind of body, on the wire."""
+"""Request bodies of every kind, on the wire."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def form(media_type: str, properties: Json) -> Json:
 
 
 @pytest.mark.parametrize("value", [{"a": [1, "é", None]}, None])
-def test_json_is_sent_as_it_is_given(api: str, value: Any) -> None:
+def test_json_body_is_sent_unchanged(api: str, value: Any) -> None:
     """Any value, with its media type."""
     request = capture(body({"application/json": {"schema": {}}}), api, {"body": value})
 
@@ -48,9 +48,7 @@ def test_json_is_sent_as_it_is_given(api: str, value: Any) -> None:
         (["image/png", "text/plain"], "text/plain"),
     ],
 )
-def test_the_media_type_is_the_one_a_model_writes_best(
-    api: str, media_types: list[str], sent: str
-) -> None:
+def test_media_type_is_the_easiest_for_a_model(api: str, media_types: list[str], sent: str) -> None:
     """JSON before forms, forms before text, text before bytes."""
     document = body({media_type: {"schema": {}} for media_type in media_types})
     request = capture(document, api, {"body": {} if "text" not in sent else "x"})
@@ -58,14 +56,14 @@ def test_the_media_type_is_the_one_a_model_writes_best(
     assert sent == request["headers"]["content-type"]
 
 
-def test_a_body_that_is_required_is_required(api: str) -> None:
-    """The schema of the tool says so."""
+def test_required_body_is_required(api: str) -> None:
+    """In the tool's schema."""
     document = body({"application/json": {"schema": {}}}, required=True)
 
     assert "The arguments are wrong: 'body' is required." == refused(document, api, {})
 
 
-def test_text_is_sent_as_it_is(api: str) -> None:
+def test_text_body_is_sent_unchanged(api: str) -> None:
     """In UTF-8."""
     request = capture(body({"text/plain": {"schema": {}}}), api, {"body": "<é/>"})
 
@@ -88,8 +86,8 @@ def test_bytes_are_given_in_base64(api: str, value: Any, sent: str, media_type: 
     assert (sent, media_type) == (request["body"], request["headers"]["content-type"])
 
 
-def test_what_is_not_base64_is_refused(api: str) -> None:
-    """The message tells of the other way."""
+def test_invalid_base64_is_refused(api: str) -> None:
+    """The message mentions the alternative."""
     message = refused(body({"application/octet-stream": {}}), api, {"body": "no base64!"})
 
     assert f"Argument 'body' {NOT_BASE64}" == message
@@ -99,7 +97,7 @@ def test_what_is_not_base64_is_refused(api: str) -> None:
     ("value", "sent"),
     [("a b&c", "f=a%20b%26c"), (["a", "b"], "f=a&f=b"), ({"a": 1}, "f=%7B%22a%22%3A1%7D")],
 )
-def test_a_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
+def test_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
     """Arrays are repeated and objects are JSON."""
     request = capture(form(FORM, {"f": {}}), api, {"body": {"f": value}})
 
@@ -119,13 +117,13 @@ def test_a_form_is_urlencoded(api: str, value: Any, sent: str) -> None:
         ),
     ],
 )
-def test_a_form_has_parts(api: str, written: Json, value: Any, parts: list[Any]) -> None:
+def test_multipart_form(api: str, written: Json, value: Any, parts: list[Any]) -> None:
     """Texts, JSON and files, several of each."""
     assert parts == capture(form(MULTIPART, {"f": written}), api, {"body": {"f": value}})["parts"]
 
 
-def test_openapi_3_1_writes_files_otherwise(api: str) -> None:
-    """A media type without an encoding is a file, one with base64 is text."""
+def test_openapi_3_1_declares_files_differently(api: str) -> None:
+    """A media type without an encoding is a file, with base64 it is text."""
     document = form(
         MULTIPART,
         {
@@ -147,8 +145,8 @@ def test_openapi_3_1_writes_files_otherwise(api: str) -> None:
     ] == request["parts"]
 
 
-def test_a_file_name_cannot_break_out(api: str) -> None:
-    """Quotes and line breaks of it are encoded."""
+def test_file_name_cannot_break_out(api: str) -> None:
+    """Its quotes and line breaks are encoded."""
     document = form(MULTIPART, {"f": {"type": "string", "format": "binary"}})
     arguments = {"body": {"f": {"text": "x", "filename": 'a"\r\nX-Evil: 1'}}}
 
@@ -161,10 +159,10 @@ def test_a_file_name_cannot_break_out(api: str) -> None:
     ("consumes", "files", "kind"),
     [(None, False, FORM), ([MULTIPART], False, MULTIPART), (None, True, MULTIPART)],
 )
-def test_the_fields_of_swagger_2_are_arguments(
+def test_swagger_2_form_fields_are_arguments(
     api: str, consumes: list[str] | None, files: bool, kind: str
 ) -> None:
-    """Each of its own; a file makes the form multipart."""
+    """One each; a file makes the form multipart."""
     parameters: list[Json] = [
         {"name": "name", "in": "formData", "type": "string", "required": True},
         {
@@ -193,8 +191,8 @@ def test_the_fields_of_swagger_2_are_arguments(
         assert "name=a%20b&tags=x&tags=y&ids=1,2" == request["body"]
 
 
-def test_the_body_of_swagger_2_is_json(api: str) -> None:
-    """Whatever the parameter is called, the argument is ``body``."""
+def test_swagger_2_body_is_json(api: str) -> None:
+    """Whatever the parameter's name, the argument is ``body``."""
     parameter = {"name": "pet", "in": "body", "required": True, "schema": {"type": "object"}}
 
     request = capture(swagger_2({"parameters": [parameter]}), api, {"body": {"a": 1}})
@@ -208,7 +206,7 @@ def test_every_method_is_sent(api: str, method: str) -> None:
     assert method.upper() == capture(openapi_3(method=method), api, {})["method"]
 
 
-def test_arguments_of_one_name_have_their_places(api: str) -> None:
+def test_arguments_with_the_same_name_stay_distinct(api: str) -> None:
     """Each keeps its name on the wire."""
     document = openapi_3(
         {
@@ -238,8 +236,8 @@ def test_arguments_of_one_name_have_their_places(api: str) -> None:
     assert ("3", {"six": 6}) == (request["headers"]["id"], request["json"])
 
 
-def test_headers_that_are_the_connections_are_no_arguments() -> None:
-    """Nor those that follow from the definition or the credential."""
+def test_connection_headers_are_not_arguments() -> None:
+    """Nor those set by the definition or the credential."""
     names = ["Accept", "content-type", "Authorization", "Host", "Transfer-Encoding", "X-Own"]
     document = openapi_3({"parameters": [{"name": n, "in": "header", "schema": {}} for n in names]})
 
@@ -253,6 +251,8 @@ def test_headers_that_are_the_connections_are_no_arguments() -> None:
         ({"default": {"description": ""}}, "application/json, */*;q=0.1"),
     ],
 )
-def test_what_is_accepted_is_what_succeeds(api: str, responses: Json, accept: str) -> None:
-    """The media types of the answers, then anything."""
+def test_accept_header_lists_the_success_media_types(
+    api: str, responses: Json, accept: str
+) -> None:
+    """Those of the responses, then anything."""
     assert accept == capture(openapi_3({"responses": responses}), api, {})["headers"]["accept"]

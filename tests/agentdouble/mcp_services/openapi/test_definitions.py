@@ -1,4 +1,4 @@
-"""Documents: what is wrong with them, and what they become."""
+"""Definitions: errors in them, and the tools that they become."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def error(source: Any) -> DefinitionError:
     return raised.value
 
 
-def test_a_document_may_be_a_mapping_of_any_kind() -> None:
-    """Which is not changed, and not kept."""
+def test_document_may_be_any_mapping() -> None:
+    """It is neither changed nor kept."""
     document = openapi_3()
     definition = openapi.load(MappingProxyType(document))
 
@@ -59,8 +59,8 @@ def test_a_document_may_be_a_mapping_of_any_kind() -> None:
 
 
 @pytest.mark.parametrize("as_path", [True, False])
-def test_a_document_may_be_a_file(tmp_path: Path, as_path: bool) -> None:
-    """Of JSON, with or without a byte order mark."""
+def test_document_may_be_a_file(tmp_path: Path, as_path: bool) -> None:
+    """JSON, with or without a byte order mark."""
     file = tmp_path / "api.json"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(openapi_3()).encode())
 
@@ -69,8 +69,8 @@ def test_a_document_may_be_a_file(tmp_path: Path, as_path: bool) -> None:
     assert ["op"] == [operation.name for operation in definition.operations]
 
 
-def test_a_document_may_be_yaml(tmp_path: Path) -> None:
-    """Where words, times and dates are strings, and keys too."""
+def test_document_may_be_yaml(tmp_path: Path) -> None:
+    """Words, times, dates and keys are strings."""
     file = tmp_path / "api.yaml"
     file.write_text(YAML)
 
@@ -91,8 +91,8 @@ def test_a_document_may_be_yaml(tmp_path: Path) -> None:
         ("a: &a [*a]", "it contains itself"),
     ],
 )
-def test_what_is_no_document_is_refused(tmp_path: Path, text: str, reason: str) -> None:
-    """With the name of the file."""
+def test_invalid_document_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    """With the file's name."""
     file = tmp_path / "api"
     file.write_text(text)
 
@@ -101,8 +101,8 @@ def test_what_is_no_document_is_refused(tmp_path: Path, text: str, reason: str) 
     assert str(message).startswith(f"The definition {file} cannot be used: {reason}")
 
 
-def test_aliases_cannot_grow_without_end(tmp_path: Path) -> None:
-    """Nine lines that stand for a billion values."""
+def test_yaml_aliases_are_limited(tmp_path: Path) -> None:
+    """Nine lines that expand to a billion values."""
     file = tmp_path / "api.yaml"
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
@@ -120,8 +120,8 @@ def test_aliases_cannot_grow_without_end(tmp_path: Path) -> None:
         ({"openapi": {1, 2}}, "it has values that JSON has not: a set"),
     ],
 )
-def test_a_source_without_a_definition_is_refused(source: Any, reason: str) -> None:
-    """By what is missing."""
+def test_incomplete_definition_is_refused(source: Any, reason: str) -> None:
+    """The error says what is missing."""
     assert error(source).reason.startswith(reason)
 
 
@@ -145,8 +145,8 @@ PARAMETER = {"name": "a", "in": "query", "schema": {}}
         ),
     ],
 )
-def test_what_makes_no_request_is_refused(document: Json, place: str, reason: str) -> None:
-    """With its place, and with no advice that nobody can follow."""
+def test_unsendable_operation_is_refused(document: Json, place: str, reason: str) -> None:
+    """With its location, and without useless advice."""
     message = error(document)
 
     assert place == message.place
@@ -161,7 +161,7 @@ def test_what_makes_no_request_is_refused(document: Json, place: str, reason: st
         ("#Anchor", "names an anchor"),
     ],
 )
-def test_a_broken_reference_has_a_place(reference: str, reason: str) -> None:
+def test_broken_reference_is_located(reference: str, reason: str) -> None:
     """Nothing is fetched or opened for it."""
     document = openapi_3({"parameters": [{"$ref": reference}]}, components={"schemas": {}})
 
@@ -171,8 +171,7 @@ def test_a_broken_reference_has_a_place(reference: str, reason: str) -> None:
     assert message.reason.startswith(f"the reference {reference!r} {reason}")
 
 
-def test_references_that_go_in_a_circle_have_a_place() -> None:
-    """There is nothing at their end."""
+def test_circular_references_are_located() -> None:
     schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
     parameter = {"name": "a", "in": "query", "schema": {"$ref": "#/components/schemas/A"}}
     message = error(openapi_3({"parameters": [parameter]}, components={"schemas": schemas}))
@@ -181,7 +180,7 @@ def test_references_that_go_in_a_circle_have_a_place() -> None:
 
 
 def operations(*ids: str | None) -> Json:
-    """Return a document whose operations have those ids."""
+    """Return a document whose operations have these ids."""
     paths: Json = {}
     for number, id_ in enumerate(ids):
         operation: Json = {**ANSWERS, **({"operationId": id_} if id_ is not None else {})}
@@ -197,13 +196,12 @@ def operations(*ids: str | None) -> Json:
         (["a b", "a/b", "a_b", "a_b_2"], ["a_b", "a_b_2", "a_b_3", "a_b_2_2"]),
     ],
 )
-def test_a_tool_has_a_name_that_mcp_allows(ids: list[str | None], names: list[str]) -> None:
-    """The operation's id, made to fit and unique; or its method and path."""
+def test_tool_names_are_valid_in_mcp(ids: list[str | None], names: list[str]) -> None:
+    """The operation's id, adapted and unique; or its method and path."""
     assert names == [tool.name for tool in tools(operations(*ids))]
 
 
-def test_placeholders_that_nobody_declares_are_strings() -> None:
-    """A document may lack them."""
+def test_undeclared_placeholders_are_strings() -> None:
     (tool,) = tools(operations("op"))
 
     assert {"id": {"type": "string"}} == tool.input_schema["properties"]
@@ -218,8 +216,8 @@ def test_placeholders_that_nobody_declares_are_strings() -> None:
         ({"summary": "Old", "deprecated": True}, "Old", "Deprecated.\n\nOld"),
     ],
 )
-def test_a_tool_is_described(operation: Json, title: str | None, description: str) -> None:
-    """By summary and description of the operation."""
+def test_tool_description(operation: Json, title: str | None, description: str) -> None:
+    """From the operation's summary and description."""
     (tool,) = tools(openapi_3(operation))
 
     assert (title, description) == (tool.title, tool.description)
@@ -229,10 +227,8 @@ def test_a_tool_is_described(operation: Json, title: str | None, description: st
     ("method", "read_only", "destructive", "idempotent"),
     [("get", True, False, True), ("post", False, False, False), ("delete", False, True, True)],
 )
-def test_a_tool_hints_at_what_it_does(
-    method: str, read_only: bool, destructive: bool, idempotent: bool
-) -> None:
-    """As its method means it."""
+def test_tool_hints(method: str, read_only: bool, destructive: bool, idempotent: bool) -> None:
+    """From the operation's method."""
     (tool,) = tools(openapi_3(method=method))
 
     assert (
@@ -246,8 +242,8 @@ def test_a_tool_hints_at_what_it_does(
     )
 
 
-def test_parameters_of_a_path_are_those_of_its_operations(api: str) -> None:
-    """An operation's own takes the place of one of the same name and place."""
+def test_path_parameters_apply_to_its_operations(api: str) -> None:
+    """An operation's parameter overrides one with the same name and place."""
     document = openapi_3(
         {"parameters": [{"name": "a", "in": "query", "schema": {"type": "integer"}}]},
         path="/echo/{id}",
@@ -267,8 +263,8 @@ def test_parameters_of_a_path_are_those_of_its_operations(api: str) -> None:
     assert ("/echo/1?a=2", "3") == (request["target"], request["headers"]["a"])
 
 
-def test_a_media_type_needs_to_be_one() -> None:
-    """It would become another header otherwise."""
+def test_invalid_media_type_is_refused() -> None:
+    """It could inject another header."""
     content = {"application/json\r\nX-Evil: 1": {"schema": {}}}
 
     assert "is no media type" in error(openapi_3({"requestBody": {"content": content}})).reason

@@ -1,4 +1,4 @@
-"""The list of tools on the wire, the first time and after it."""
+"""The list of tools on the wire, the first time and later."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def large() -> Iterator[str]:
 
 
 def page(url: str, session: str, cursor: str | None) -> dict[str, Any]:
-    """Return the result at a cursor, in an answer that no client refuses for its size."""
+    """Return the page at a cursor, within the size limit of clients."""
     message = mcp_wire.message("tools/list", {} if cursor is None else {"cursor": cursor})
     answer = mcp_wire.post(url, message, KEY, session)
     assert len(answer.content) < 520 * 1024
@@ -43,7 +43,7 @@ def page(url: str, session: str, cursor: str | None) -> dict[str, Any]:
 
 
 def every_page(url: str, sessions: Iterable[str]) -> list[dict[str, Any]]:
-    """Follow the cursors, each page asked in the next of these sessions."""
+    """Follow the cursors, each page in the next of these sessions."""
     in_turn = cycle(sessions)
     pages = [page(url, next(in_turn), None)]
     while "nextCursor" in pages[-1]:
@@ -51,8 +51,8 @@ def every_page(url: str, sessions: Iterable[str]) -> list[dict[str, Any]]:
     return pages
 
 
-def test_a_large_list_comes_in_pages(large: str) -> None:
-    """All tools, in the order of the definition; a cursor holds in every session."""
+def test_large_list_is_paginated(large: str) -> None:
+    """All tools, in the definition's order; a cursor is valid in every session."""
     first, other = (mcp_wire.open_session(large, KEY) for _ in range(2))
     pages = every_page(large, [first])
 
@@ -62,8 +62,8 @@ def test_a_large_list_comes_in_pages(large: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_the_official_client_gets_all_tools_of_a_large_list(large: str, mode: Any) -> None:
-    """In both eras, with the largest event that it takes unless told otherwise."""
+def test_official_client_gets_all_tools_of_a_large_list(large: str, mode: Any) -> None:
+    """In both eras, with its default event size limit."""
 
     async def ask() -> list[str]:
         headers = {"Authorization": f"Bearer {KEY}"}

@@ -1,4 +1,4 @@
-"""Schemas of the three formats as JSON Schema 2020-12."""
+"""Conversion of the three formats' schemas to JSON Schema 2020-12."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.agentdouble.mcp_services.openapi.calling import Json, openapi_3, sche
 
 
 def argument(written: Any, schemas: Json | None = None, version: str = "3.0.3") -> Json:
-    """Return the schema of the tool's arguments for a body of that schema."""
+    """Return the argument schema of a tool for a body with this schema."""
     document = openapi_3(
         {"requestBody": {"content": {"application/json": {"schema": written}}}},
         version=version,
@@ -54,8 +54,8 @@ def converted(written: Any, version: str = "3.0.3") -> Any:
         ),
     ],
 )
-def test_a_schema_of_3_0_becomes_2020_12(written: Json, expected: Json) -> None:
-    """What the dialects say otherwise is said as 2020-12 says it."""
+def test_schema_of_3_0_becomes_2020_12(written: Json, expected: Json) -> None:
+    """Keywords that differ are translated."""
     assert expected == converted(written)
 
 
@@ -68,8 +68,8 @@ def test_a_schema_of_3_0_becomes_2020_12(written: Json, expected: Json) -> None:
         {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"minProperties": 2}}},
     ],
 )
-def test_a_schema_of_3_1_is_2020_12(written: Any) -> None:
-    """Nothing is lost of it."""
+def test_schema_of_3_1_is_2020_12(written: Any) -> None:
+    """It is kept in full."""
     expected = {} if written is True else written
 
     assert expected == converted(written, version="3.1.0")
@@ -86,8 +86,8 @@ def test_a_schema_of_3_1_is_2020_12(written: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
-def test_what_is_wrong_in_a_schema_is_left_out(written: Any, expected: Json, version: str) -> None:
-    """The backend decides then; an invalid schema would let nobody call."""
+def test_invalid_schema_parts_are_dropped(written: Any, expected: Json, version: str) -> None:
+    """The backend validates; an invalid schema would prevent every call."""
     assert expected == converted(written, version)
 
 
@@ -102,8 +102,8 @@ PET = {
 }
 
 
-def test_what_is_read_only_is_not_sent() -> None:
-    """Neither as a property nor as one that is required."""
+def test_read_only_properties_are_not_sent() -> None:
+    """Neither as properties nor as required ones."""
     assert {
         "type": "object",
         "properties": {
@@ -114,8 +114,8 @@ def test_what_is_read_only_is_not_sent() -> None:
     } == converted(PET)
 
 
-def test_a_reference_goes_to_what_the_tool_needs_and_no_more() -> None:
-    """Under $defs, over any distance; what is not referred to is not there."""
+def test_only_required_references_are_included() -> None:
+    """Under $defs, also indirect ones."""
     schemas = {
         "A": {"properties": {"b": {"$ref": "#/components/schemas/B"}}},
         "B": {"type": "array", "items": {"$ref": "#/components/schemas/A"}},
@@ -133,8 +133,8 @@ def test_a_reference_goes_to_what_the_tool_needs_and_no_more() -> None:
     } == argument({"$ref": "#/components/schemas/A"}, schemas)
 
 
-def test_a_reference_may_lead_anywhere_in_the_document() -> None:
-    """Also into a schema, by names that need escapes; names under $defs are plain and unique."""
+def test_reference_may_point_anywhere_in_the_document() -> None:
+    """Also into a schema, by escaped names; names under $defs are plain and unique."""
     schemas: Json = {
         "A/b c": {"properties": {"x~y": {"type": "string"}}},
         "A_b_c": {"type": "integer"},
@@ -171,8 +171,8 @@ def test_a_reference_may_lead_anywhere_in_the_document() -> None:
         ),
     ],
 )
-def test_what_stands_beside_a_reference(version: str, expected: Json) -> None:
-    """In 3.1 it counts; before, what describes is kept, and nullable, which many write there."""
+def test_keywords_beside_a_reference(version: str, expected: Json) -> None:
+    """In 3.1 they count; before, descriptions and the common nullable are kept."""
     written = {"$ref": "#/components/schemas/A", "description": "d", "minimum": 1, "nullable": True}
 
     assert expected == argument(written, {"A": {}}, version)["properties"]["body"]
@@ -204,16 +204,16 @@ def test_what_stands_beside_a_reference(version: str, expected: Json) -> None:
         ),
     ],
 )
-def test_a_schema_about_itself_comes_to_an_end(schemas: Json, good: Any, bad: Any) -> None:
-    """A validator would follow it for ever."""
+def test_self_referencing_schema_terminates(schemas: Json, good: Any, bad: Any) -> None:
+    """A validator would follow it forever."""
     validator = Draft202012Validator(argument({"$ref": "#/components/schemas/A"}, schemas))
 
     assert good is None or validator.is_valid({"body": good})
     assert not validator.is_valid({"body": bad})
 
 
-def test_a_parameter_of_swagger_2_is_a_schema() -> None:
-    """What makes it a parameter is not in it."""
+def test_swagger_2_parameter_becomes_a_schema() -> None:
+    """Without its parameter keywords."""
     parameter = {
         "name": "n",
         "in": "query",
@@ -234,8 +234,8 @@ def test_a_parameter_of_swagger_2_is_a_schema() -> None:
     } == schema(swagger_2({"parameters": [parameter]}))["properties"]["n"]
 
 
-def test_a_parameters_description_and_deprecation_are_told() -> None:
-    """They take the place of its schema's."""
+def test_parameter_description_and_deprecation_are_kept() -> None:
+    """They override those of its schema."""
     parameter = {
         "name": "n",
         "in": "query",

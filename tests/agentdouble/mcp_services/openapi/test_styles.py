@@ -1,4 +1,4 @@
-"""Every style of a parameter, on the wire."""
+"""Parameters in every style, on the wire."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def target(api: str, where: str, value: Any, written: dict[str, Any]) -> str:
         ("simple", True, OBJECT, "R=100,G=a%26b"),
     ],
 )
-def test_a_path_is_simple(
+def test_path_style_is_simple(
     api: str, style: str | None, explode: bool | None, value: Any, expected: str
 ) -> None:
-    """Exploded or not, as RFC 6570 writes it."""
+    """Exploded or not, as in RFC 6570."""
     assert expected == target(api, "path", value, parameter("path", style, explode))
 
 
@@ -58,10 +58,10 @@ def test_a_path_is_simple(
         ("deepObject", True, OBJECT, "color%5BR%5D=100&color%5BG%5D=a%26b"),
     ],
 )
-def test_a_query_has_four_styles(
+def test_query_has_four_styles(
     api: str, style: str | None, explode: bool | None, value: Any, expected: str
 ) -> None:
-    """Form, spaceDelimited, pipeDelimited and deepObject; what is null or empty is left out."""
+    """Form, spaceDelimited, pipeDelimited and deepObject; null and empty values are omitted."""
     assert expected == target(api, "query", value, parameter("query", style, explode))
 
 
@@ -72,8 +72,8 @@ def test_a_query_has_four_styles(
         ("path", "%7B%22a%22%3A%5B1%2C%22b%22%5D%7D"),
     ],
 )
-def test_a_parameter_with_content_is_json(api: str, where: str, expected: str) -> None:
-    """Its media type says so, not a style."""
+def test_parameter_with_content_is_json(api: str, where: str, expected: str) -> None:
+    """Its media type decides, not a style."""
     written = parameter(where, None, None, content={"application/json": {"schema": {}}})
     del written["schema"]
 
@@ -88,7 +88,7 @@ def test_a_parameter_with_content_is_json(api: str, where: str, expected: str) -
         (True, OBJECT, "R=100,G=a&b"),
     ],
 )
-def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected: str) -> None:
+def test_header_style_is_simple(api: str, explode: bool | None, value: Any, expected: str) -> None:
     """A header is not percent-encoded."""
     document = openapi_3({"parameters": [parameter("header", None, explode)]})
 
@@ -99,8 +99,8 @@ def test_a_header_is_simple(api: str, explode: bool | None, value: Any, expected
     ("explode", "value", "expected"),
     [(None, "a;b c\r\nx", "color=a%3Bb%20c%0D%0Ax"), (True, ["a", "b"], "color=a; color=b")],
 )
-def test_a_cookie_is_a_form(api: str, explode: bool | None, value: Any, expected: str) -> None:
-    """Only what a cookie cannot carry is encoded; what is exploded becomes cookies."""
+def test_cookie_style_is_form(api: str, explode: bool | None, value: Any, expected: str) -> None:
+    """Only invalid characters are encoded; exploded values become separate cookies."""
     document = openapi_3({"parameters": [parameter("cookie", None, explode)]})
 
     assert expected == capture(document, api, {"color": value})["headers"]["cookie"]
@@ -123,20 +123,20 @@ def test_swagger_2_has_collection_formats(api: str, collection: str | None, expe
 @pytest.mark.parametrize(
     "value", ["..", ".", "", "../x", "a/../b", "..\\x", "%2e%2e", "%2E%2e/x", "/..", "a/."]
 )
-def test_a_path_cannot_be_left(api: str, value: str) -> None:
-    """A step up is refused, encoded as it may be; so is a part that is empty."""
+def test_path_traversal_is_refused(api: str, value: str) -> None:
+    """In any encoding; an empty part is refused too."""
     document = openapi_3({"parameters": [parameter("path", None, None)]}, path="/echo/{color}")
 
     assert "color" in refused(document, api, {"color": value})
 
 
 @pytest.mark.parametrize(("value", "expected"), [("a/b", "a%2Fb"), ("100%", "100%25")])
-def test_what_is_in_a_path_stays_in_its_segment(api: str, value: str, expected: str) -> None:
-    """No value makes another segment, a query or a fragment."""
+def test_path_value_stays_in_its_segment(api: str, value: str, expected: str) -> None:
+    """No value adds a segment, a query or a fragment."""
     assert expected == target(api, "path", value, parameter("path", None, None))
 
 
-def test_a_header_has_no_line_breaks(api: str) -> None:
+def test_header_with_line_breaks_is_refused(api: str) -> None:
     """The message names the argument."""
     document = openapi_3({"parameters": [parameter("header", None, None)]})
 

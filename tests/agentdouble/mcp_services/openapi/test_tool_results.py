@@ -1,4 +1,4 @@
-"""What comes back of a call: JSON, text, bytes, and every way in which an API can fail."""
+"""Results of calls: JSON, text, bytes, and every failure of an API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.agentdouble.mcp_services.openapi.calling import (
 
 
 def get(path: str, *names: str) -> dict[str, Any]:
-    """Return a document whose operation asks for a path, with those parameters of its query."""
+    """Return a document with a path operation and these query parameters."""
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "query", "schema": {}} for name in names
     ]
@@ -34,7 +34,7 @@ TYPED = get("/typed", "text", "times", "type", "hex")
 REFUSE = get("/refuse/{status}", "body")
 
 
-def test_an_object_is_structured_and_text(api: str) -> None:
+def test_object_is_structured_and_text(api: str) -> None:
     """Structured content for programs, the same as text for a model."""
     result = call(
         TYPED, api, arguments={"text": '{"a": [1, 2.5, null]}', "type": "application/json"}
@@ -46,7 +46,7 @@ def test_an_object_is_structured_and_text(api: str) -> None:
 
 @pytest.mark.parametrize("body", ["[1, 2]", "null"])
 def test_other_json_is_text(api: str, body: str) -> None:
-    """Structured content is an object until 2026-07-28."""
+    """Structured content must be an object until 2026-07-28."""
     result = call(TYPED, api, arguments={"text": body, "type": "application/problem+json"})
 
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
@@ -55,16 +55,16 @@ def test_other_json_is_text(api: str, body: str) -> None:
 @pytest.mark.parametrize(
     "body", ['{"a": "\\ud800"}', '{"a":' * 300 + "1" + "}" * 300], ids=["half a character", "deep"]
 )
-def test_json_that_cannot_be_sent_on_is_text(api: str, body: str) -> None:
-    """The client is told what the API said all the same."""
+def test_json_that_cannot_be_forwarded_is_text(api: str, body: str) -> None:
+    """The client still gets the API's answer."""
     result = call(TYPED, api, arguments={"text": body, "type": "application/json"})
 
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
 
 
 @pytest.mark.parametrize(("body", "times"), [("{nothing", 1), ("NaN", 1)])
-def test_json_that_is_none_is_an_error(api: str, body: str, times: int) -> None:
-    """An API that answers garbage is named as what it is, in short."""
+def test_invalid_json_is_an_error(api: str, body: str, times: int) -> None:
+    """The error says so and quotes a part of it."""
     arguments = {"text": body, "times": str(times), "type": "application/json"}
 
     message = refused(TYPED, api, arguments)
@@ -82,17 +82,17 @@ def test_json_that_is_none_is_an_error(api: str, body: str, times: int) -> None:
     ],
 )
 def test_text_is_text(api: str, arguments: dict[str, Any], expected: str) -> None:
-    """In the charset it says, where Python knows it."""
+    """In its charset, if Python knows it."""
     assert expected == text(call(TYPED, api, arguments=arguments))
 
 
 @pytest.mark.parametrize(
     ("media_type", "expected"), [("image/png", {"type": "image", "mimeType": "image/png"})]
 )
-def test_images_and_sounds_are_what_they_are(
+def test_images_and_audio_have_their_own_content(
     api: str, media_type: str, expected: dict[str, str]
 ) -> None:
-    """As the content that MCP has for them."""
+    """With MCP's types for them."""
     result = call(TYPED, api, arguments={"hex": PNG.hex(), "type": media_type})
 
     (block,) = result.model_dump(by_alias=True, exclude_none=True)["content"]
@@ -101,7 +101,7 @@ def test_images_and_sounds_are_what_they_are(
 
 @pytest.mark.parametrize("media_type", ["application/octet-stream", None])
 def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
-    """In base64, with a name that tells nothing of the API."""
+    """In base64, with a name that reveals nothing about the API."""
     arguments = {"hex": PNG.hex(), **({"type": media_type} if media_type else {})}
     result = call(TYPED, api, arguments=arguments)
 
@@ -116,8 +116,7 @@ def test_other_bytes_are_a_resource(api: str, media_type: str | None) -> None:
 @pytest.mark.parametrize(
     ("status", "expected"), [(204, "HTTP 204 No Content: an answer without a body")]
 )
-def test_an_answer_without_a_body_says_so(api: str, status: int, expected: str) -> None:
-    """A model reads that it has worked."""
+def test_response_without_a_body_reports_success(api: str, status: int, expected: str) -> None:
     result = call(REFUSE, api, arguments={"status": str(status)})
 
     assert (expected, False) == (text(result), result.is_error)
@@ -131,20 +130,20 @@ def test_an_answer_without_a_body_says_so(api: str, status: int, expected: str) 
         (400, "x" * 5000, f"HTTP 400: {'x' * 4000}... (5000 characters)"),
     ],
 )
-def test_an_error_is_an_error_of_the_tool(api: str, status: int, body: str, expected: str) -> None:
-    """With status and body, which is bounded."""
+def test_error_status_is_a_tool_error(api: str, status: int, body: str, expected: str) -> None:
+    """With status and body, which is truncated."""
     assert expected == refused(REFUSE, api, {"status": str(status), "body": body})
 
 
-def test_the_same_host_may_redirect(api: str) -> None:
-    """Many an API has its address with a slash at the end."""
+def test_redirect_to_the_same_host_is_followed(api: str) -> None:
+    """Many APIs redirect to a trailing slash."""
     document = get("/redirect", "to", "status")
 
     assert "/echo?a=1" == capture(document, api, {"to": "/echo?a=1", "status": "307"})["target"]
 
 
-def test_a_redirect_to_another_host_is_not_followed(api: str) -> None:
-    """The credential is for the API, and where it leads is not told."""
+def test_redirect_to_another_host_is_not_followed(api: str) -> None:
+    """The credential is for the API alone, and the target is not shown."""
     target = "http://other.invalid/secret-place"
 
     message = refused(get("/redirect", "to", "status"), api, {"to": target, "status": "302"})
@@ -152,20 +151,20 @@ def test_a_redirect_to_another_host_is_not_followed(api: str) -> None:
     assert "HTTP 302: the API redirects to another host, which is not followed." == message
 
 
-def test_an_api_that_hangs_is_given_up(api: str) -> None:
-    """Before its answer, within it, or where that has no end, however small its steps."""
+def test_hanging_api_times_out(api: str) -> None:
+    """Before or within its answer, or while that trickles on endlessly."""
     message = refused(get("/hang"), api, {}, timeout_s=0.2)
 
     assert "The API did not answer within 0.2 s." == message
 
 
-def test_an_answer_without_end_is_cut(api: str) -> None:
+def test_endless_response_is_cut(api: str) -> None:
     """After 8 MiB."""
     assert "The API's answer is larger than 8 MiB." == refused(get("/endless"), api, {})
 
 
-def test_an_api_that_is_not_there_is_not_named(api: str) -> None:
-    """Neither its host nor its port is in the message."""
+def test_error_for_a_missing_api_hides_its_address(api: str) -> None:
+    """Neither host nor port is in the message."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -197,15 +196,15 @@ def garbage(request: pytest.FixtureRequest) -> Iterator[str]:
     [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"],
     indirect=True,
 )
-def test_what_is_not_http_is_an_error(garbage: str) -> None:
-    """Nothing, another protocol, and an answer that breaks off."""
+def test_response_that_is_not_http_is_an_error(garbage: str) -> None:
+    """Nothing, another protocol, and a truncated response."""
     message = refused(get("/"), garbage, {})
 
     assert "The API closed the connection, or its answer was not HTTP." == message
 
 
-def test_an_unknown_tool_is_an_error(api: str) -> None:
-    """It is named."""
+def test_unknown_tool_is_an_error(api: str) -> None:
+    """The error names it."""
     result = call(TYPED, api, tool="other", arguments={})
 
     assert (True, "There is no tool 'other'.") == (result.is_error, text(result))
@@ -218,8 +217,8 @@ def test_an_unknown_tool_is_an_error(api: str) -> None:
         ({"n": 1, "m": 2}, "The arguments are wrong: 'm' is not an argument."),
     ],
 )
-def test_a_wrong_argument_is_named(api: str, arguments: dict[str, Any], expected: str) -> None:
-    """Before the API is asked."""
+def test_invalid_argument_is_named(api: str, arguments: dict[str, Any], expected: str) -> None:
+    """Before the API is called."""
     parameter = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
 
     assert expected == refused(openapi_3({"parameters": [parameter]}), api, arguments)

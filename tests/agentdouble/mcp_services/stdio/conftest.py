@@ -24,13 +24,13 @@ class Services:
         self.double = double
 
     def make(self, name: str, *words: str, **options: Any) -> str:
-        """Make a service and return its address."""
+        """Create a service and return its address."""
         command = (sys.executable, "program.py", name, *words)
         self.double.mcp.create(name, CommandBackend(command, HERE, **options), key=KEY)
         return f"{self.double.url}/mcp/{name}"
 
     def log(self, name: str) -> str:
-        """Return what the log of a service has."""
+        """Return the log of a service."""
         return http.get(f"{self.double.url}/_emulator/mcp-services/{name}/logs?format=text").text
 
 
@@ -60,6 +60,6 @@ def call(url: str, session: str, tool: str, **arguments: Any) -> str:
 
 @pytest.fixture(scope="package")
 def services() -> Iterator[Services]:
-    """A double for services; each test takes names of its own."""
+    """A double for services; each test uses new names."""
     with Emulator(pool_size=0) as double:
         yield Services(double)

@@ -1,6 +1,6 @@
 """An MCP server on its standard streams, without an SDK: ``python program.py NAME``.
 
-It runs as a script, in processes of services. Its tools do what servers do to whoever runs them.
+It runs as a script in services' processes, and its tools misbehave like real servers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A server on the SDK of Python, which speaks both eras; it runs as a script."""
+"""A server on the Python SDK that speaks both eras; it runs as a script."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def in_session(url: str, session: str, tool: str, **arguments: Any) -> str:
     return error(mcp_wire.post(url, sent, KEY, session))
 
 
-def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str, str]) -> None:
-    """The call hears of it, the session is not found, and a new one has a new process."""
+def test_crashed_server_is_restarted(services: Services, untouched: tuple[str, str]) -> None:
+    """The call fails, the session is unknown, and a new one has a new process."""
     url = services.make("dying")
     session = mcp_wire.open_session(url, KEY)
 
@@ -51,8 +51,8 @@ def test_a_server_that_dies_comes_back(services: Services, untouched: tuple[str,
 
 
 @pytest.mark.slow
-def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
-    """The call ends with an error that says so; the server is told, and answers others."""
+def test_call_that_is_never_answered_times_out(services: Services) -> None:
+    """The server is notified, and serves others."""
     url = services.make("silent", timeout_s=2)
     session = mcp_wire.open_session(url, KEY)
 
@@ -62,8 +62,8 @@ def test_a_server_that_never_answers_is_given_up(services: Services) -> None:
     assert "1" == call(url, session, "remembered", what="cancelled")
 
 
-def test_lines_that_are_no_messages_are_in_the_log(services: Services) -> None:
-    """Many servers greet on standard output: the call is answered, and the log names the line."""
+def test_lines_that_are_not_messages_are_logged(services: Services) -> None:
+    """Many servers print greetings; the call is answered all the same."""
     url = services.make("greeting")
     session = mcp_wire.open_session(url, KEY)
 
@@ -75,7 +75,7 @@ def test_lines_that_are_no_messages_are_in_the_log(services: Services) -> None:
 
 
 def test_large_answers_pass_and_larger_ones_end_the_process(services: Services) -> None:
-    """A message of 13 MB is passed on; there is a limit to what the double keeps of a line."""
+    """A message of 13 MB is passed on; the length of a line is limited."""
     url = services.make("large")
     session = mcp_wire.open_session(url, KEY)
 
@@ -84,10 +84,10 @@ def test_large_answers_pass_and_larger_ones_end_the_process(services: Services) 
 
 
 @pytest.mark.slow
-def test_a_server_that_floods_waits_for_its_client(
+def test_flooding_server_waits_for_its_client(
     services: Services, untouched: tuple[str, str]
 ) -> None:
-    """What nobody reads is not collected, and others are answered meanwhile."""
+    """Unread output is not buffered, and others are served meanwhile."""
     url = services.make("flood")
     session = mcp_wire.open_session(url, KEY)
     sent = mcp_wire.message("tools/call", {"name": "flood", "arguments": {}})
@@ -101,8 +101,8 @@ def test_a_server_that_floods_waits_for_its_client(
     assert [] == processes("flood")
 
 
-def test_a_command_that_does_not_exist(services: Services) -> None:
-    """The caller hears that it ended, and the log says why."""
+def test_missing_command_is_an_error(services: Services) -> None:
+    """The caller learns that it ended, and the log says why."""
     services.double.mcp.create("nothing", CommandBackend(("no-such-program",)), key=KEY)
     url = f"{services.double.url}/mcp/nothing"
 
@@ -112,10 +112,10 @@ def test_a_command_that_does_not_exist(services: Services) -> None:
     assert "program 'no-such-program' not found" in services.log("nothing")
 
 
-def test_more_sessions_than_processes_end_the_oldest(
+def test_excess_sessions_end_the_oldest(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that never ends its sessions takes no more than its share."""
+    """A client that never ends its sessions stays within its share."""
     monkeypatch.setattr("agentdouble.mcp_services.commands.MOST_SESSIONS", 2)
     url = services.make("many")
     sessions = [mcp_wire.open_session(url, KEY) for _ in range(3)]

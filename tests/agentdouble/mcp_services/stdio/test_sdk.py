@@ -14,8 +14,8 @@ from tests.agentdouble.mcp_services.stdio.conftest import HERE, KEY, Services
 
 
 @pytest.mark.slow
-def test_the_official_client_uses_the_official_server(services: Services) -> None:
-    """In a session, whatever the client asks first; progress comes before the result."""
+def test_official_client_uses_the_official_server(services: Services) -> None:
+    """In a session, whichever request is first; progress precedes the result."""
     backend = CommandBackend((sys.executable, "sdk_server.py"), HERE)
     services.double.mcp.create("sdk", backend, key=KEY)
     url = f"{services.double.url}/mcp/sdk"

@@ -29,7 +29,7 @@ def session(url: str) -> str:
     return mcp_wire.open_session(url, KEY)
 
 
-def test_each_session_has_a_process_of_its_own(url: str, session: str) -> None:
+def test_each_session_has_a_separate_process(url: str, session: str) -> None:
     """A server on standard streams has one client."""
     other = mcp_wire.open_session(url, KEY)
 
@@ -42,8 +42,8 @@ def test_each_session_has_a_process_of_its_own(url: str, session: str) -> None:
     assert 2 == len(processes("handshake"))
 
 
-def test_a_session_that_is_deleted_ends_its_process(services: Services) -> None:
-    """Nothing of it is left, and its id is not found any more."""
+def test_deleting_a_session_ends_its_process(services: Services) -> None:
+    """No process is left, and the id is unknown."""
     url = services.make("deleted")
     session = mcp_wire.open_session(url, KEY)
     alive = processes("deleted")
@@ -56,8 +56,8 @@ def test_a_session_that_is_deleted_ends_its_process(services: Services) -> None:
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code
 
 
-def test_a_service_that_is_deleted_ends_its_processes() -> None:
-    """The same holds for a double that stops."""
+def test_deleting_a_service_ends_its_processes() -> None:
+    """So does stopping the double."""
     with Emulator(pool_size=0) as double:
         services = Services(double)
         mcp_wire.open_session(services.make("gone"), KEY)
@@ -70,10 +70,8 @@ def test_a_service_that_is_deleted_ends_its_processes() -> None:
     assert not any(process.is_running() for process in alive)
 
 
-def test_progress_and_log_messages_come_in_the_answer_of_their_request(
-    url: str, session: str
-) -> None:
-    """They come before the result, as from a server behind HTTP."""
+def test_notifications_arrive_in_the_answer_of_their_request(url: str, session: str) -> None:
+    """Progress and log messages precede the result, as from a server behind HTTP."""
     params = {"name": "progress", "arguments": {}, "_meta": {"progressToken": "p"}}
     answer = mcp_wire.post(url, mcp_wire.message("tools/call", params), KEY, session)
 
@@ -84,8 +82,8 @@ def test_progress_and_log_messages_come_in_the_answer_of_their_request(
     assert "done" == text(result["result"])
 
 
-def test_the_server_can_ask_the_caller(url: str, session: str) -> None:
-    """Its question comes in the answer of the call, and what is said to it goes back."""
+def test_server_can_ask_the_caller(url: str, session: str) -> None:
+    """The request arrives in the call's stream, and the caller's answer returns to it."""
     message = mcp_wire.message("tools/call", {"name": "ask", "arguments": {}})
     with mcp_wire.streamed(url, KEY, session, message) as (_, events):
         question = next(events)
@@ -97,8 +95,8 @@ def test_the_server_can_ask_the_caller(url: str, session: str) -> None:
     assert {"action": "decline"} == json.loads(text(result["result"]))
 
 
-def test_what_the_server_says_early_waits_until_the_client_listens(services: Services) -> None:
-    """Servers ask for roots as soon as they may, and clients listen a moment later."""
+def test_early_server_messages_wait_for_the_client(services: Services) -> None:
+    """Servers request roots at once, and clients listen a moment later."""
     url = services.make("early")
     session = mcp_wire.open_session(url, KEY)
     with mcp_wire.streamed(url, KEY, session) as (_, events):
@@ -110,8 +108,8 @@ def test_what_the_server_says_early_waits_until_the_client_listens(services: Ser
     assert {"roots": []} == json.loads(call(url, session, "remembered", what="answered"))
 
 
-def test_a_server_may_write_to_the_home_of_its_service(services: Services) -> None:
-    """Which its arguments name, and which its processes share."""
+def test_server_may_write_to_its_service_s_home(services: Services) -> None:
+    """Its arguments name it, and its processes share it."""
     url = services.make("writing", "$HOME")
     sessions = [mcp_wire.open_session(url, KEY) for _ in range(2)]
     home = json.loads(call(url, sessions[0], "environment"))["HOME"]
@@ -121,7 +119,7 @@ def test_a_server_may_write_to_the_home_of_its_service(services: Services) -> No
     assert "visible_paths" not in services.log("writing")
 
 
-def test_a_process_is_confined_and_knows_nothing_of_the_double(
+def test_process_is_confined_and_isolated_from_the_double(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has its own variables, a home directory, and no credentials."""
@@ -138,7 +136,7 @@ def test_a_process_is_confined_and_knows_nothing_of_the_double(
     }
 
 
-def test_the_version_without_sessions_is_refused(url: str) -> None:
+def test_version_without_sessions_is_refused(url: str) -> None:
     """A client of both versions then opens a session."""
     answer = mcp_wire.http.post(
         url, json=mcp_wire.modern("echo", {}), headers=mcp_wire.modern_headers(KEY, "echo")

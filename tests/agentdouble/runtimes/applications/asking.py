@@ -1,6 +1,6 @@
-"""A program that evaluates what it is sent, and answers with what that is as JSON.
+"""A program that evaluates expressions and answers with JSON.
 
-The standard library alone: any Python runs it, and it is there at once.
+It uses the standard library alone: any Python runs it, and it starts at once.
 """
 
 import glob
@@ -21,7 +21,7 @@ KNOWN = {
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers ``POST`` with the value of an expression, or the name of the error it ends with."""
+    """Answer ``POST`` with the value of an expression, or the name of its exception."""
 
     def do_POST(self):
         expression = self.rfile.read(int(self.headers["Content-Length"])).decode()

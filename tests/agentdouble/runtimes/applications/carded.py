@@ -1,4 +1,4 @@
-"""A2A applications with a card that names their own port, as who knows nothing else writes it."""
+"""A2A applications whose card names their own port, as written without a gateway in mind."""
 
 from __future__ import annotations
 

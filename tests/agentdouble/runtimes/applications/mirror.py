@@ -1,4 +1,4 @@
-"""A server that answers with the request as it saw it; the standard library alone."""
+"""A server that answers with the received request; it uses the standard library alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Mirror(BaseHTTPRequestHandler):
-    """Answers everything, ``tell`` with what it says; gives ``initialize`` an MCP session."""
+    """Answer every request as ``tell`` says; give ``initialize`` an MCP session."""
 
     protocol_version = "HTTP/1.1"
 

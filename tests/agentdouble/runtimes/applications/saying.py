@@ -1,4 +1,4 @@
-"""Answers every GET with the variable SAYS, and prints the path of it."""
+"""Answer every GET with the variable SAYS, and print its path."""
 
 import os
 from http.server import BaseHTTPRequestHandler, HTTPServer

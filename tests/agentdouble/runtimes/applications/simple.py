@@ -1,4 +1,4 @@
-"""A simple application that tells of the process it runs in."""
+"""A simple application that returns its process id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ app = SimpleApp("telling")
 
 @app.entrypoint
 async def tell(payload: dict[str, Any], headers: Mapping[str, str]) -> AsyncIterator[str]:
-    """Yield the process, then each word of the prompt."""
+    """Yield the process id, then each word of the prompt."""
     yield str(os.getpid())
     for word in payload["prompt"].split():
         yield word

@@ -1,4 +1,4 @@
-"""An MCP application, and an A2A application with a card of its own making."""
+"""An MCP application, and an A2A application with a custom card."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A server of the standard library that prints what it is told to, and answers the headers it got.
+"""A server of the standard library that prints on request and echoes headers.
 
-``POST /`` executes the body, ``GET /`` answers the request's headers.
+``POST /`` executes the body, ``GET /`` returns the request's headers.
 """
 
 from __future__ import annotations

@@ -17,13 +17,13 @@ KEYS = [{"name": "ann", "secret": "key-of-ann"}, {"name": "bob", "secret": "key-
 
 
 def mirror(name: str, authorizer: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the table of a runtime that answers with what it sees."""
+    """Return the table of a runtime that echoes its requests."""
     table: dict[str, Any] = {"name": name, "command": [sys.executable, "-S", str(MIRROR)]}
     return table if authorizer is None else {**table, "authorizer": dict(authorizer)}
 
 
 class Caller:
-    """Calls one runtime of a double."""
+    """A client of one of the double's runtimes."""
 
     def __init__(self, double: Emulator, runtime: str) -> None:
         self.base = f"{double.url}/runtimes/{runtime}"
@@ -31,13 +31,13 @@ class Caller:
     def ask(
         self, path: str = "/invoke", bearer: str | None = None, /, method: str = "POST", **more: Any
     ) -> httpx.Response:
-        """Send a request, with a bearer if there is one."""
+        """Send a request, with a bearer if given."""
         headers = [("Authorization", f"Bearer {bearer}")] if bearer else []
         headers += list(dict(more.pop("headers", {})).items())
         return http.request(method, self.base + path, headers=headers, **more)
 
     def echo(self, *args: Any, **more: Any) -> dict[str, Any]:
-        """Send a request that is let in, and return what the application saw of it."""
+        """Send a request that is accepted, and return what the application received."""
         answer = self.ask(*args, **more)
         assert 200 == answer.status_code, answer.text
         body: dict[str, Any] = answer.json()
@@ -53,7 +53,7 @@ def issuer() -> Iterator[Issuer]:
 
 @pytest.fixture(scope="module")
 def double(issuer: Issuer) -> Iterator[Emulator]:
-    """A double with runtimes that ask for keys, for tokens, or for nothing."""
+    """A double with runtimes that require keys, tokens, or nothing."""
     url = issuer.discovery_url
     tables = [
         mirror("open"),

@@ -1,4 +1,4 @@
-"""A small OpenID Connect issuer at a real socket, and tokens that it signs."""
+"""A small OpenID Connect issuer at a real socket, and the tokens that it signs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Issuer:
-    """Serves discovery and keys until it is closed; ``answers`` replaces what a path answers.
+    """Serve discovery and keys until closed; ``answers`` overrides the answer of a path.
 
     Below ``/<name>/``, it is another issuer with the same name and keys.
     """
@@ -42,12 +42,12 @@ class Issuer:
         self._server.server_close()
 
     def public(self, kid: str, **more: Any) -> dict[str, Any]:
-        """Return the public half of its key, as it stands in a key set."""
+        """Return the public half of the key, as in a key set."""
         jwk: dict[str, Any] = jwt.algorithms.ECAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
         return {**jwk, "kid": kid, "use": "sig", **more}
 
     def claims(self, subject: str, **changed: Any) -> dict[str, Any]:
-        """Return the claims of a good token; None takes one away."""
+        """Return the claims of a valid token; None removes one."""
         now = int(time.time())
         claims = {
             "iss": self.url,
@@ -88,7 +88,7 @@ class Issuer:
 
 
 def answer(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **more: str) -> None:
-    """Answer with a body, and be done."""
+    """Answer with a body."""
     handler.send_response(status)
     for name, value in more.items():
         handler.send_header(name, value)

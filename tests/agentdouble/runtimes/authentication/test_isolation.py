@@ -22,18 +22,18 @@ def tokens(issuer: Issuer) -> Bearers:
 
 @pytest.fixture(scope="module")
 def jwt(double: Emulator) -> Caller:
-    """A runtime for bearers of tokens."""
+    """A runtime that requires tokens."""
     return Caller(double, "jwt")
 
 
 @pytest.fixture(scope="module")
 def keyed(double: Emulator) -> Caller:
-    """A runtime with a key for each of two callers."""
+    """A runtime with keys for two callers."""
     return Caller(double, "keyed")
 
 
-def test_anothers_session_is_not_found(jwt: Caller, tokens: Bearers) -> None:
-    """It belongs to who used it first, in whatever spelling the header comes."""
+def test_another_caller_s_session_is_not_found(jwt: Caller, tokens: Bearers) -> None:
+    """A session belongs to its first caller, however the header is spelled."""
     first = jwt.ask("/invoke", tokens["alice"], headers={"session_id": "s1"})
     others = [
         jwt.ask("/invoke", tokens["bob"], headers={name: "s1"})
@@ -55,10 +55,10 @@ OF_ALICE = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), OF_ALICE, ids=[o[1] for o in OF_ALICE])
-def test_the_user_of_an_api_server_is_the_subject(
+def test_api_server_user_is_the_token_s_subject(
     jwt: Caller, tokens: Bearers, method: str, path: str, body: dict[str, str] | None
 ) -> None:
-    """For anybody else there is no such session, in the API server's words."""
+    """Other callers get the API server's error for an unknown session."""
     my_answer, others = (
         jwt.ask(path, tokens[name], method=method, json=body) for name in ("alice", "bob")
     )
@@ -85,7 +85,7 @@ AMBIGUOUS = [
 
 
 @pytest.mark.parametrize(("path", "body", "status"), AMBIGUOUS, ids=range(len(AMBIGUOUS)))
-def test_what_can_be_read_in_two_ways_is_refused(
+def test_ambiguous_requests_are_refused(
     jwt: Caller, tokens: Bearers, path: str, body: bytes, status: int
 ) -> None:
     """An application may be more lenient than its gateway."""
@@ -96,8 +96,8 @@ def test_what_can_be_read_in_two_ways_is_refused(
         assert status == connection.getresponse().status
 
 
-def test_users_of_an_api_server_belong_to_a_key(keyed: Caller) -> None:
-    """A key speaks for many users; another key does not find theirs."""
+def test_api_server_users_belong_to_a_key(keyed: Caller) -> None:
+    """A key stands for many users; another key does not find theirs."""
     ann, bob = "key-of-ann", "key-of-bob"
     path = "/apps/a/users/{}/sessions".format
     calls = [(ann, path("u1")), (ann, path("u2")), (bob, path("u1")), (bob, path("u3"))]
@@ -105,8 +105,8 @@ def test_users_of_an_api_server_belong_to_a_key(keyed: Caller) -> None:
     assert [200, 200, 404, 200] == [keyed.ask(path, key).status_code for key, path in calls]
 
 
-def test_an_mcp_session_belongs_to_who_began_it(keyed: Caller) -> None:
-    """Another, and one that nobody began, is not found in MCP's words."""
+def test_mcp_session_belongs_to_its_creator(keyed: Caller) -> None:
+    """Other callers, and unknown sessions, get MCP's error for an unknown session."""
     begin: dict[str, Any] = {"jsonrpc": "2.0", "id": "m1", "method": "initialize"}
     session = keyed.ask("/mcp", "key-of-ann", json=begin).headers["Mcp-Session-Id"]
     answers = [

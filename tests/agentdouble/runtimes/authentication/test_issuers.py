@@ -21,8 +21,8 @@ def new_caller(double: Emulator, issuer: Issuer, name: str) -> Caller:
     return Caller(double, name)
 
 
-def test_keys_are_kept_and_asked_for_again(double: Emulator, issuer: Issuer) -> None:
-    """For an unknown key, but not often."""
+def test_issuer_keys_are_cached_and_refreshed(double: Emulator, issuer: Issuer) -> None:
+    """An unknown key triggers a refresh, but not often."""
     caller = new_caller(double, issuer, "changing")
     caller.echo("/a", issuer.token())
     issuer.requests.clear()
@@ -55,8 +55,8 @@ UNUSABLE: dict[str, tuple[str, Answer, str]] = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_an_unusable_issuer_lets_nobody_in(double: Emulator, issuer: Issuer, name: str) -> None:
-    """Nor does it close the door for good: 503, and what was seen."""
+def test_unusable_issuer_refuses_every_token(double: Emulator, issuer: Issuer, name: str) -> None:
+    """The answer is a 503 with the reason, and the issuer is tried again later."""
     path, says, words = UNUSABLE[name]
     caller, token = new_caller(double, issuer, name.replace(" ", "-")), issuer.token()
     issuer.answers[f"/{name.replace(' ', '-')}{path}"] = says
@@ -68,10 +68,10 @@ def test_an_unusable_issuer_lets_nobody_in(double: Emulator, issuer: Issuer, nam
     assert 200 == caller.ask("/a", token).status_code
 
 
-def test_a_slow_issuer_is_given_up(
+def test_slow_issuer_times_out(
     double: Emulator, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a while that is bounded, whatever it sends meanwhile."""
+    """The total time is bounded, even if bytes keep arriving."""
     monkeypatch.setattr(tokens, "PATIENCE_S", 0.2)
     go = threading.Event()
     issuer.answers["/slow/keys"] = lambda handler: (go.wait(30), None)[1]

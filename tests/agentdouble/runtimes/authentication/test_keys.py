@@ -15,10 +15,10 @@ from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
         ("named", "/a", {"X-Secret-Word": "key-of-bob"}),
     ],
 )
-def test_a_key_lets_its_bearer_in(
+def test_key_authenticates_its_caller(
     double: Emulator, runtime: str, path: str, headers: dict[str, str]
 ) -> None:
-    """By its name; the key itself is the gateway's, and does not reach the application."""
+    """By name; the gateway does not forward the key to the application."""
     received = Caller(double, runtime).echo(path, headers=headers)
     headers_received = dict(received["headers"])
 
@@ -42,10 +42,10 @@ def test_a_key_lets_its_bearer_in(
         ("jwt", "/a", {"Authorization": "Bearer key-of-ann"}),
     ],
 )
-def test_whoever_has_no_key_is_refused(
+def test_requests_without_a_valid_key_are_refused(
     double: Emulator, runtime: str, path: str, headers: dict[str, str]
 ) -> None:
-    """Told what is asked for, and shown no key."""
+    """The error says what is required and shows no key."""
     answer = Caller(double, runtime).ask(path, headers=headers)
 
     assert 401 == answer.status_code
@@ -53,8 +53,8 @@ def test_whoever_has_no_key_is_refused(
     assert "key-of-ann" not in answer.text
 
 
-def test_an_open_runtime_lets_everybody_in_as_nobody(double: Emulator) -> None:
-    """What imitates an identity is dropped there, too."""
+def test_open_runtime_accepts_anonymous_callers(double: Emulator) -> None:
+    """Forged identity headers are dropped as well."""
     forged = {"X-Agentdouble-Identity-Subject": "root", "Authorization": "Bearer own"}
     headers_received = dict(Caller(double, "open").echo(headers=forged)["headers"])
 
@@ -62,8 +62,8 @@ def test_an_open_runtime_lets_everybody_in_as_nobody(double: Emulator) -> None:
     assert not [name for name in headers_received if "identity" in name]
 
 
-def test_a_runtime_with_keys_of_its_own_does_not_ask_for_the_doubles() -> None:
-    """One bearer is enough; a runtime without, and one that is not there, ask for the double's."""
+def test_runtime_keys_replace_the_double_s_api_key() -> None:
+    """Runtimes without keys, and unknown ones, require the double's."""
     tables = [mirror("open"), mirror("keyed", {"keys": ["own"]})]
     with Emulator(runtimes=tables, api_key="the-doubles") as double:
         statuses = [
@@ -79,7 +79,7 @@ def test_a_runtime_with_keys_of_its_own_does_not_ask_for_the_doubles() -> None:
     assert 403 == foreign.status_code
 
 
-def test_the_journal_shows_no_key(double: Emulator) -> None:
+def test_journal_shows_no_key(double: Emulator) -> None:
     """Wherever it was sent."""
     http.delete(f"{double.url}/_emulator/journal")
     Caller(double, "queried").echo("/a?key=key-of-ann&b=1")
@@ -93,8 +93,8 @@ def test_the_journal_shows_no_key(double: Emulator) -> None:
     assert "key-of-ann" not in journal.text
 
 
-def test_the_settings_show_no_key(double: Emulator) -> None:
-    """Nor do the definitions that are made of them, nor what the double says of its runtimes."""
+def test_settings_show_no_key(double: Emulator) -> None:
+    """Nor do the definitions or the double's list of runtimes."""
     (version,) = double.runtimes.versions("keyed")
     runtimes = http.get(f"{double.url}/_emulator/runtimes").text
 

@@ -12,14 +12,14 @@ DISCOVERY = "https://issuer.example/.well-known/openid-configuration"
 
 
 def read(table: dict[str, Any]) -> Authorizer:
-    """Return what a runtime with that table asks its callers for."""
+    """Return the authorizer of a runtime with this table."""
     read = definition.declare({"name": "one", "command": "true", "authorizer": table})
     assert read.authorizer
     return read.authorizer
 
 
 def test_keys_have_names() -> None:
-    """By which their callers go."""
+    """Callers are identified by them."""
     named = {"name": "billing", "secret": "two"}
     authorizer = read({"keys": ["one", named, "three"], "location": "Query", "name": "key"})
 
@@ -29,7 +29,7 @@ def test_keys_have_names() -> None:
     assert "two" not in repr(authorizer)
 
 
-def test_an_audience_is_one_or_several() -> None:
+def test_audience_may_be_a_string_or_a_list() -> None:
     """As in a token."""
     table = {"discovery_url": DISCOVERY, "allowed_clients": ["client"]}
 
@@ -50,8 +50,7 @@ def test_an_audience_is_one_or_several() -> None:
         ({"kyes": ["sesame"]}, "Did you mean keys?"),
     ],
 )
-def test_a_wrong_table_is_refused_and_its_key_not_shown(table: dict[str, Any], words: str) -> None:
-    """The message says what is wrong."""
+def test_invalid_tables_are_refused_without_showing_keys(table: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read(table)
 
@@ -59,8 +58,8 @@ def test_a_wrong_table_is_refused_and_its_key_not_shown(table: dict[str, Any], w
     assert "sesame" not in str(caught.value)
 
 
-def test_what_is_stored_is_read() -> None:
-    """The keys too, or nobody would get in after the double has started anew."""
+def test_stored_authorizer_round_trips() -> None:
+    """Keys included, so that callers are accepted after a restart."""
     authorizer = {"keys": ["one", {"name": "ann", "secret": "two"}]}
     table = {"name": "one", "command": ["true"], "authorizer": authorizer}
     definition_ = definition.declare(table)

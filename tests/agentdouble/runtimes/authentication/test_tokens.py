@@ -17,8 +17,8 @@ from tests.agentdouble.runtimes.authentication.issuer import Issuer
 NOW = int(time.time())
 
 
-def test_a_token_lets_its_bearer_in(double: Emulator, issuer: Issuer) -> None:
-    """The application is told who it is, and given the token to act for its bearer."""
+def test_token_authenticates_its_caller(double: Emulator, issuer: Issuer) -> None:
+    """The application receives the identity, and the token to act for the caller."""
     token = issuer.token("alice")
     headers_received = dict(Caller(double, "strict").echo("/invoke", token)["headers"])
 
@@ -32,8 +32,8 @@ def test_a_token_lets_its_bearer_in(double: Emulator, issuer: Issuer) -> None:
     }.items() <= headers_received.items()
 
 
-def test_a_subject_cannot_break_out_of_its_header(double: Emulator, issuer: Issuer) -> None:
-    """What is no plain ASCII is percent-encoded."""
+def test_subject_cannot_break_out_of_its_header(double: Emulator, issuer: Issuer) -> None:
+    """Non-ASCII characters are percent-encoded."""
     token = issuer.token("ål\r\nX-Evil: 1 %")
     headers_received = dict(Caller(double, "jwt").echo("/invoke", token)["headers"])
 
@@ -53,7 +53,7 @@ FORGED = {
 
 
 def test_identity_headers_cannot_be_forged(double: Emulator, issuer: Issuer) -> None:
-    """Nor taken off on the way; in no spelling that a server might fold into theirs."""
+    """Nor removed on the way, in any spelling that a server might fold."""
     sent = Caller(double, "jwt").echo("/invoke", issuer.token("alice"), headers=FORGED)["headers"]
 
     assert "root" not in str(sent)
@@ -75,18 +75,18 @@ WRONG = {
 
 
 @pytest.mark.parametrize("changed", WRONG.values(), ids=WRONG)
-def test_a_wrong_token_is_refused(
+def test_invalid_tokens_are_refused(
     double: Emulator, issuer: Issuer, changed: dict[str, object]
 ) -> None:
-    """With 401, and the reason in the challenge."""
+    """With 401 and the reason in the challenge."""
     answer = Caller(double, "strict").ask("/invoke", issuer.token(**changed))
 
     assert (401, "InvalidToken") == (answer.status_code, answer.json()["error"]["type"])
     assert 'error="invalid_token", error_description="' in answer.headers["WWW-Authenticate"]
 
 
-def test_a_token_of_another_client_is_forbidden(double: Emulator, issuer: Issuer) -> None:
-    """It is good, but not here."""
+def test_token_of_another_client_is_forbidden(double: Emulator, issuer: Issuer) -> None:
+    """It is valid, but not for this runtime."""
     caller = Caller(double, "strict")
     answers = [caller.ask("/a", issuer.token(client_id=client)) for client in ("other", None)]
 
@@ -100,7 +100,7 @@ def _unsigned(issuer: Issuer) -> str:
 
 
 def _by_public_key(issuer: Issuer) -> str:
-    """Return a token whose shared secret is the key that everybody knows."""
+    """Return a token that uses the public key as its shared secret."""
     secret = issuer.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     head, body = (
         base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=")
@@ -128,8 +128,8 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("forge", FORGERIES.values(), ids=FORGERIES)
-def test_a_forged_token_is_refused(double: Emulator, issuer: Issuer, forge: object) -> None:
-    """Before a runtime is started for it; the token is not repeated."""
+def test_forged_tokens_are_refused(double: Emulator, issuer: Issuer, forge: object) -> None:
+    """Before a runtime starts; the error does not repeat the token."""
     assert callable(forge)
     token = forge(issuer)
     answer = Caller(double, "untouched").ask("/invoke", token)

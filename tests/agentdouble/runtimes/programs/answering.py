@@ -1,4 +1,4 @@
-"""A program that a runtime runs: says each request back as it came, or does as the path says."""
+"""A program for runtimes: it echoes each request, or does what the path says."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the request's body, as its framing has it."""
+        """Yield the request's body in its pieces."""
         if self.headers.get("Transfer-Encoding") != "chunked":
             yield self.rfile.read(int(self.headers.get("Content-Length", 0)))
             return
@@ -46,7 +46,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
 
     def on_told(self) -> None:
-        """Say what happened next."""
+        """Return the next recorded event."""
         self.answer(notes.get(timeout=30).encode())
 
     def on_anything(self) -> None:
@@ -61,11 +61,11 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(json.dumps(facts).encode(), ("Content-Type", "application/json"))
 
     def on_count(self) -> None:
-        """Take a body of any length and say how long it was."""
+        """Read a body of any length and return its length."""
         self.answer(b"%d" % sum(map(len, self.pieces())))
 
     def on_echo(self) -> None:
-        """Say each piece back before the next has come."""
+        """Echo each piece before the next arrives."""
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
         self.say(b"0\r\n\r\n")
 
     def on_event(self) -> None:
-        """Say one event; then nothing, until the caller has gone."""
+        """Send one event, then nothing until the caller disconnects."""
         self.say(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n")
         self.wait_for_the_end()
 

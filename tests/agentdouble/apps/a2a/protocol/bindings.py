@@ -1,4 +1,4 @@
-"""The two bindings of the protocol as raw requests, each answer a result or a refusal."""
+"""The protocol's two bindings as raw requests, with results and errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ERRORS = {
 
 @dataclass(frozen=True)
 class Refused:
-    """An error; only its reason is compared, codes are checked where it is read."""
+    """An error; only its reason is compared, codes are checked where it is parsed."""
 
     reason: str
     message: str = ""
@@ -50,7 +50,7 @@ Answer = Union[dict[str, Any], Refused]  # noqa: UP007 (evaluated, also on Pytho
 
 
 class Binding(Protocol):
-    """Calls operations by their names, which are those of the protocol's section 3."""
+    """Calls operations by the names of the protocol's section 3."""
 
     def call(self, operation: str, params: Mapping[str, Any], **headers: str) -> Answer: ...
 
@@ -72,7 +72,7 @@ class JsonRpc:
 
     @contextmanager
     def stream(self, operation: str, params: Mapping[str, Any]) -> Iterator[Iterator[Answer]]:
-        """Hold a stream open; its events come one by one."""
+        """Open a stream and yield its events."""
         body = self._request(operation, params)
         with http.stream("POST", self.url, json=body, headers=VERSION) as answer:
             if not answer.headers["content-type"].startswith("text/event-stream"):
@@ -108,13 +108,13 @@ class Rest:
         self.url = url
 
     def call(self, operation: str, params: Mapping[str, Any], **headers: str) -> Answer:
-        """Return the answer's body, or the error."""
+        """Return the response's body, or the error."""
         answer = http.send(self._request(operation, params, headers))
         return self._read(answer)
 
     @contextmanager
     def stream(self, operation: str, params: Mapping[str, Any]) -> Iterator[Iterator[Answer]]:
-        """Hold a stream open; its events come one by one."""
+        """Open a stream and yield its events."""
         answer = http.send(self._request(operation, params, {}), stream=True)
         try:
             if not answer.headers["content-type"].startswith("text/event-stream"):

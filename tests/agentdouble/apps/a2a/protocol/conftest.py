@@ -1,4 +1,4 @@
-"""One double for a module, and each test over both bindings."""
+"""A double per module, and each test over both bindings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wire(request: pytest.FixtureRequest, ordinary_double: Emulator) -> Binding:
 
 @pytest.fixture
 def gate() -> Iterator[None]:
-    """Turns that wait do so until the test opens the gate, or ends."""
+    """A gate that holds waiting turns until the test opens it, or ends."""
     GATE.close()
     yield
     GATE.open()

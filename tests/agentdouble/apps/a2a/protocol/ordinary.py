@@ -1,4 +1,4 @@
-"""An ordinary application: what its executor does is what the message's text asks for."""
+"""An ordinary application: its executor does what the message's text requests."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Gate:
         self._event = threading.Event()
 
     def open(self) -> None:
-        """Let everybody pass."""
+        """Let all turns pass."""
         self._event.set()
 
     def close(self) -> None:
-        """Hold from now on."""
+        """Hold turns from now on."""
         self._event.clear()
 
     async def wait(self) -> None:
-        """Wait, and hold no thread meanwhile."""
+        """Wait without blocking a thread."""
         for _ in range(PATIENCE_S * 100):
             if self._event.is_set():
                 return
@@ -43,10 +43,10 @@ GATE = Gate()
 
 
 class Ordinary(AgentExecutor):
-    """Written as the specification has it: no cancel, no task sent first."""
+    """An executor as in the specification: no cancel, no task event first."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
-        """Do what the text asks for; anything else is echoed."""
+        """Do what the text requests; echo anything else."""
         updater = TaskUpdater(event_queue, context.task_id or "", context.context_id or "")
         if context.current_task is not None:
             await updater.complete(new_text_message(f"Then {context.get_user_input()}."))
@@ -91,7 +91,7 @@ class Ordinary(AgentExecutor):
         await updater.complete()
 
     async def _hold(self, text: str, updater: TaskUpdater, queue: EventQueue) -> None:
-        """Wait until somebody says "go"."""
+        """Wait until a message says "go"."""
         GATE.close()
         await self._wait(text, updater, queue)
 
@@ -107,7 +107,7 @@ class Ordinary(AgentExecutor):
 
 
 def ordinary(name: str = "ordinary", **settings: Any) -> A2AApp:
-    """Return an application with nothing special."""
+    """Return an application with default settings."""
     app = A2AApp(name, **settings)
     app.agent_executor(runner="echo")(Ordinary)
     return app

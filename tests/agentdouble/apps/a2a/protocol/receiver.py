@@ -18,14 +18,14 @@ WAIT_S = 60
 
 @dataclass
 class Receiver:
-    """Takes notifications, each with its headers."""
+    """Records notifications with their headers."""
 
     url: str
     status: int = 200
     got: queue.Queue[tuple[Mapping[str, str], dict[str, Any]]] = field(default_factory=queue.Queue)
 
     def until(self, kind: str) -> list[dict[str, Any]]:
-        """Return the notifications that came until one of a kind."""
+        """Return the notifications up to the first of a kind."""
         requests: list[dict[str, Any]] = []
         while not requests or kinds(requests)[-1] != kind:
             requests.append(self.got.get(timeout=WAIT_S)[1])
@@ -34,7 +34,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Receive on this machine inside."""
+    """Run a receiver on this machine in the block."""
     receiver: Receiver
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The agent card as it is served (sections 4.4.1 and 8 of the protocol)."""
+"""The agent card as served (sections 4.4.1 and 8 of the protocol)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.agentdouble.calling import http
 CARD = "/.well-known/agent-card.json"
 
 
-def test_a_card_has_what_it_must_have(ordinary_double: Emulator) -> None:
-    """All of it, and nothing of an earlier version (4.4.1)."""
+def test_card_has_all_required_fields(ordinary_double: Emulator) -> None:
+    """And none of an earlier version (4.4.1)."""
     answer = http.get(ordinary_double.url + CARD, headers=V1)
     url = ordinary_double.url
     skill = {
@@ -47,10 +47,10 @@ def test_a_card_has_what_it_must_have(ordinary_double: Emulator) -> None:
     ids=["version", "patch", "accept"],
 )
 @pytest.mark.parametrize("versions", [("1.0",), ("1.0", "0.3")], ids=["one", "both"])
-def test_a_strict_reader_of_1_0_reads_the_card(
+def test_strict_1_0_parser_accepts_the_card(
     headers: dict[str, str], versions: tuple[str, ...]
 ) -> None:
-    """It has no field of 0.3, also where an application's own card declares that version."""
+    """It has no field of 0.3, even if an application's card declares that version."""
     url = "http://localhost"
     app = ordinary(card=agent_card("x", url, protocol_versions=versions))
 
@@ -65,7 +65,7 @@ def test_a_strict_reader_of_1_0_reads_the_card(
 @pytest.mark.parametrize(
     ("path", "headers"), [(CARD, {"A2A-Version": "0.3"}), ("/.well-known/agent.json", {})]
 )
-def test_the_card_of_0_3_is_for_those_who_ask(
+def test_card_of_0_3_is_served_on_request(
     ordinary_double: Emulator, path: str, headers: dict[str, str]
 ) -> None:
     """With the fields of that version, and the same address."""
@@ -79,8 +79,8 @@ def test_the_card_of_0_3_is_for_those_who_ask(
     assert "supportedInterfaces" not in card
 
 
-def test_an_application_may_take_more_than_text() -> None:
-    """Its card says so, and messages may have it."""
+def test_application_may_accept_more_than_text() -> None:
+    """Its card lists the media types, and messages may use them."""
     parts = [{"raw": "dGNr", "mediaType": "image/png"}]
     image = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": parts}}
 

@@ -1,4 +1,4 @@
-"""The official client, which needs no environment of its own; tests/real_clients has the others."""
+"""The official client in this environment; tests/real_clients has the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOUND_S = 120
 
 
 @pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
-def test_the_official_client_has_a_whole_conversation(
+def test_official_client_has_a_whole_conversation(
     ordinary_double: Emulator, receiver: Receiver, binding: str
 ) -> None:
     """Messages, streams, input, cancelling, failing, resuming and notifications."""

@@ -1,4 +1,4 @@
-"""Versions, and what is no request at all (sections 3.6, 5.4, 9.5 and 11.6 of the protocol)."""
+"""Versions and malformed requests (sections 3.6, 5.4, 9.5 and 11.6 of the protocol)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ WHOLE = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": message("
 
 
 def posted(double: Emulator, content: bytes, path: str = "/", **headers: str) -> Any:
-    """Post a body as it is."""
+    """Post a body verbatim."""
     sent_headers = {"Content-Type": "application/json", **VERSION, **headers}
     return http.post(double.url + path, content=content, headers=sent_headers)
 
 
 @pytest.mark.parametrize("version", ["1.0", "1", "1.0.7"])
-def test_version_1_0_is_spoken(wire: Binding, version: str) -> None:
-    """A patch number makes no difference (3.6)."""
+def test_version_1_0_is_accepted(wire: Binding, version: str) -> None:
+    """With any patch number (3.6)."""
     assert ["task"] == list(wire.call("SendMessage", message("hello"), **{"A2A-Version": version}))
 
 
 @pytest.mark.parametrize("version", ["", "0.3", "0.2", "2.0", "99.0", "one", "1.0.x", "-1"])
 @pytest.mark.parametrize("operation", ["SendMessage", "GetTask", "ListTasks"])
 def test_other_versions_are_refused(wire: Binding, operation: str, version: str) -> None:
-    """Major and minor number count (3.6.2); none at all is 0.3, which has other operations."""
+    """By major and minor number (3.6.2); none means 0.3, which has other operations."""
     params = message("hello") if operation == "SendMessage" else {"id": "x"}
     response = wire.call(operation, params, **{"A2A-Version": version})
 
@@ -38,7 +38,7 @@ def test_other_versions_are_refused(wire: Binding, operation: str, version: str)
 
 
 @pytest.mark.parametrize("body", [b"{", b"", b"hello", b"\xff\xfe", b'{"jsonrpc": "2.0"'])
-def test_a_body_that_is_no_json_cannot_be_parsed(ordinary_double: Emulator, body: bytes) -> None:
+def test_body_that_is_not_json_is_a_parse_error(ordinary_double: Emulator, body: bytes) -> None:
     """-32700, with no id."""
     answer = posted(ordinary_double, body)
 
@@ -75,7 +75,7 @@ def test_a_body_that_is_no_json_cannot_be_parsed(ordinary_double: Emulator, body
     ],
     ids=repr,
 )
-def test_json_that_is_no_request_is_invalid(ordinary_double: Emulator, body: object) -> None:
+def test_json_that_is_not_a_request_is_invalid(ordinary_double: Emulator, body: object) -> None:
     """-32600; nothing is done."""
     answer = posted(ordinary_double, json.dumps(body).encode())
 
@@ -83,7 +83,7 @@ def test_json_that_is_no_request_is_invalid(ordinary_double: Emulator, body: obj
 
 
 @pytest.mark.parametrize("id_", [7, "seven", None])
-def test_an_unknown_method_is_not_found(ordinary_double: Emulator, id_: object) -> None:
+def test_unknown_method_is_not_found(ordinary_double: Emulator, id_: object) -> None:
     """-32601, with the id of the request (9.5)."""
     for method in ("Nope", "sendMessage", "message/nope", "tasks/list", "SendMessage ", "__init__"):
         body = {**WHOLE, "id": id_, "method": method}
@@ -103,10 +103,10 @@ def test_an_unknown_method_is_not_found(ordinary_double: Emulator, id_: object) 
         ("GET", "/tasks/x/nope"),
     ],
 )
-def test_an_unknown_operation_is_an_error_of_rest(
+def test_unknown_rest_operation_is_an_error(
     ordinary_double: Emulator, method: str, path: str
 ) -> None:
-    """In the shape that every error has there (11.6)."""
+    """In the shape of every REST error (11.6)."""
     answer = http.request(method, ordinary_double.url + path, headers=VERSION)
     error = answer.json()["error"]
 
@@ -119,10 +119,10 @@ def test_an_unknown_operation_is_an_error_of_rest(
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 @pytest.mark.parametrize("place", ["data", "metadata"])
-def test_a_number_that_json_does_not_have_is_refused(
+def test_number_outside_json_is_refused(
     wire: Binding, ordinary_double: Emulator, place: str, number: str
 ) -> None:
-    """Stored, it could never be sent again."""
+    """Once stored, it could not be sent."""
     part = {"data": {"n": 77}} if place == "data" else {"text": "a", "metadata": {"n": 77}}
     params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [part]}}
     body = params if isinstance(wire, Rest) else {**WHOLE, "params": params}

@@ -1,4 +1,4 @@
-"""Executors that would hang a server, or spoil what it keeps: every call is answered in time."""
+"""Executors that could hang a server or corrupt its store: every call is answered in time."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def raising(error: BaseException) -> Turn:
     [KeyboardInterrupt(), GeneratorExit(), StopIteration(), StopAsyncIteration(), BaseException()],
     ids=repr,
 )
-def test_an_exception_of_any_kind_fails_the_task_alone(error: BaseException) -> None:
-    """Those that would end a loop or a generator too; the next message is answered."""
+def test_exception_of_any_kind_fails_only_its_task(error: BaseException) -> None:
+    """Even one that would end a loop or a generator; the next message is answered."""
 
     async def conversation(wire: Wire) -> None:
         for _ in range(2):
@@ -46,8 +46,8 @@ def test_an_exception_of_any_kind_fails_the_task_alone(error: BaseException) -> 
     talk(playing(raising(error)), conversation)
 
 
-def test_an_executor_that_blocks_for_ever_fails_at_its_limit() -> None:
-    """Though its loop hears of nothing."""
+def test_executor_that_blocks_forever_fails_at_its_limit() -> None:
+    """Even though its loop is blocked."""
     release = threading.Event()
 
     async def blocks(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
@@ -63,8 +63,8 @@ def test_an_executor_that_blocks_for_ever_fails_at_its_limit() -> None:
     talk(playing(blocks, turn_limit_s=0.2), conversation)
 
 
-def test_a_cancel_that_blocks_is_not_waited_for() -> None:
-    """Its limit holds though its loop stands still."""
+def test_blocking_cancel_is_not_waited_for() -> None:
+    """Its limit holds even though its loop is blocked."""
     release = threading.Event()
     app = A2AApp("blocking", cancel_limit_s=0.1)
 
@@ -88,8 +88,8 @@ def test_a_cancel_that_blocks_is_not_waited_for() -> None:
     talk(app, conversation)
 
 
-def test_a_flood_of_events_comes_to_its_end() -> None:
-    """A thousand pieces of one artifact are kept as they came."""
+def test_flood_of_events_completes() -> None:
+    """A thousand chunks of one artifact are stored in order."""
 
     async def floods(context: RequestContext, queue: EventQueue, updater: TaskUpdater) -> None:
         for number in range(1000):
@@ -129,7 +129,7 @@ async def no_number_in_a_message(
     [no_number, no_number_in_a_task, no_number_in_a_message],
     ids=lambda function: function.__name__,
 )
-def test_an_event_that_cannot_be_written_fails_the_task(script: Turn) -> None:
+def test_unserializable_event_fails_the_task(script: Turn) -> None:
     """JSON has no NaN; tasks and lists can be read afterwards."""
 
     async def conversation(wire: Wire) -> None:

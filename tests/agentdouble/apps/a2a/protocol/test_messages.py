@@ -17,7 +17,7 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
 
 def send(wire: Binding, text: str, **more: Any) -> dict[str, Any]:
-    """Return the task that a message resulted in."""
+    """Return the task that results from a message."""
     answer = wire.call("SendMessage", message(text, **more))
     assert isinstance(answer, dict), answer
     task: dict[str, Any] = answer["task"]
@@ -25,7 +25,7 @@ def send(wire: Binding, text: str, **more: Any) -> dict[str, Any]:
 
 
 def raw(**fields: Any) -> dict[str, Any]:
-    """Return a message with other fields, those that are None left out."""
+    """Return a message with other fields, without those that are None."""
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "hello"}], **fields}
     return {"message": {name: value for name, value in message.items() if value is not None}}
 
@@ -41,10 +41,10 @@ def raw(**fields: Any) -> dict[str, Any]:
         ("authorize", "AUTH_REQUIRED", "Who?"),
     ],
 )
-def test_a_message_is_answered_when_its_task_ends_or_pauses(
+def test_message_is_answered_when_its_task_ends_or_pauses(
     wire: Binding, text: str, state: str, reply: str
 ) -> None:
-    """With the task as it then is (3.2.2)."""
+    """With the task in its current state (3.2.2)."""
     task = send(wire, text)
 
     assert f"TASK_STATE_{state}" == task["status"]["state"]
@@ -52,8 +52,8 @@ def test_a_message_is_answered_when_its_task_ends_or_pauses(
     assert task == wire.call("GetTask", {"id": task["id"]})
 
 
-def test_a_task_is_written_as_the_protocol_has_it(wire: Binding) -> None:
-    """Names in camel case, states and roles by name, times in UTC; nothing beside it (5.5, 5.6)."""
+def test_task_has_the_protocol_s_format(wire: Binding) -> None:
+    """Camel case, states and roles by name, times in UTC, no extra fields (5.5, 5.6)."""
     task = send(wire, "work", messageId="m-1")
     status, done = task["status"], task["status"]["message"]
     ids = {"contextId": task["contextId"], "taskId": task["id"]}
@@ -74,8 +74,8 @@ def test_a_task_is_written_as_the_protocol_has_it(wire: Binding) -> None:
     assert [task_message, reading] == task["history"]
 
 
-def test_every_kind_of_part_comes_back(wire: Binding) -> None:
-    """Text, data, bytes and an address; each part has one of them (4.1.6)."""
+def test_every_kind_of_part_round_trips(wire: Binding) -> None:
+    """Text, data, bytes and a URL; each part has one of them (4.1.6)."""
     (artifact,) = send(wire, "parts")["artifacts"]
 
     assert [
@@ -86,8 +86,8 @@ def test_every_kind_of_part_comes_back(wire: Binding) -> None:
     ] == artifact["parts"]
 
 
-def test_an_agent_may_answer_with_a_message_alone(wire: Binding) -> None:
-    """It belongs to the context that was made for it (3.4.1)."""
+def test_agent_may_answer_with_a_message_alone(wire: Binding) -> None:
+    """It belongs to the context created for it (3.4.1)."""
     answer = wire.call("SendMessage", message("talk"))
     assert isinstance(answer, dict)
 
@@ -99,8 +99,8 @@ def test_an_agent_may_answer_with_a_message_alone(wire: Binding) -> None:
     assert answer["message"]["contextId"]
 
 
-def test_a_follow_up_continues_its_task(wire: Binding) -> None:
-    """It needs no context, which is the task's (3.4.3); the history has it once."""
+def test_follow_up_continues_its_task(wire: Binding) -> None:
+    """It inherits the task's context (3.4.3); the history has it once."""
     task = send(wire, "ask")
     done = send(wire, "this", taskId=task["id"])
 
@@ -113,8 +113,8 @@ def test_a_follow_up_continues_its_task(wire: Binding) -> None:
 
 
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])
-def test_an_ended_task_takes_no_message(wire: Binding, text: str) -> None:
-    """It never goes on (3.1.1)."""
+def test_ended_task_accepts_no_message(wire: Binding, text: str) -> None:
+    """A terminal state is final (3.1.1)."""
     task = send(wire, text)
     params = message("more", taskId=task["id"])
 
@@ -137,16 +137,14 @@ def test_an_ended_task_takes_no_message(wire: Binding, text: str) -> None:
         {**raw(), "configuration": {"historyLength": -1}},
     ],
 )
-def test_a_message_that_lacks_something_is_refused(wire: Binding, params: dict[str, Any]) -> None:
+def test_incomplete_message_is_refused(wire: Binding, params: dict[str, Any]) -> None:
     """Every parameter is checked before anything is done (3.3.2)."""
     assert REFUSED == wire.call("SendMessage", params)
 
 
 @pytest.mark.parametrize(("length", "length_kept"), [(None, 3), (0, 0), (1, 1), (2, 2), (50, 3)])
-def test_an_answer_has_no_longer_a_history_than_was_asked_for(
-    wire: Binding, length: int | None, length_kept: int
-) -> None:
-    """The newest messages, in the order in which they were said (3.2.4)."""
+def test_history_length_is_limited(wire: Binding, length: int | None, length_kept: int) -> None:
+    """To the newest messages, in chronological order (3.2.4)."""
     task = send(wire, "ask")
     configuration = None if length is None else {"historyLength": length}
     done = send(wire, "this", taskId=task["id"], configuration=configuration)
@@ -157,8 +155,8 @@ def test_an_answer_has_no_longer_a_history_than_was_asked_for(
     assert (length_kept > 0) == ("history" in done)
 
 
-def test_a_caller_need_not_wait_for_the_end(wire: Binding, gate: None) -> None:
-    """With returnImmediately the task is answered while it goes on (3.2.2)."""
+def test_caller_need_not_wait_for_the_end(wire: Binding, gate: None) -> None:
+    """With returnImmediately the running task is returned (3.2.2)."""
     task = send(wire, "wait", configuration={"returnImmediately": True})
     assert task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
 

@@ -17,12 +17,12 @@ NOT_FOUND = Refused("TASK_NOT_FOUND")
 
 
 def config(wire: Binding, operation: str, **params: Any) -> Answer:
-    """Ask for an operation on configurations."""
+    """Call an operation on configurations."""
     return wire.call(operation.replace("Config", "TaskPushNotificationConfig"), params)
 
 
-def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
-    """Whole, and told alone and in the list; deleting twice does no harm (3.1.7 to 3.1.10)."""
+def test_configuration_is_kept_until_deleted(wire: Binding) -> None:
+    """In full, for reads and lists; deleting twice does no harm (3.1.7 to 3.1.10)."""
     id_ = send(wire, "hello")["id"]
     sent = {
         "id": "c1",
@@ -42,15 +42,14 @@ def test_a_configuration_is_kept_until_it_is_deleted(wire: Binding) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "file:///etc/passwd", "no url", "http://", "http://h:x/"])
-def test_a_receiver_is_an_http_url(wire: Binding, url: str) -> None:
-    """Anything else is refused."""
+def test_receiver_must_be_an_http_url(wire: Binding, url: str) -> None:
     id_ = send(wire, "hello")["id"]
 
     assert Refused("INVALID_PARAMS") == config(wire, "CreateConfig", taskId=id_, url=url)
 
 
-def test_a_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
-    """With its token and credentials, in the order in which things happen (4.3.3)."""
+def test_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
+    """With its token and credentials, in chronological order (4.3.3)."""
     config = {
         "url": receiver.url,
         "token": "told",
@@ -69,8 +68,8 @@ def test_a_receiver_gets_every_event(wire: Binding, receiver: Receiver) -> None:
     )
 
 
-def test_a_receiver_that_fails_holds_no_task_up(wire: Binding, receiver: Receiver) -> None:
-    """Nor does one that is not there; the next one hears everything."""
+def test_failing_receiver_does_not_delay_the_task(wire: Binding, receiver: Receiver) -> None:
+    """Nor does a missing one; the next one gets everything."""
     receiver.status = 500
     task = send(wire, "ask")
     config(wire, "CreateConfig", taskId=task["id"], url="http://127.0.0.1:1/nobody")
@@ -81,10 +80,8 @@ def test_a_receiver_that_fails_holds_no_task_up(wire: Binding, receiver: Receive
     assert "completed" == kinds(receiver.until("completed"))[-1]
 
 
-def test_a_receiver_of_0_3_gets_the_whole_task(
-    ordinary_double: Emulator, receiver: Receiver
-) -> None:
-    """In that version's words, each time that something happens; one of 1.0 hears what it is."""
+def test_receiver_of_0_3_gets_the_whole_task(ordinary_double: Emulator, receiver: Receiver) -> None:
+    """In that version's format, at each event; one of 1.0 gets the event."""
     message = {"messageId": "m", "role": "user", "parts": [{"kind": "text", "text": "work"}]}
     config = {
         "url": receiver.url,

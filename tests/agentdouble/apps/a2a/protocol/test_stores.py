@@ -1,4 +1,4 @@
-"""Task stores of users that misbehave: each answer is an error, and comes (A2A-04)."""
+"""Users' task stores that misbehave: each answer is an error, and arrives (A2A-04)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAILED = -32603
 
 
 class Kept(TaskStore):
-    """The store of the specification, with its tasks in a dictionary; it fails when it is told."""
+    """The specification's store, with its tasks in a dictionary; it fails on demand."""
 
     def __init__(self) -> None:
         self.tasks: dict[str, Task] = {}
@@ -67,7 +67,7 @@ ASKED = {
 
 
 async def error_of(wire: Wire, request: str) -> dict[str, Any]:
-    """Return the error with which an operation is answered, in a stream or not."""
+    """Return the error of an operation, in a stream or not."""
     method = request.split()[0]
     if method == "SendStreamingMessage":
         return dict((await wire.stream())[-1]["error"])
@@ -75,8 +75,8 @@ async def error_of(wire: Wire, request: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("method", ASKED)
-def test_a_store_that_cannot_read_is_an_error(method: str) -> None:
-    """Of every operation, without the text of the exception; the next call is answered too."""
+def test_store_that_cannot_read_is_an_error(method: str) -> None:
+    """Of every operation, without the exception's text; the next call is answered too."""
 
     async def conversation(wire: Wire) -> None:
         for _ in range(2):
@@ -88,8 +88,8 @@ def test_a_store_that_cannot_read_is_an_error(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["SendMessage", "SendStreamingMessage"])
-def test_a_store_that_cannot_write_is_an_error(method: str) -> None:
-    """What is not kept is not said to be."""
+def test_store_that_cannot_write_is_an_error(method: str) -> None:
+    """A task that is not stored is not reported as stored."""
 
     async def conversation(wire: Wire) -> None:
         error = await error_of(wire, method)
@@ -101,8 +101,8 @@ def test_a_store_that_cannot_write_is_an_error(method: str) -> None:
 
 @pytest.mark.parametrize("method", ["GetTask", "SendMessage"])
 @pytest.mark.parametrize("rubbish", ["text", {"id": "t"}, Task(id="u")], ids=repr)
-def test_a_stored_object_that_is_no_task_is_an_error(method: str, rubbish: object) -> None:
-    """Of every operation that reads one."""
+def test_stored_object_that_is_not_a_task_is_an_error(method: str, rubbish: object) -> None:
+    """Of every operation that reads it."""
 
     async def conversation(wire: Wire) -> None:
         assert FAILED == (await error_of(wire, method))["code"]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.smoke
 
 
 def streamed(wire: Binding, text: str, **more: Any) -> list[dict[str, Any]]:
-    """Return every event of a message's stream, which ends by itself."""
+    """Return every event of a message's stream until it ends."""
     with wire.stream("SendStreamingMessage", message(text, **more)) as events:
         return list(events)
 
@@ -40,10 +40,10 @@ def started(wire: Binding) -> dict[str, Any]:
         ("talk", ["message"]),
     ],
 )
-def test_a_stream_has_a_task_first_and_its_end_last(
+def test_stream_starts_with_a_task_and_ends_with_its_end(
     wire: Binding, text: str, expected: list[str]
 ) -> None:
-    """In the order in which things happened; a message is alone (3.1.2, 3.5.2)."""
+    """In chronological order; a message is the only event (3.1.2, 3.5.2)."""
     assert expected == kinds(streamed(wire, text))
 
 
@@ -66,7 +66,7 @@ def test_a_stream_has_a_task_first_and_its_end_last(
 def test_streams_are_server_sent_events(
     ordinary_double: Emulator, path: str, body: Mapping[str, Any]
 ) -> None:
-    """Which nobody on the way keeps (9.4.2, 11.7)."""
+    """No proxy may cache them (9.4.2, 11.7)."""
     answer = http.post(ordinary_double.url + path, json=body, headers=VERSION)
 
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -74,7 +74,7 @@ def test_streams_are_server_sent_events(
     assert 5 == len([line for line in answer.text.splitlines() if line.startswith("data: ")])
 
 
-def test_events_arrive_while_the_turn_goes_on(wire: Binding, gate: None) -> None:
+def test_events_arrive_while_the_turn_runs(wire: Binding, gate: None) -> None:
     """The first two before the agent has done the rest (A2A-03)."""
     with wire.stream("SendStreamingMessage", message("wait")) as events:
         first = [next(events), next(events)]
@@ -85,8 +85,8 @@ def test_events_arrive_while_the_turn_goes_on(wire: Binding, gate: None) -> None
     assert ["artifactUpdate", "completed"] == kinds(rest)
 
 
-def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> None:
-    """The turn goes on without its caller, who gets the task as it is and then the rest."""
+def test_dropped_connection_can_be_resumed(wire: Binding, gate: None) -> None:
+    """The turn continues, and the caller gets the current task and then the rest."""
     with wire.stream("SendStreamingMessage", message("wait")) as events:
         id_ = next(events)["task"]["id"]  # and the caller is gone
     with wire.stream("SubscribeToTask", {"id": id_}) as events:
@@ -99,15 +99,15 @@ def test_a_dropped_connection_is_taken_up_again(wire: Binding, gate: None) -> No
 
 
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])
-def test_an_ended_task_cannot_be_subscribed_to(wire: Binding, text: str) -> None:
-    """Nothing more will happen (3.1.6)."""
+def test_ended_task_cannot_be_subscribed_to(wire: Binding, text: str) -> None:
+    """It has no further events (3.1.6)."""
     with wire.stream("SubscribeToTask", {"id": send(wire, text)["id"]}) as events:
         assert [Refused("UNSUPPORTED_OPERATION")] == list(events)
 
 
 @pytest.fixture(scope="module")
 def modest() -> Iterator[Emulator]:
-    """A double with an application whose card promises nothing, and one that asks for much."""
+    """A double with an application without capabilities, and one with requirements."""
     with Emulator(_with("modest"), _with("strict", **EXTENDED)) as double:
         yield double
 
@@ -136,7 +136,7 @@ def _with(name: str, **capabilities: Any) -> A2AApp:
 
 
 @pytest.mark.parametrize("kind", [JsonRpc, Rest])
-def test_a_feature_that_the_card_does_not_promise_is_refused(modest: Emulator, kind: type) -> None:
+def test_undeclared_capability_is_refused(modest: Emulator, kind: type) -> None:
     """By name, for each capability (3.3.4)."""
     wire = kind(modest.url)
     task = send(wire, "ask")

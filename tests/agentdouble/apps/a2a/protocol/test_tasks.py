@@ -24,18 +24,18 @@ def ids(page: dict[str, Any]) -> list[str]:
 
 @pytest.fixture
 def context() -> str:
-    """A context that no other test has."""
+    """A context that no other test uses."""
     return str(uuid.uuid4())
 
 
 @pytest.mark.parametrize("operation", ["GetTask", "CancelTask"])
-def test_an_unknown_task_is_not_found(wire: Binding, operation: str) -> None:
-    """Whatever is asked of it (3.1.3, 3.1.5)."""
+def test_unknown_task_is_not_found(wire: Binding, operation: str) -> None:
+    """For every operation (3.1.3, 3.1.5)."""
     assert Refused("TASK_NOT_FOUND") == wire.call(operation, {"id": UNKNOWN})
 
 
-def test_tasks_are_listed_with_the_last_changed_first(wire: Binding, context: str) -> None:
-    """A task that goes on comes to the top (3.1.4)."""
+def test_tasks_are_listed_last_changed_first(wire: Binding, context: str) -> None:
+    """A continued task moves to the top (3.1.4)."""
     task_ids = [send(wire, text, contextId=context)["id"] for text in ("ask", "hello", "fail")]
     assert task_ids[::-1] == ids(listed(wire, contextId=context))
 
@@ -44,8 +44,8 @@ def test_tasks_are_listed_with_the_last_changed_first(wire: Binding, context: st
     assert [task_ids[0], task_ids[2], task_ids[1]] == ids(listed(wire, contextId=context))
 
 
-def test_a_list_comes_in_pages(wire: Binding, context: str) -> None:
-    """The token of each leads to the next, that of the last is empty and yet there (3.1.4)."""
+def test_list_is_paginated(wire: Binding, context: str) -> None:
+    """Each token leads to the next page; the last one is present and empty (3.1.4)."""
     task_ids = [send(wire, "hello", contextId=context)["id"] for _ in range(5)]
     pages: list[dict[str, Any]] = []
     token = ""
@@ -69,13 +69,13 @@ def test_a_list_comes_in_pages(wire: Binding, context: str) -> None:
         {"pageToken": "bm9uc2Vuc2U"},
     ],
 )
-def test_a_question_for_no_list_is_refused(wire: Binding, params: dict[str, Any]) -> None:
-    """Its parameters are checked (3.1.4)."""
+def test_invalid_list_parameters_are_refused(wire: Binding, params: dict[str, Any]) -> None:
+    """Section 3.1.4."""
     assert Refused("INVALID_PARAMS") == wire.call("ListTasks", params)
 
 
-def test_a_task_that_runs_is_canceled(wire: Binding, gate: None) -> None:
-    """And its stream ends with that."""
+def test_running_task_is_canceled(wire: Binding, gate: None) -> None:
+    """Its stream ends with that."""
     task = send(wire, "wait", configuration={"returnImmediately": True})
     with wire.stream("SubscribeToTask", {"id": task["id"]}) as events:
         next(events)
@@ -88,8 +88,8 @@ def test_a_task_that_runs_is_canceled(wire: Binding, gate: None) -> None:
 
 
 @pytest.mark.parametrize("text", ["hello", "fail", "reject"])
-def test_an_ended_task_cannot_be_canceled(wire: Binding, text: str) -> None:
-    """It stays as it is (3.1.5)."""
+def test_ended_task_cannot_be_canceled(wire: Binding, text: str) -> None:
+    """It stays unchanged (3.1.5)."""
     task = send(wire, text)
 
     assert Refused("TASK_NOT_CANCELABLE") == wire.call("CancelTask", {"id": task["id"]})
