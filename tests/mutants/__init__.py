@@ -22,7 +22,7 @@ Table = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A platform that breaks a clause; ``breaks`` are changes on the wire, or of public names."""
+    """A platform that breaks a clause; ``breaks`` are changes on the wire or of public names."""
 
     clause: str
     name: str

@@ -1,4 +1,4 @@
-"""``python -m tests.mutants``: run the mutants, print which survive and the kill rate by clause."""
+"""``python -m tests.mutants``: run the mutants, print the survivors and the kill rate by clause."""
 
 from __future__ import annotations
 

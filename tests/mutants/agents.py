@@ -1,4 +1,4 @@
-"""Mutants of API-server mode (API), and of who may use it (AUT)."""
+"""Mutants of API-server mode (API) and of its authorization (AUT)."""
 
 from __future__ import annotations
 
@@ -92,17 +92,17 @@ def text(change: Callable[[str], Any]) -> OfValue:
 
 
 def role(name: str) -> OfValue:
-    """Call the model by another name."""
+    """Change the role of model messages."""
     return at("content.role", lambda value: name if value == "model" else value)
 
 
 def of_run(change: OfValue) -> Change:
-    """Change the list of events of /run."""
+    """Change the list of events that /run returns."""
     return answers(RUN, where(lambda value: isinstance(value, list), change))
 
 
 def each_event(change: OfValue) -> OfValue:
-    """Change each event of a list; DROP leaves it out."""
+    """Change each event of a list; DROP omits it."""
 
     def changed(some: list[Any]) -> list[Any]:
         return [event for event in map(change, some) if event is not DROP]
@@ -111,27 +111,27 @@ def each_event(change: OfValue) -> OfValue:
 
 
 def runs(change: OfValue) -> list[Change]:
-    """Change each event of both ways of running."""
+    """Change each event of /run and of /run_sse."""
     return [of_run(each_event(change)), events(STREAM, change)]
 
 
 def history(change: OfValue) -> Change:
-    """Change the events of a session that is read."""
+    """Change the events of a session when it is read."""
     return answers(READ, at("events", change))
 
 
 def lost(select: Callable[[Any], Any]) -> OfValue:
-    """Leave events out."""
+    """Omit events."""
     return where(select, always(DROP))
 
 
 def increments(change: OfValue) -> Change:
-    """Change increments alone."""
+    """Change increments only."""
     return events(STREAM, where(is_increment, change))
 
 
 def stream_events(change: Callable[[dict[str, Any], Any], Any], route: str = STREAM) -> Change:
-    """Change the events of a stream with what was ``seen`` and what is ``held`` of it."""
+    """Change the events of a stream, given the events ``seen`` and the events ``held`` back."""
 
     def changed(event: Any, request: Request) -> Any:
         request.state.setdefault("seen", [])
@@ -144,7 +144,7 @@ def stream_events(change: Callable[[dict[str, Any], Any], Any], route: str = STR
 
 
 def hold_back(join: Callable[[list[Any]], list[Any]], *, first: bool = False) -> Any:
-    """Hold increments back until something else comes; ``first`` sends the first at once."""
+    """Hold increments back until another event arrives; ``first`` sends the first at once."""
 
     def changed(state: dict[str, Any], event: Any) -> Any:
         if is_increment(event) and not (first and not state["seen"]):
@@ -157,19 +157,19 @@ def hold_back(join: Callable[[list[Any]], list[Any]], *, first: bool = False) ->
 
 
 def joined(waiting: list[Any]) -> list[Any]:
-    """Make one increment of all."""
+    """Join all increments into one."""
     joined_text = "".join(map(text_of, waiting))
     return [text(always(joined_text))(waiting[0])] if waiting else []
 
 
 def so_far(state: dict[str, Any], event: Any) -> Any:
-    """Send the whole text so far."""
+    """Send the whole text so far in each increment."""
     before = "".join(text_of(event) for event in state["seen"] if is_increment(event))
     return text(lambda now: before + now)(event) if is_increment(event) else event
 
 
 def after_call(state: dict[str, Any], event: Any) -> Any:
-    """Lose the reply after a tool call."""
+    """Omit the reply after a tool call."""
     return DROP if is_reply(event) and any(map(is_call, state["seen"])) else event
 
 
@@ -180,7 +180,7 @@ def last_increment(state: dict[str, Any], event: Any) -> Any:
 
 
 def python(raw: bytes) -> bytes:
-    """Write an event as Python does."""
+    """Write an event in Python syntax."""
     return f"data: {data_of(raw)}\n\n".encode()
 
 
@@ -188,12 +188,12 @@ def python(raw: bytes) -> bytes:
 
 
 def message(change: OfValue) -> Change:
-    """Change the message of runs."""
+    """Change the message of run requests."""
     return requests(RUNS, at("newMessage", change))
 
 
 def words(change: Callable[[str], str]) -> Change:
-    """Change the texts of the message of runs."""
+    """Change the texts in the message of run requests."""
     return message(at("parts.*.text", change))
 
 
@@ -209,13 +209,13 @@ def segment(index: int, change: Callable[[str], str], route: str) -> Change:
 
 
 def owner_of(request: Request, session: str = "") -> Owner:
-    """Return the application, user and session that a path names."""
+    """Return the application, user and session in a path."""
     segments = [*request.path.strip("/").split("/"), session]
     return segments[1], segments[3], segments[5]
 
 
 def renamed(change: Callable[[str], str], *, stored: bool) -> list[Change]:
-    """Change the ids of named sessions; ``stored`` hides it in the answer to their creation."""
+    """Change the ids of named sessions; ``stored`` hides the change when they are created."""
 
     def answered_as(document: Any, request: Request) -> Any:
         named = request.state.get("named")
@@ -232,7 +232,7 @@ def renamed(change: Callable[[str], str], *, stored: bool) -> list[Change]:
 
 
 def users(change: Callable[[str], str]) -> list[Change]:
-    """Take users for one whose ids are the same after a change."""
+    """Treat users as one user if their ids are equal after a change."""
     return [
         segment(3, change, "* /apps/{app}/users/{user}/*"),
         requests(RUNS, at("userId", change)),
@@ -240,7 +240,7 @@ def users(change: Callable[[str], str]) -> list[Change]:
 
 
 def applications(is_meant: Callable[[str, str], bool]) -> list[Change]:
-    """Run the application that is meant by a name that no application has."""
+    """Map an unknown application name to the application that it resembles."""
     names = ("doublecheck_reference", "doublecheck_second")
 
     def real(app: str) -> str:
@@ -250,7 +250,7 @@ def applications(is_meant: Callable[[str, str], bool]) -> list[Change]:
 
 
 def filled(route: str, name: str) -> list[Change]:
-    """Fill a field in that a run lacks, from the session that was created last."""
+    """Fill a missing field of a run from the session created last."""
     defaults: dict[str, Any] = {"newMessage": {"role": "user", "parts": [{"text": "Hello"}]}}
 
     def note(document: Any, request: Request) -> Any:
@@ -267,7 +267,7 @@ def filled(route: str, name: str) -> list[Change]:
 
 
 def fresh(when: Callable[[str, int], bool]) -> Change:
-    """Run in a new session; ``when`` takes the path and the number of the session's run."""
+    """Run in a new session if ``when`` holds for the path and the number of the session's run."""
     counts: dict[str, int] = {}
 
     async def run(request: Request, ask: Ask) -> Answer:
@@ -288,7 +288,7 @@ def fresh(when: Callable[[str, int], bool]) -> Change:
 
 
 class Known:
-    """The sessions that were created, for changes that mix them up."""
+    """The sessions created so far, for changes that mix them up."""
 
     def __init__(self) -> None:
         self.owners: list[Owner] = []
@@ -302,14 +302,14 @@ class Known:
 
 
 async def created_nothing(_request: Request, _ask: Ask) -> Answer:
-    """Answer with a session that does not exist."""
+    """Return a session that was not created."""
     answer = Answer(200, {}, b"")
     answer.set(200, {"id": uuid.uuid4().hex, "events": []})
     return answer
 
 
 def listed(is_listed: Callable[[Owner, Owner], bool]) -> list[Change]:
-    """List the sessions of other owners, too."""
+    """Also list the sessions of other owners."""
     owners = Known()
 
     async def listing(request: Request, ask: Ask) -> Answer:
@@ -327,7 +327,7 @@ def listed(is_listed: Callable[[Owner, Owner], bool]) -> list[Change]:
 
 
 def deleted(also: Callable[[Owner, Owner], bool], *, own: bool = True) -> list[Change]:
-    """Delete other sessions with one; ``own`` deletes that, too."""
+    """Delete other sessions together with one; ``own`` deletes that one, too."""
     owners = Known()
 
     async def listing(request: Request, ask: Ask) -> Answer:
@@ -341,7 +341,7 @@ def deleted(also: Callable[[Owner, Owner], bool], *, own: bool = True) -> list[C
 
 
 def answer_deleted(route: str, *, times: int = 10**6) -> list[Change]:
-    """Answer a route for sessions that were deleted as it was answered last."""
+    """Repeat a route's last answer for sessions that have been deleted."""
     last: dict[str, bytes] = {}
     again: dict[str, int] = {}
 
@@ -367,7 +367,7 @@ def still_listed() -> list[Change]:
 
 
 def as_owner(*routes: str) -> list[Change]:
-    """Take the user who created a session for the user of requests that name it."""
+    """Use the creator of the session as the user of each request that names it."""
     owners: dict[str, str] = {}
 
     def note(document: Any, request: Request) -> Any:
@@ -388,7 +388,7 @@ def as_owner(*routes: str) -> list[Change]:
 
 
 def of_path(change: Callable[[Any], OfValue], route: str) -> Change:
-    """Change answers with a change for each path."""
+    """Change answers with a separate change for each path."""
     changes: dict[str, OfValue] = {}
 
     def changed(document: Any, request: Request) -> Any:
@@ -398,7 +398,7 @@ def of_path(change: Callable[[Any], OfValue], route: str) -> Change:
 
 
 def where_list(change: Callable[[Any, Request], Any]) -> Callable[[Any, Request], Any]:
-    """Change lists alone."""
+    """Change lists only."""
     return lambda value, request: change(value, request) if isinstance(value, list) else value
 
 
@@ -408,7 +408,7 @@ def artifacts(change: OfValue) -> Change:
 
 
 def plain(text: str) -> str:
-    """Lose accents."""
+    """Remove accents."""
     some = unicodedata.normalize("NFKD", text)
     return "".join(character for character in some if not unicodedata.combining(character))
 
@@ -424,29 +424,29 @@ def locked(route: str) -> Change:
 
 
 def to_login(request: Request) -> None:
-    """Send requests without a key to a page that does not exist."""
+    """Redirect requests without a key to a page that does not exist."""
     if "authorization" not in request.headers:
         request.path = "/login"
 
 
 def runtime_of(request: Request) -> str:
-    """Return the runtime that a path names."""
+    """Return the runtime in a path."""
     return request.path.split("/")[2]
 
 
 def admits(when: Callable[[Request, str], Any]) -> Change:
-    """Admit callers whom a runtime refuses."""
+    """Admit callers that a runtime refuses."""
     return admitted(f"* {HOSTED}/*", when, runtime_of)
 
 
 def at_route(*routes: str) -> Callable[[Request, str], bool]:
-    """Return whether a request is of one of the routes, at a runtime."""
+    """Return whether a request to a runtime matches one of the routes."""
     matches = [routed(f"{route.split()[0]} {HOSTED}{route.split()[1]}") for route in routes]
     return lambda request, _sent: any(match(request) for match in matches)
 
 
 def key(accepts: Callable[[str, str], bool]) -> Callable[[Request, str], bool]:
-    """Return whether the key of a request is taken for a known one."""
+    """Return whether the key of a request counts as a known one."""
 
     def when(request: Request, sent: str) -> bool:
         own = request.header("authorization").removeprefix("Bearer ")
@@ -456,18 +456,18 @@ def key(accepts: Callable[[str, str], bool]) -> Callable[[Request, str], bool]:
 
 
 def user_of(request: Request) -> Any:
-    """Return the runtime and the user that a request names."""
+    """Return the runtime and the user in a request."""
     user = request.path.split("/")[6] if "/users/" in request.path else None
     return runtime_of(request), user or (request.json or {}).get("userId")
 
 
 def shared(*routes: str) -> Change:
-    """Let any caller use what belongs to another, at these routes."""
+    """Let any caller use another caller's resources at these routes."""
     return admitted(f"* {HOSTED}/*", at_route(*routes), user_of)
 
 
 def first_key_alone() -> Change:
-    """Know the first key of a runtime alone."""
+    """Accept only the first key of a runtime."""
     keys_seen: dict[str, str] = {}
 
     def change_answer(answer: Answer, request: Request) -> None:

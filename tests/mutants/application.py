@@ -1,4 +1,4 @@
-"""Mutants of simple applications (INV), their probes (PRB) and hosted runtimes (HST)."""
+"""Mutants of simple applications (INV), probes (PRB) and hosted runtimes (HST)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def is_object(value: Any) -> bool:
 
 
 def is_text(value: Any) -> bool:
-    """Return whether a value is a text."""
+    """Return whether a value is a string."""
     return isinstance(value, str)
 
 
@@ -84,7 +84,7 @@ def headers(change: Callable[[Headers], Any]) -> Change:
 
 
 def custom(change: Callable[[str, str], str | None]) -> Change:
-    """Change the values of custom headers; None loses one."""
+    """Change the values of custom headers; None drops one."""
 
     def change_headers(all_headers: Headers) -> None:
         for name in set(all_headers) - {*USUAL, *OF_HTTP}:
@@ -96,17 +96,17 @@ def custom(change: Callable[[str, str], str | None]) -> Change:
 
 
 def header(name: str, change: Callable[[str], str]) -> Change:
-    """Change the value of a header where it is sent."""
+    """Change the value of a header if it was sent."""
     return headers(lambda some: some.update({name: change(some[name])}) if name in some else None)
 
 
 def absent(name: str, value: Callable[[Headers], str | None]) -> Change:
-    """Fill a header in where it is absent."""
+    """Add a header if it is absent."""
     return headers(lambda some: some.setdefault(name, value(some) or "") if value(some) else None)
 
 
 def number(text: str) -> str:
-    """Read a number and write it again."""
+    """Parse a number and format it again."""
     return str(int(text)) if text.isdecimal() else text
 
 
@@ -132,7 +132,7 @@ def string(change: Callable[[str], Any]) -> Change:
 
 
 def raised(change: Callable[[Answer, Request], None], kind: str = "") -> Change:
-    """Change the answers to exceptions of the entrypoint, or to those of one kind, in place."""
+    """Change responses to exceptions of the entrypoint, or to one kind of them, in place."""
 
     def change_answer(answer: Answer, request: Request) -> None:
         if answer.status == 500 and f'"{kind}'.encode() in answer.body:
@@ -142,7 +142,7 @@ def raised(change: Callable[[Answer, Request], None], kind: str = "") -> Change:
 
 
 def after_exception(route: str, *, failures: int = 1, session: bool = False) -> tuple[Change, ...]:
-    """Refuse the requests of a route after exceptions, or those of the same session."""
+    """Refuse a route's requests after an exception, or only those of the same session."""
     failed: list[str] = []
 
     def note(answer: Answer, request: Request) -> None:
@@ -156,7 +156,7 @@ def after_exception(route: str, *, failures: int = 1, session: bool = False) -> 
 
 
 def error_again() -> Change:
-    """Repeat an error to the next request."""
+    """Repeat an error for the next request."""
     pending: list[bytes] = []
 
     def change_answer(answer: Answer, _request: Request) -> None:
@@ -169,7 +169,7 @@ def error_again() -> Change:
 
 
 def no_json(change: Callable[[Answer], None]) -> Change:
-    """Change the refusals of bodies that are not JSON in place."""
+    """Change in place the refusals of bodies that are not JSON."""
 
     def change_answer(answer: Answer, request: Request) -> None:
         if answer.status == 400 and request.json is None:
@@ -179,7 +179,7 @@ def no_json(change: Callable[[Answer], None]) -> Change:
 
 
 def accept_text(change: Callable[[str], Any]) -> Change:
-    """Take a body that is not JSON for an object, unless the function returns None."""
+    """Treat a body that is not JSON as an object, unless the function returns None."""
 
     def change_request(request: Request) -> None:
         if request.json is None and request.body != b"null":
@@ -190,7 +190,7 @@ def accept_text(change: Callable[[str], Any]) -> Change:
 
 
 def loose(text: str) -> Any:
-    """Read JSON with trailing commas, or whose end is missing."""
+    """Accept JSON with trailing commas or without its end."""
     for ending in ("", "}"):
         try:
             return json.loads(re.sub(r",(?=\s*[}\]])", "", text) + ending)
@@ -203,17 +203,17 @@ def loose(text: str) -> Any:
 
 
 def is_failure(raw: bytes) -> bool:
-    """Return whether an event tells a failure."""
+    """Return whether an event reports a failure."""
     return raw.startswith(b'data: {"error":')
 
 
 def event(text: str) -> bytes:
-    """Return the event of a string."""
+    """Return the event for a string."""
     return "".join(f"data: {line}\n" for line in text.split("\n")).encode() + b"\n"
 
 
 def strings(change: Callable[[str, list[str]], str | list[str]]) -> Change:
-    """Change each string of a stream; the function takes it and those before."""
+    """Change each string of a stream; the function takes it and the strings before it."""
 
     def changed(raw: bytes, request: Request) -> list[bytes]:
         if is_failure(raw):
@@ -227,7 +227,7 @@ def strings(change: Callable[[str, list[str]], str | list[str]]) -> Change:
 
 
 def hold_back(release: Callable[[list[bytes]], int], end: int | None = None) -> Change:
-    """Hold events back; the function takes those that wait and returns how many to send now."""
+    """Hold events back; the function takes the waiting ones and returns how many to send now."""
 
     def changed(raw: bytes, request: Request) -> list[bytes]:
         waiting = request.state.setdefault("waiting", [])
@@ -244,12 +244,12 @@ def hold_back(release: Callable[[list[bytes]], int], end: int | None = None) -> 
 
 
 def failure(change: Callable[[Any], Any]) -> Change:
-    """Change the JSON of the event that tells a failure."""
+    """Change the JSON of the event that reports a failure."""
     return events(INVOKE, where(lambda value: is_object(value) and "error" in value, change))
 
 
 def raw_failure(change: Callable[[str], str]) -> Change:
-    """Change the event that tells a failure; the function takes the message."""
+    """Change the event that reports a failure; the function takes the message."""
     return raw_events(
         INVOKE,
         lambda raw: change(json.loads(raw[6:])["error"]).encode() if is_failure(raw) else raw,
@@ -257,7 +257,7 @@ def raw_failure(change: Callable[[str], str]) -> Change:
 
 
 def silent(*, before: bool) -> Change:
-    """Tell no failure after strings, or none that comes before any."""
+    """Omit failures that follow strings, or those before any string."""
 
     def changed(raw: bytes, request: Request) -> list[bytes]:
         sent = request.state.get("sent", False)
@@ -271,25 +271,25 @@ def silent(*, before: bool) -> Change:
 
 
 def probe(name: str, change: Callable[[Any], Any]) -> Change:
-    """Change the status that a probe tells."""
+    """Change the status in a probe's response."""
     return answers(f"GET /{name}", at("status", change))
 
 
 def once(name: str) -> Change:
-    """Answer a probe once."""
+    """Answer a probe only once."""
     down = answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
     return in_place(f"GET /{name}", down)
 
 
 def after_an_invocation(route: str) -> tuple[Change, ...]:
-    """Answer a route from the first invocation on."""
+    """Answer a route only after the first invocation."""
     invoked: list[str] = []
     note = requested(INVOKE, lambda request: invoked.append(request.path))
     return note, refused(route, lambda _: not invoked, 404)
 
 
 def slow(seconds: Callable[[int], float]) -> Change:
-    """Delay pings; the function takes their number."""
+    """Delay pings; the function takes the number of the ping."""
     count = 0
 
     async def late(request: Request, ask: Ask) -> Answer:
@@ -302,7 +302,7 @@ def slow(seconds: Callable[[int], float]) -> Change:
 
 
 def busy(*, refuses: bool) -> tuple[Change, ...]:
-    """Let pings wait for the running invocations, or refuse them meanwhile."""
+    """Make pings wait for running invocations, or refuse them meanwhile."""
     running: set[int] = set()
 
     async def invoked(request: Request, ask: Ask) -> Answer:
@@ -341,7 +341,7 @@ def session(change: Callable[[str], str]) -> Change:
 
 
 def environment(document: Any, request: Request) -> Any:
-    """Tell another environment to each session."""
+    """Return a different environment to each session."""
     try:
         result = json.loads(document)
         return json.dumps(
@@ -352,7 +352,7 @@ def environment(document: Any, request: Request) -> Any:
 
 
 def first_session_alone() -> Change:
-    """Serve the first session alone."""
+    """Serve only the first session."""
     ids: list[str] = []
 
     def other(request: Request) -> bool:
@@ -363,7 +363,7 @@ def first_session_alone() -> Change:
 
 
 def answer_of_a_body() -> Change:
-    """Answer the same body with the same answer."""
+    """Repeat the answer when a body repeats."""
     answers: dict[Any, bytes] = {}
 
     def change_answer(answer: Answer, request: Request) -> None:
@@ -373,7 +373,7 @@ def answer_of_a_body() -> Change:
 
 
 def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Change, ...]:
-    """Spoil the first answer after a runtime has no instance, or all of them."""
+    """Spoil the first answer after a runtime has scaled to zero, or all answers from then on."""
     down = [False]
 
     def note(document: Any) -> Any:
@@ -389,7 +389,7 @@ def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Ch
 
 
 def first_runtime() -> Change:
-    """Send the requests to all runtimes to the first."""
+    """Send all requests to the first runtime."""
     ids: list[str] = []
 
     def change_request(request: Request) -> None:
@@ -411,7 +411,7 @@ def instances(change: Callable[[Any], Any]) -> Change:
 
 
 def hosted(method: str, change: Callable[[Any], Any]) -> Change:
-    """Change the results of a method of runtimes."""
+    """Change the results of a JSON-RPC method of runtimes."""
     return calls(method, change, f"POST {RUNTIME}/*")
 
 

@@ -59,7 +59,7 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
 
 
 class _StopWhenCaught:
-    """A pytest plugin that ends a run with the first check that fails (an error is no failure)."""
+    """Stop pytest at the first check that fails (an error is not a failure)."""
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         self._session = session
@@ -70,7 +70,7 @@ class _StopWhenCaught:
 
 
 def outcome(number: int) -> str:
-    """Return ``caught``, or what else became of the mutant with this number, in words."""
+    """Return ``caught``, or describe what happened to the mutant with this number."""
     try:
         result = verdicts(mutants()[number])
     except Exception as error:
@@ -84,7 +84,7 @@ def outcome(number: int) -> str:
 
 
 def modules_of(chosen: Iterable[str]) -> list[str]:
-    """Return the modules that have the checks of these clauses."""
+    """Return the modules that contain the checks of these clauses."""
     return sorted({module for id_ in chosen for module in _modules_of_clauses()[id_]})
 
 

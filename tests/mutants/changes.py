@@ -1,4 +1,4 @@
-"""Changes of values that the tables share: of texts, of JSON, and by what came before."""
+"""Changes that the tables share: of texts, of JSON values, and by earlier values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def texts(change: Callable[[str], Any]) -> OfValue:
 
 
 def cut(length: int) -> Callable[[str], str]:
-    """Keep so many characters."""
+    """Keep this many characters."""
     return lambda text: text[:length]
 
 
 def to_ascii(text: str) -> str:
-    """Replace what is not ASCII by question marks."""
+    """Replace characters beyond ASCII with question marks."""
     return text.encode("ascii", "replace").decode()
 
 
@@ -35,12 +35,12 @@ def misread(text: str) -> str:
 
 
 def without_astral(text: str) -> str:
-    """Lose the characters beyond 16 bits, such as emoji."""
+    """Remove characters beyond 16 bits, such as emoji."""
     return "".join(character for character in text if ord(character) <= 0xFFFF)
 
 
 def without_controls(text: str) -> str:
-    """Lose control characters, but no line breaks."""
+    """Remove control characters except line breaks."""
     return "".join(character for character in text if character >= " " or character == "\n")
 
 
@@ -50,7 +50,7 @@ def first_line(text: str) -> str:
 
 
 def unix_lines(text: str) -> str:
-    """Replace CR LF by LF."""
+    """Replace CR LF with LF."""
     return text.replace("\r\n", "\n")
 
 
@@ -58,7 +58,7 @@ def unix_lines(text: str) -> str:
 
 
 def leaves(change: OfValue) -> OfValue:
-    """Change everything in a JSON value that is neither a list nor an object."""
+    """Change every value in JSON that is neither a list nor an object."""
 
     def deep(value: Any) -> Any:
         if isinstance(value, list):
@@ -74,7 +74,7 @@ booleans_as_numbers = leaves(lambda value: int(value) if type(value) is bool els
 
 
 def at(path: str, change: OfValue) -> OfValue:
-    """Change what is at a path (``a.*.b``; ``()`` is JSON in a text); nothing where it is absent."""
+    """Change the value at a path (``a.*.b``; ``()`` parses JSON in a string), if there is one."""
 
     def deep(value: Any, names: list[str]) -> Any:
         if not names:
@@ -97,12 +97,12 @@ def put(**fields: Any) -> OfValue:
 
 
 def drop(*names: str) -> OfValue:
-    """Lose fields of an object."""
+    """Remove fields of an object."""
     return lambda value: {name: item for name, item in value.items() if name not in names}
 
 
 def drop_if(loses: OfValue) -> OfValue:
-    """Lose the fields or items whose value is such."""
+    """Remove the fields or items whose values match."""
 
     def change(value: Any) -> Any:
         if isinstance(value, list):
@@ -113,12 +113,12 @@ def drop_if(loses: OfValue) -> OfValue:
 
 
 def always(value: Any) -> OfValue:
-    """Replace a value by another."""
+    """Replace any value with this one."""
     return lambda _value: value
 
 
 def where(select: Callable[[Any], Any], change: OfValue) -> OfValue:
-    """Change some values alone."""
+    """Change only the selected values."""
     return lambda value: change(value) if select(value) else value
 
 
@@ -131,13 +131,13 @@ def nothing(_value: Any) -> str:
 
 
 def first(key: Callable[[Any], Any] = nothing) -> OfValue:
-    """Replace a value by the first with the same key."""
+    """Replace a value with the first one that has the same key."""
     replaced: dict[Any, Any] = {}
     return lambda value: replaced.setdefault(key(value), value)
 
 
 def previous(key: Callable[[Any], Any] = nothing) -> OfValue:
-    """Replace a value by the one before with the same key."""
+    """Replace a value with the previous one that has the same key."""
     replaced: dict[Any, Any] = {}
 
     def change(value: Any) -> Any:
@@ -149,7 +149,7 @@ def previous(key: Callable[[Any], Any] = nothing) -> OfValue:
 
 
 def every(number: int, change: OfValue) -> OfValue:
-    """Change every third value, for instance."""
+    """Change every third value, for example."""
     count = 0
 
     def changed(value: Any) -> Any:
@@ -163,7 +163,7 @@ def every(number: int, change: OfValue) -> OfValue:
 def answers_after(
     times: int, change: Callable[[Answer], None]
 ) -> Callable[[Answer, Request], None]:
-    """Change answers in place after so many."""
+    """Change answers in place after this many."""
     names: list[str] = []
 
     def changed(answer: Answer, request: Request) -> None:
@@ -201,7 +201,7 @@ def admitted(
 
 
 def signed_anyway(when: Matches, statuses: tuple[int, ...] = (401, 403)) -> Callable[..., Any]:
-    """Return what answers refused requests to the control plane as if they were signed rightly."""
+    """Answer refused requests to the control plane as if their signatures were valid."""
 
     async def ask_again(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
@@ -214,6 +214,6 @@ def signed_anyway(when: Matches, statuses: tuple[int, ...] = (401, 403)) -> Call
 
 
 def with_header(request: Request, name: str, value: str) -> Request:
-    """Return the request with another header."""
+    """Return a copy of the request with another header."""
     headers = {**request.headers, name: value}
     return Request(request.method, request.path, request.query, headers, request.body)

@@ -1,4 +1,4 @@
-"""Mutants of the library, which is not on any wire (DEC, RUN, A2A-05): of its public names alone."""
+"""Mutants of the library's public names (DEC, RUN, A2A-05), which involve no wire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEYS = ("PLATFORM_ACCESS_KEY", "PLATFORM_SECRET_KEY")
 
 
 def accepting(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
-    """Let a decorator accept what it must refuse, and do nothing with it."""
+    """Make a decorator accept and ignore what it must refuse."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         decorate = getattr(owner, name)
@@ -40,7 +40,7 @@ def accepting(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
 
 
 def refusing(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
-    """Let a decorator refuse what it must accept, of the functions in modules of checks."""
+    """Make a decorator refuse valid functions in the modules of checks."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         decorate = getattr(owner, name)
@@ -70,7 +70,7 @@ def raising(error: type[Exception], message: str) -> Callable[..., Any]:
 
 
 def swapped(patch: pytest.MonkeyPatch) -> None:
-    """Give entrypoints the headers first."""
+    """Pass entrypoints the headers first."""
     decorate: Any = SimpleApp.entrypoint
 
     def entrypoint(self: Any, function: Any) -> Any:
@@ -99,7 +99,7 @@ def unannotated(function: Any) -> bool:
 
 
 def ran(change: Callable[..., Any]) -> Patches:
-    """Put a function around run_code; checks that imported it are imported again."""
+    """Wrap run_code in a function, and import the checks that use it again."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         original = agentdouble.run_code
@@ -113,7 +113,7 @@ def ran(change: Callable[..., Any]) -> Patches:
 
 
 def with_tool(id_: str) -> Callable[..., Any]:
-    """Use a tool where none is named."""
+    """Use this tool if none is named."""
 
     def run(original: Any, *args: Any, **named: Any) -> Any:
         with pytest.MonkeyPatch.context() as patch:
@@ -125,7 +125,7 @@ def with_tool(id_: str) -> Callable[..., Any]:
 
 
 def with_error(message: str) -> Callable[..., Any]:
-    """Raise any error with another message."""
+    """Replace the message of any error."""
 
     def run(original: Any, *args: Any, **named: Any) -> Any:
         try:
@@ -155,7 +155,7 @@ def without_environment(original: Any, *args: Any, **named: Any) -> Any:
 
 
 def run_with(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Patches:
-    """Run A2A applications with another card, host or port."""
+    """Run A2A applications with a different card, host or port."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         run: Any = A2AApp.run
@@ -171,7 +171,7 @@ def run_with(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Patches:
 
 
 def in_process(name: str) -> Patches:
-    """Break an application that a check starts as a process."""
+    """Break an application that a check starts in a process."""
 
     def patches(patch: pytest.MonkeyPatch) -> None:
         folder = Path(__file__).parent

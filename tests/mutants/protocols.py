@@ -45,7 +45,7 @@ ASYNC, DICTS = ("join", "facts", "shout"), ("place", "facts", "describe")
 
 
 def name_of(request: Request) -> str:
-    """Return the tool that a request calls."""
+    """Return the name of the tool that a request calls."""
     return str(request.json["params"]["name"])
 
 
@@ -55,12 +55,12 @@ def tools(change: Callable[[list[Any]], Any], route: str = "* *") -> Change:
 
 
 def tool(name: str, change: OfValue) -> Change:
-    """Change a listed tool, or all (``*``)."""
+    """Change one listed tool, or all (``*``)."""
     return tools(at("*", where(lambda entry: name in ("*", entry["name"]), change)))
 
 
 def arguments(change: OfValue, *names: str, route: str = "* *") -> Change:
-    """Change the arguments of calls of these tools, or of all."""
+    """Change the arguments of calls to these tools, or to all."""
 
     def changed(params: Any) -> Any:
         chosen = not names or params["name"] in names
@@ -79,7 +79,7 @@ def results(change: OfValue, *names: str, route: str = "* *") -> Change:
 
 
 def returned(change: Callable[[str], str], *names: str, route: str = "* *") -> Change:
-    """Change the texts of results."""
+    """Change the texts in results."""
 
     def changed(result: Any) -> Any:
         result = at("content.*.text", change)(result)
@@ -89,7 +89,7 @@ def returned(change: Callable[[str], str], *names: str, route: str = "* *") -> C
 
 
 def by_tool(change: Callable[[], OfValue], route: str = "* *") -> Change:
-    """Change results with a change for each tool."""
+    """Change results with a separate change for each tool."""
     changes: dict[str, OfValue] = {}
 
     def changed(result: Any, request: Request) -> Any:
@@ -99,24 +99,24 @@ def by_tool(change: Callable[[], OfValue], route: str = "* *") -> Change:
 
 
 def structured(change: OfValue) -> Change:
-    """Change the structured content of the tools that return a dict."""
+    """Change the structured content of tools that return a dict."""
     return results(at("structuredContent", where(bool, change)), *DICTS)
 
 
 def success(document: Any) -> Any:
-    """Tell an error of JSON-RPC as success."""
+    """Turn a JSON-RPC error into a success."""
     if "error" not in document:
         return document
     return {"jsonrpc": "2.0", "id": document["id"], "result": {"content": [], "isError": False}}
 
 
 def schemas(change: Callable[[Any], Any], name: str = "*") -> Change:
-    """Change the input schema of a tool, or of all."""
+    """Change the input schema of one tool, or of all."""
     return tool(name, at("inputSchema", change))
 
 
 def nested(change: Callable[[Any], Any]) -> OfValue:
-    """Change a schema and all schemas in it."""
+    """Change a schema and all its subschemas."""
 
     def deep(value: Any) -> Any:
         if isinstance(value, list):
@@ -129,12 +129,12 @@ def nested(change: Callable[[Any], Any]) -> OfValue:
 
 
 def retyped(of: str, new: str) -> OfValue:
-    """Show a type as another."""
+    """Replace a type in schemas with another."""
     return nested(lambda schema: {**schema, "type": new} if schema.get("type") == of else schema)
 
 
 def prompt(required: list[str], **properties: Any) -> Change:
-    """Show other parameters of the agent."""
+    """Replace the parameters of the agent."""
     schema = {"type": "object", "properties": properties, "required": required}
     return schemas(always(schema), "shout")
 
@@ -148,13 +148,13 @@ def initialized(change: Callable[..., Any]) -> Change:
 
 
 def unknown_methods(document: Any) -> Any:
-    """Tell unknown methods as success."""
+    """Answer unknown methods with a success."""
     missing = document.get("error", {}).get("code") == -32601
     return {"jsonrpc": "2.0", "id": document["id"], "result": {}} if missing else document
 
 
 def first_session_alone() -> Change:
-    """Know the session that was opened first alone."""
+    """Accept only the first session."""
     opened: list[str] = []
 
     def change_request(request: Request) -> None:
@@ -173,7 +173,7 @@ def bearer(request: Request) -> str:
 
 
 def keys(accepts: Callable[[str, str], Any]) -> Change:
-    """Accept other keys; the function takes one that was sent and the right one."""
+    """Accept more keys; the function takes the sent key and the right one."""
     return admitted(
         ENDPOINT, lambda request, sent: accepts(bearer(request), sent.removeprefix("Bearer "))
     )
@@ -192,7 +192,7 @@ GET_TASK = ("GetTask", "tasks/get")
 
 
 def task_of(result: Any) -> Any:
-    """Return the task in a result of either version, or None."""
+    """Return the task in a result of either version of A2A, or None."""
     if "message" in result or result.get("kind") == "message":
         return None
     return result.get("task", result)
@@ -210,7 +210,7 @@ def tasks(methods: tuple[str, ...], change: OfValue) -> list[Change]:
 
 
 def state(name: str) -> OfValue:
-    """Tell another state; its form is that of the protocol's version."""
+    """Replace the state, in the form of the protocol's version."""
     return at(
         "status.state",
         lambda now: f"TASK_STATE_{name.upper()}" if now.startswith("TASK_") else name,
@@ -228,7 +228,7 @@ def message(change: OfValue) -> list[Change]:
 
 
 def documents(methods: tuple[str, ...], change: Callable[..., Any]) -> list[Change]:
-    """Change whole answers of methods."""
+    """Change whole JSON-RPC documents of methods."""
     return [messages(method, change) for method in methods]
 
 
@@ -243,7 +243,7 @@ def streamed(change: Callable[[Any, Request], Any]) -> list[Change]:
 
 
 def update_of(document: Any) -> Any:
-    """Return the update of an artifact, of either version, or None."""
+    """Return the artifact update in either version of A2A, or None."""
     result = document["result"]
     return result.get("artifactUpdate", result if "artifact" in result else None)
 
@@ -256,7 +256,7 @@ def is_end(document: Any) -> bool:
 
 
 def updates(change: OfValue) -> list[Change]:
-    """Change the updates of artifacts."""
+    """Change artifact updates."""
 
     def changed(document: Any, _request: Request) -> Any:
         if update_of(document) is None:
@@ -268,7 +268,7 @@ def updates(change: OfValue) -> list[Change]:
 
 
 def numbered(is_kept: Callable[[int], bool]) -> list[Change]:
-    """Keep the artifacts of a stream by their number, from 1."""
+    """Keep the artifacts of a stream whose number, from 1, is selected."""
 
     def changed(document: Any, request: Request) -> Any:
         if update_of(document) is None:
@@ -287,7 +287,7 @@ def hold_back(document: Any, request: Request) -> Any:
 
 
 def created_tasks(change: Callable[[list[str], Any, str], Any], *methods: str) -> list[Change]:
-    """Change answers to GetTask with the ids of the tasks that were made, and the id."""
+    """Change answers to GetTask; the function also takes all created ids and the requested one."""
     ids: list[str] = []
 
     def note(document: Any) -> Any:
@@ -303,13 +303,13 @@ def created_tasks(change: Callable[[list[str], Any, str], Any], *methods: str) -
 
 
 def missing(document: Any, code: int = -32001) -> Any:
-    """Tell that there is no such task."""
+    """Report that the task does not exist."""
     error = {"code": code, "message": "Task not found"}
     return {"jsonrpc": "2.0", "id": document["id"], "error": error}
 
 
 def kept_tasks() -> list[Change]:
-    """Answer with tasks that were deleted."""
+    """Keep answering with deleted tasks."""
     sessions: dict[str, Any] = {}
 
     def changed(document: Any, request: Request) -> Any:

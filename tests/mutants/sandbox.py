@@ -49,12 +49,12 @@ UPLOAD, DOWNLOAD = "POST /v1/file/upload", "GET /v1/file/download"
 
 
 def envelope(path: str, change: OfValue) -> Change:
-    """Change what is at a path of the envelope of InvokeTool."""
+    """Change the value at a path in the envelope of InvokeTool."""
     return actions(INVOKE, at(path, change))
 
 
 def inner(change: OfValue) -> Change:
-    """Change the JSON of 2.7 of executions."""
+    """Change the JSON of section 2.7 in results of executions."""
     return envelope(INNER, where(lambda value: "outputs" in (value.get("data") or {}), change))
 
 
@@ -69,7 +69,7 @@ def outputs(change: Callable[[list[Any]], Any]) -> Change:
 
 
 def output(kind: str, change: OfValue) -> Change:
-    """Change each output of a type or of a stream."""
+    """Change each output of this type or stream."""
     return inner(at("data.outputs.*", where(lambda output: is_of(output, kind), change)))
 
 
@@ -79,37 +79,37 @@ def stdout(change: Callable[[str], str]) -> Change:
 
 
 def is_of(output: Any, kind: str) -> bool:
-    """Return whether an output is of a type or of a stream."""
+    """Return whether an output has this type or belongs to this stream."""
     return kind in (output["output_type"], output["name"])
 
 
 def without(kind: str) -> Callable[[list[Any]], list[Any]]:
-    """Lose the outputs of a type or of a stream."""
+    """Remove the outputs of this type or stream."""
     return drop_if(lambda output: is_of(output, kind))
 
 
 def failed(value: Any) -> bool:
-    """Return whether the JSON of 2.7, or its data, tells a failure."""
+    """Return whether the JSON of section 2.7, or its data, reports a failure."""
     return bool(value.get("data", value)["status"] != "ok")
 
 
 def is_javascript(value: Any) -> bool:
-    """Return whether the JSON of 2.7, or its data, is of JavaScript."""
+    """Return whether the JSON of section 2.7, or its data, is for JavaScript."""
     return not value.get("data", value)["kernel_name"].startswith("python")
 
 
 def succeeds(value: Any) -> Any:
-    """Tell a success."""
+    """Report a success."""
     return at("data", put(status="ok"))({**value, "success": True})
 
 
 def of_session(value: Any) -> str:
-    """Return the session of data."""
+    """Return the session in the data."""
     return str(value["session_id"])
 
 
 def count(key: Callable[[Any], Any], counts: Callable[[Any], bool]) -> Change:
-    """Count the executions with the same key that count."""
+    """Number executions by key, counting only those that ``counts`` selects."""
     numbers: dict[Any, int] = {}
 
     def changed(value: Any) -> Any:
@@ -120,7 +120,7 @@ def count(key: Callable[[Any], Any], counts: Callable[[Any], bool]) -> Change:
 
 
 def refused_first(select: Callable[[Any], bool]) -> Change:
-    """Refuse the first invocation of a session, if it is such."""
+    """Refuse the first invocation of a session if it is selected."""
     ids: set[Any] = set()
 
     def change_answer(answer: Answer, request: Request) -> None:
@@ -133,7 +133,7 @@ def refused_first(select: Callable[[Any], bool]) -> Change:
 
 
 def nameless() -> OfValue:
-    """Name no instance at the first invocation."""
+    """Omit the instance id from the first invocation of a session."""
     ids: set[str] = set()
 
     def changed(value: Any) -> Any:
@@ -145,7 +145,7 @@ def nameless() -> OfValue:
 
 
 def same_ids() -> OfValue:
-    """Name the first instance of a session for ever."""
+    """Always return the id of a session's first instance."""
     ids: dict[str, str] = {}
 
     def changed(value: Any) -> Any:
@@ -174,7 +174,7 @@ def command(change: Callable[[str], str]) -> Change:
 
 
 def code(change: Callable[[str], str], *, python: bool = True) -> list[Change]:
-    """Change the code of a language; the answer names what was sent."""
+    """Change the code of a language; the answer repeats the original code."""
 
     def body(value: Any, request: Request) -> Any:
         payload = json.loads(value["OperationPayload"])
@@ -191,7 +191,7 @@ def code(change: Callable[[str], str], *, python: bool = True) -> list[Change]:
 
 
 def before_python(prelude: str, condition: str = "True") -> list[Change]:
-    """Run Python before the Python of each call."""
+    """Run this Python code before the code of each call."""
     return code(lambda text: f"exec({prelude.format(condition)!r})\n{text}")
 
 
@@ -201,7 +201,7 @@ def language(change: Callable[[str], str]) -> Change:
 
 
 def sessions(change: Callable[[str], str]) -> list[Change]:
-    """Take another session for the one that is named; answers tell the name."""
+    """Use a different session from the requested one; answers repeat the requested name."""
 
     def named(value: Any, request: Request) -> Any:
         name = request.state.get("name")
@@ -217,7 +217,7 @@ def sessions(change: Callable[[str], str]) -> list[Change]:
 
 
 def user(change: Callable[[str], str]) -> Callable[[str], str]:
-    """Change the part of a session's name that is of the user."""
+    """Change the user's part of a session's name."""
 
     def changed(name: str) -> str:
         before, _, session = name.rpartition("_")
@@ -227,13 +227,13 @@ def user(change: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def alternating() -> Callable[[str], str]:
-    """Take turns between two names."""
+    """Alternate between two names."""
     alternating = itertools.cycle("12")
     return lambda name: f"{name}-{next(alternating)}"
 
 
 def lasting(seconds: int, select: Callable[[Any], bool] = lambda _: True) -> Change:
-    """Let instances live so long, unless a request says how long."""
+    """Keep instances alive this long unless a request sets the time."""
     return bodies(lambda value: {"Ttl": seconds, **value} if select(value) else value)
 
 
@@ -241,7 +241,7 @@ def lasting(seconds: int, select: Callable[[Any], bool] = lambda _: True) -> Cha
 
 
 def let_in(when: Callable[[Request], bool]) -> Change:
-    """Let requests in that are refused because of who signed them."""
+    """Admit requests that are refused because of their signer."""
     return Change(action(*ACTIONS), around=signed_anyway(when))
 
 
@@ -251,7 +251,7 @@ def key_of(request: Request) -> str:
 
 
 def second_time() -> Callable[[Request], bool]:
-    """Return whether a caller was refused before."""
+    """Return whether this caller was refused before."""
     ids: set[str] = set()
 
     def again(request: Request) -> bool:
@@ -263,7 +263,7 @@ def second_time() -> Callable[[Request], bool]:
 
 
 def run_refused(statuses_: tuple[int, ...]) -> Change:
-    """Refuse a request, and run it."""
+    """Refuse a request, but run it."""
 
     async def repeat(request: Request, ask: Ask) -> Answer:
         answer = await ask(request)
@@ -277,7 +277,7 @@ def run_refused(statuses_: tuple[int, ...]) -> Change:
 
 
 def tools(is_meant: Callable[[str, str], bool], select: Callable[[Any], bool] = bool) -> Change:
-    """Take the id of a tool for the one that is known, which ran before."""
+    """Accept other tool ids as the id of the tool that ran first."""
     ids: list[str] = []
 
     async def ask_again(request: Request, ask: Ask) -> Answer:
@@ -295,7 +295,7 @@ def tools(is_meant: Callable[[str, str], bool], select: Callable[[Any], bool] = 
 
 
 def spoken(select: Callable[[str, str], bool]) -> Change:
-    """Take other actions and versions for InvokeTool."""
+    """Treat other actions and versions as InvokeTool."""
 
     def change_request(request: Request) -> None:
         if select(request.query["Action"], request.query.get("Version", "")):
@@ -313,7 +313,7 @@ def spoken(select: Callable[[str, str], bool]) -> Change:
 
 
 def unnamed(name: str) -> Change:
-    """Refuse actions and versions without naming them."""
+    """Refuse unknown actions and versions without naming them."""
 
     def change_answer(answer: Answer, request: Request) -> None:
         if answer.status >= 400 and request.query.get(name):
@@ -323,7 +323,7 @@ def unnamed(name: str) -> Change:
 
 
 def required(select: Callable[[Request], Any]) -> Change:
-    """Refuse requests that are not such."""
+    """Refuse requests that do not match."""
 
     def change_answer(answer: Answer, request: Request) -> None:
         if not select(request):
@@ -340,7 +340,7 @@ NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 def uploaded(change: Callable[[bytes], bytes], part: re.Pattern[bytes] = PART) -> Change:
-    """Change the content of uploads, or their path."""
+    """Change the content or the path of uploads."""
 
     def change_request(request: Request) -> None:
         request.body = part.sub(lambda m: m[1] + change(m[2]) + m[3], request.body, count=1)
@@ -359,7 +359,7 @@ def downloaded(change: Callable[[bytes], bytes]) -> Change:
 
 
 def download_of_others() -> Change:
-    """Download a file of another session where one is missing."""
+    """Return a file of another session if the requested one is missing."""
     bodies: dict[str, bytes] = {}
 
     def change_answer(answer: Answer, request: Request) -> None:
@@ -373,7 +373,7 @@ def download_of_others() -> Change:
 
 
 def empty_if_missing(answer: Answer, _request: Request) -> None:
-    """Download an empty file for one that is missing."""
+    """Return an empty file if the requested one is missing."""
     if answer.status >= 400:
         answer.status, answer.body = 200, b""
 

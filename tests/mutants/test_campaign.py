@@ -15,13 +15,12 @@ SOME = range(0, len(MUTANTS), 20)
 @pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("number", SOME, ids=[str(MUTANTS[number]) for number in SOME])
-def test_a_mutant_is_caught(number: int) -> None:
-    """By a check of the clause that it breaks."""
+def test_mutant_is_caught(number: int) -> None:
+    """A check of the clause that it breaks fails."""
     assert campaign.CAUGHT == campaign.outcome(number)
 
 
-def test_every_clause_has_mutants() -> None:
-    """And each mutant has a name of its own."""
+def test_clauses_have_mutants_with_unique_names() -> None:
     names = Counter(map(str, MUTANTS))
 
     assert {mutant.clause for mutant in MUTANTS} == set(clauses())

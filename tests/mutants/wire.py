@@ -29,7 +29,7 @@ KEYS = Credentials("AKLTmutants00000000", "the secret of the mutants")
 
 @dataclass
 class Request:
-    """A request; names of headers are in lower case."""
+    """A request; header names are in lower case."""
 
     method: str
     path: str
@@ -40,11 +40,11 @@ class Request:
 
     @property
     def json(self) -> Any:
-        """The body, None if it is not JSON."""
+        """Return the body as JSON, or None if it is not JSON."""
         return _parsed(self.body)
 
     def sign(self) -> None:
-        """Sign a request to the control plane with a key pair that the double knows."""
+        """Sign a request to the control plane with one of the double's key pairs."""
         scope = re.search(r"Credential=[^/]*/\d*/([^/]+)/([^/]+)/", self.header("authorization"))
         region, service = scope.groups() if scope else ("cn-beijing", "agentkit")
         url = f"http://{self.headers['host']}{self.path}?{urlencode(self.query)}"
@@ -68,7 +68,7 @@ class Request:
 
 @dataclass
 class Answer:
-    """An answer that is not a stream; names of headers are in lower case."""
+    """An answer that is not a stream; header names are in lower case."""
 
     status: int
     headers: Headers
@@ -76,11 +76,11 @@ class Answer:
 
     @property
     def json(self) -> Any:
-        """The body, None if it is not JSON."""
+        """Return the body as JSON, or None if it is not JSON."""
         return _parsed(self.body)
 
     def set(self, status: int, document: Any) -> None:
-        """Replace the answer by JSON."""
+        """Replace the answer with JSON."""
         self.status, self.body = status, json.dumps(document).encode()
         self.headers["content-type"] = "application/json"
 
@@ -91,7 +91,7 @@ Ask = Callable[[Request], Awaitable[Answer]]
 
 @dataclass(frozen=True)
 class Change:
-    """What happens to the requests that match, and to their answers and events."""
+    """A change of matching requests and of their answers and events."""
 
     matches: Matches
     request: Callable[[Request], None] | None = None
@@ -126,7 +126,7 @@ def answers(route: str, change: Callable[..., Any]) -> Change:
 
 
 def statuses(route: str, status: int) -> Change:
-    """Answer with an error."""
+    """Answer with an error status."""
     return in_place(route, lambda answer, _: answer.set(status, {"error": {"message": "No."}}))
 
 
@@ -146,7 +146,7 @@ def events(route: str, change: Callable[..., Any]) -> Change:
 
 
 def raw_events(route: str, change: Callable[[bytes], Any]) -> Change:
-    """Change the bytes of events, with their empty line; the function may return a list."""
+    """Change the bytes of events and their empty line; the function may return a list."""
 
     def event(raw: bytes, _request: Request) -> list[bytes]:
         changed = change(raw)
@@ -156,17 +156,17 @@ def raw_events(route: str, change: Callable[[bytes], Any]) -> Change:
 
 
 def around(route: str, change: Callable[[Request, Ask], Awaitable[Answer]]) -> Change:
-    """Answer requests by a function, which may ask the double as often as it likes."""
+    """Answer requests with a function that may call the double any number of times."""
     return Change(routed(route), around=change)
 
 
 def actions(name: str, change: Callable[..., Any]) -> Change:
-    """Change the JSON of the answers of an action of the control plane."""
+    """Change the JSON of answers to a control-plane action."""
     return Change(action(name), answer=_on_answer(change))
 
 
 def bodies(change: Callable[..., Any], *names: str) -> Change:
-    """Change the JSON of requests to the control plane, and sign them again."""
+    """Change the JSON of requests to the control plane and sign them again."""
     read = _on_body(change)
 
     def signed(request: Request) -> None:
@@ -208,7 +208,7 @@ def called_with(method: str, change: Callable[..., Any], route: str = "* *") -> 
 
 
 def routed(route: str) -> Matches:
-    """Return whether a request is of a route."""
+    """Return a matcher of requests to a route."""
     method, _, path = route.partition(" ")
     pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)).replace(r"\*", ".*")
     return lambda request: (
@@ -217,12 +217,12 @@ def routed(route: str) -> Matches:
 
 
 def action(*names: str) -> Matches:
-    """Return whether a request is of an action of the control plane."""
+    """Return a matcher of requests for a control-plane action."""
     return lambda request: request.query.get("Action") in names
 
 
 def rpc(method: str, route: str = "* *") -> Matches:
-    """Return whether a request calls a JSON-RPC method, or any (``*``)."""
+    """Return a matcher of requests that call a JSON-RPC method, or any (``*``)."""
     of_route = routed(route)
 
     def matches(request: Request) -> bool:
@@ -250,7 +250,7 @@ def installed(patch: pytest.MonkeyPatch, changes: tuple[Change, ...]) -> None:
 
 @dataclass
 class Layer:
-    """An ASGI application with changes in front; other requests go through as they are."""
+    """An ASGI application with changes in front; it passes other requests through."""
 
     app: ASGIApp
     changes: tuple[Change, ...]
@@ -294,7 +294,7 @@ class _Collector:
 
 
 class _Sender:
-    """Sends an answer onwards, changed: a stream event by event, anything else as a whole."""
+    """Sends a changed answer onwards: a stream event by event, anything else as a whole."""
 
     def __init__(self, send: Send, request: Request, changes: list[Change]) -> None:
         self._send, self._request, self._changes = send, request, changes
@@ -455,7 +455,7 @@ def data_of(raw: bytes) -> Any:
 
 
 def event_of(document: Any) -> bytes:
-    """Return an event with JSON."""
+    """Return an event with this JSON."""
     return b"data: " + json.dumps(document).encode() + b"\n\n"
 
 

@@ -56,9 +56,7 @@ def test_front_page_cells_run(notebook: NotebookKernel) -> None:
 
 
 @pytest.mark.slow
-def test_platform_object_is_checked_and_calibrated(
-    notebook: NotebookKernel, tmp_path: Path
-) -> None:
+def test_platform_is_checked_and_calibrated(notebook: NotebookKernel, tmp_path: Path) -> None:
     """Each result is the value of its cell, and is also written to a file."""
     assert notebook.run("\n".join([f"%cd -q {tmp_path}", *CONNECT])).error is None
 

@@ -147,9 +147,7 @@ def test_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
 
 @slow
 @once
-def test_client_reports_the_error_code_when_refused(
-    node: str, double: Emulator, tmp_path: Path
-) -> None:
+def test_client_reports_error_codes(node: str, double: Emulator, tmp_path: Path) -> None:
     assert "SignatureDoesNotMatch" in run(node, tmp_path, double, secret="another")
 
 

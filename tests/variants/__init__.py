@@ -1,1 +1,1 @@
-"""Legal variants of a platform: the form of an answer differs, not its meaning; no check may fail."""
+"""Legal variants of a platform: answers in another form must not fail any check."""

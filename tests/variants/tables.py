@@ -42,7 +42,7 @@ class Variant:
 
 
 def written(form: Callable[[Any], str]) -> Callable[[Answer, Request], None]:
-    """Write JSON in another form."""
+    """Serialize JSON differently."""
 
     def in_place(answer: Answer, _request: Request) -> None:
         if answer.json is not None:
@@ -52,7 +52,7 @@ def written(form: Callable[[Any], str]) -> Callable[[Answer, Request], None]:
 
 
 def backwards(document: Any) -> Any:
-    """Turn the order of fields round."""
+    """Reverse the order of fields."""
     if isinstance(document, list):
         return [backwards(item) for item in document]
     if isinstance(document, dict):
@@ -61,13 +61,13 @@ def backwards(document: Any) -> Any:
 
 
 def typed(answer: Answer, _request: Request) -> None:
-    """Write the type of JSON in capitals, with its charset."""
+    """Send the content type of JSON in capitals, with a charset."""
     if answer.headers.get("content-type") == "application/json":
         answer.headers["content-type"] = "Application/JSON; Charset=UTF-8"
 
 
 def several_lines(raw: bytes) -> bytes:
-    """Write the JSON of an event over several lines."""
+    """Send the JSON of an event on several lines."""
     try:
         document = json.loads(text_of(raw))
     except ValueError:
@@ -77,7 +77,7 @@ def several_lines(raw: bytes) -> bytes:
 
 
 def closer(raw: bytes) -> bytes:
-    """Leave out the space behind ``data:``, where the data does not begin with one."""
+    """Omit the space after ``data:`` unless the data starts with one."""
     return re.sub(rb"(?m)^data: (?! )", b"data:", raw)
 
 
@@ -100,12 +100,12 @@ STREAMS: Mapping[str, Callable[[bytes], Any]] = {
 
 
 def of_json(route: str, *names: str) -> dict[str, Change]:
-    """Return what JSON may look like, in all forms or in these."""
+    """Return variants of JSON in all forms, or in these."""
     return {name: in_place(route, JSON[name]) for name in names or JSON}
 
 
 def of_streams(route: str, *names: str) -> dict[str, Change]:
-    """Return what streams may look like, in all forms or in these."""
+    """Return variants of streams in all forms, or in these."""
     return {name: raw_events(route, STREAMS[name]) for name in names or STREAMS}
 
 
@@ -137,7 +137,7 @@ def plain_refusal(answer: Answer, _request: Request) -> None:
 
 
 def split(some: list[Any]) -> list[Any]:
-    """Tell what was printed in two streams."""
+    """Report printed text in two stream outputs."""
     changed = []
     for output in some:
         text = output["text"]
@@ -150,12 +150,12 @@ def split(some: list[Any]) -> list[Any]:
 
 
 def of_list(change: OfValue) -> OfValue:
-    """Change lists alone."""
+    """Change lists only."""
     return where(lambda value: isinstance(value, list), change)
 
 
 def of_text(change: OfValue) -> OfValue:
-    """Change texts alone."""
+    """Change texts only."""
     return where(lambda value: isinstance(value, str), change)
 
 

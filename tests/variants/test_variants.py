@@ -33,8 +33,9 @@ OF_ONE_CLAUSE = (
 
 
 @pytest.mark.parametrize("variant", SOME, ids=str)
-def test_a_legal_variant_is_not_blamed(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another form of the same answer passes every check of its surface."""
+def test_legal_variant_passes_every_check(
+    variant: Variant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     installed(monkeypatch, variant.changes)
 
     run = _checked(variant.surface, monkeypatch)
@@ -44,8 +45,8 @@ def test_a_legal_variant_is_not_blamed(variant: Variant, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", OF_ONE_CLAUSE)
-def test_a_fault_is_blamed_on_its_own_clause(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other clauses of its surface pass, though their checks meet it."""
+def test_fault_fails_only_its_clause(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other clauses of its surface pass, though their checks encounter it."""
     (mutant,) = (mutant for mutant in campaign.mutants() if str(mutant) == name)
     mutant.install(monkeypatch)
 
@@ -55,8 +56,7 @@ def test_a_fault_is_blamed_on_its_own_clause(name: str, monkeypatch: pytest.Monk
     assert [mutant.clause] == [clause.id for clause, verdict in verdicts if verdict in BLAMED]
 
 
-def test_each_surface_has_variants_and_each_variant_a_name() -> None:
-    """Eighty and more in all."""
+def test_variants_have_unique_names() -> None:
     names = Counter(map(str, VARIANTS))
 
     assert [] == [name for name, count in names.items() if count > 1]
@@ -64,7 +64,7 @@ def test_each_surface_has_variants_and_each_variant_a_name() -> None:
 
 
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
-    """Run every check of a surface on a double."""
+    """Run every check of a surface against a double."""
     chosen = {id_ for id_, clause in clauses().items() if clause.surface == surface}
     patch.setattr(pytest_sweep.Journal, "relied_on", lambda _self: frozenset())
     patch.setattr(Leftovers, "remove", lambda _self: None)

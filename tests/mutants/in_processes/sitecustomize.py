@@ -1,4 +1,4 @@
-"""Break what MUTANT names in a process that a check starts; Python imports this by itself."""
+"""Apply the mutant in MUTANT to a process that a check starts; Python imports this module."""
 
 import os
 
