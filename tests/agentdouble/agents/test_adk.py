@@ -220,7 +220,7 @@ def test_resumable_app_resumes(double: Emulator, user: str) -> None:
     assert parts(ended, "text")[0].startswith("done")
 
 
-def test_a_tool_that_needs_confirmation_waits_for_it(double: Emulator, user: str) -> None:
+def test_tool_waits_for_its_confirmation(double: Emulator, user: str) -> None:
     deleted = call(double, user, "delete", name="f")
     request = parts(deleted, "functionCall")[-1]
     confirmed = answer(double, user, request, {"confirmed": True})
