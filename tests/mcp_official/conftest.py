@@ -40,14 +40,14 @@ def double() -> Iterator[Emulator]:
 
 
 def server_of(double: Emulator, service: str) -> dict[str, Any]:
-    """Return what the access record says of a service: ``httpUrl`` and ``headers``."""
+    """Return the service's ``httpUrl`` and ``headers`` from its access record."""
     server: dict[str, Any] = double.mcp.record(service)["mcpServers"][service]
     return server
 
 
 @pytest.fixture(scope="package")
 def suite(pytestconfig: pytest.Config) -> Suite:
-    """The conformance suite, installed once into pytest's cache."""
+    """Install the conformance suite once, into pytest's cache."""
     try:
         cache = pytestconfig.cache
         assert cache is not None, "the suite is installed into pytest's cache"
@@ -60,7 +60,7 @@ def suite(pytestconfig: pytest.Config) -> Suite:
 
 @pytest.fixture(scope="package")
 def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
-    """Tells the address at which a service answers to whoever cannot send its key."""
+    """Return a function that gives a service's address behind a proxy that adds the key."""
     with ExitStack() as stack:
         addresses = {APP: f"{double.url}/mcp"}
         for service in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT):

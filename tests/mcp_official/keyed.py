@@ -16,7 +16,7 @@ _OF_A_CONNECTION = {b"connection", b"keep-alive", b"transfer-encoding"}
 
 
 class Keyed:
-    """Passes every request on to a server as it is, Host included, with a key."""
+    """Forwards every request unchanged, Host included, and adds a key."""
 
     def __init__(self, server: str, key: str) -> None:
         self._server = server
@@ -56,7 +56,7 @@ class Keyed:
 
 
 def keyed(server: str, key: str) -> ASGIApp:
-    """Return the application that serves such a proxy."""
+    """Return the application of such a proxy."""
     proxy = Keyed(server, key)
     app = Starlette(lifespan=lambda _app: proxy.running())
     app.mount("/", proxy)

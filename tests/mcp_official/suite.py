@@ -29,24 +29,24 @@ _NOT_SCORED = re.compile(r"^  [✓✗] (\S+) \(", re.MULTILINE)
 
 
 class NotInstalledError(Exception):
-    """The suite, or what runs it, is not there."""
+    """The suite, or the Node that runs it, is missing."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """The programs of a Node."""
+    """The programs of a Node installation."""
 
     node: str
     npm: tuple[str, ...]
 
 
 def find_node() -> Node:
-    """Return the Node of the extra ``conformance``, else one on the path that is new enough."""
+    """Return the Node of the extra ``conformance``, or a recent enough one on the path."""
     return _node_of_extra() or _node_on_path()
 
 
 def find_npm() -> tuple[str, ...] | None:
-    """Return an npm of any age, or None where there is none."""
+    """Return an npm of any version, or None."""
     node, on_path = _node_of_extra(), shutil.which("npm")
     if node is not None:
         return node.npm
@@ -87,24 +87,24 @@ class Outcome:
 
     @property
     def failed(self) -> dict[str, Sequence[str]]:
-        """What the revision requires and was not found."""
+        """Return the failures of the scenarios that the revision requires."""
         return {name: checks for name, checks in self.scored.items() if checks}
 
     @property
     def extra_passed(self) -> set[str]:
-        """What else was found."""
+        """Return the other scenarios that passed."""
         return {name for name, checks in self.extra.items() if not checks}
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The suite in a folder of its own."""
+    """The suite in its folder."""
 
     node: Node
     folder: Path
 
     def install(self) -> None:
-        """Bring the suite into its folder, unless it is there; raise NotInstalledError."""
+        """Install the suite into its folder unless it is there; raise NotInstalledError."""
         with (self.folder / "lock").open("w") as lock:  # of two processes one brings it for both
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not self._installed():
@@ -123,7 +123,7 @@ class Suite:
             raise NotInstalledError(self._failure(command, reason))
 
     def revision(self, url: str, revision: str, results: Path) -> Outcome:
-        """Run what a revision of the protocol requires of a server."""
+        """Run the scenarios that a revision of the protocol requires of a server."""
         output = self._test(["--url", url, "--requirements", revision], results)
         unscored = set(_NOT_SCORED.findall(output))
         outcomes = _checks(results)
@@ -133,7 +133,7 @@ class Suite:
         )
 
     def scenario(self, url: str, scenario: str, revision: str, results: Path) -> Sequence[str]:
-        """Run one scenario; return the checks that are not passed."""
+        """Run one scenario; return the checks that did not pass."""
         options = ["--scenario", scenario, "--spec-version", revision]
         self._test(["--url", url, *options], results)
         return _checks(results)[scenario]
@@ -173,7 +173,7 @@ def _checks(results: Path) -> dict[str, Sequence[str]]:
 
 
 def _not_passed(file: Path) -> Sequence[str]:
-    """Return what is wrong; to have found nothing at all is wrong too."""
+    """Return the checks that did not pass; a run without any checks counts as a failure."""
     checks = json.loads(file.read_text("utf-8"))
     bad = [_summary(check) for check in checks if check["status"] not in ("SUCCESS", "INFO")]
     passed = any(check["status"] == "SUCCESS" for check in checks)

@@ -1,4 +1,4 @@
-"""The official client and one made by hand, with what the access record says and nothing else."""
+"""The official client and a hand-written one, configured from the access record alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Test = Callable[[Client], Coroutine[Any, Any, Any]]
 
 
 class User:
-    """Who sits at a client: answers what a server asks, and writes down what it tells."""
+    """The user of a client: answers the server's questions and records its messages."""
 
     def __init__(self) -> None:
         self.questions: list[str] = []
@@ -91,7 +91,7 @@ class User:
 
 @asynccontextmanager
 async def connected(record: str, service: str, mode: str, user: User) -> AsyncIterator[Client]:
-    """Connect the official client with an access record, as it was pasted."""
+    """Connect the official client with the access record as it is."""
     server = json.loads(record)["mcpServers"][service]
     async with create_mcp_http_client(headers=server["headers"]) as http:
         transport = streamable_http_client(server["httpUrl"], http_client=http)
@@ -111,7 +111,7 @@ async def connected(record: str, service: str, mode: str, user: User) -> AsyncIt
 def with_client(
     double: Emulator, service: str, mode: str, test: Test, user: User | None = None
 ) -> Any:
-    """Return what a test of a connected client returns."""
+    """Run a test with a connected client and return its result."""
     record = json.dumps(double.mcp.record(service))
 
     async def run() -> Any:
@@ -123,10 +123,8 @@ def with_client(
 
 
 @both_eras
-def test_a_client_sees_everything_that_is_offered(
-    double: Emulator, service: str, mode: str
-) -> None:
-    """Tools, prompts, resources and templates are listed as the server has them."""
+def test_client_lists_everything_on_the_server(double: Emulator, service: str, mode: str) -> None:
+    """The lists of tools, prompts, resources and templates are those of the server."""
 
     async def lists(client: Client) -> list[list[Any]]:
         return [
@@ -146,8 +144,7 @@ def test_a_client_sees_everything_that_is_offered(
 
 
 @both_eras
-def test_a_client_reads_prompts_and_completes(double: Emulator, service: str, mode: str) -> None:
-    """A resource of a template, a prompt with arguments and a completion."""
+def test_client_reads_prompts_and_completes(double: Emulator, service: str, mode: str) -> None:
 
     async def read(client: Client) -> list[Any]:
         resource = await client.read_resource("test://template/7/data")
@@ -174,7 +171,7 @@ def test_a_client_reads_prompts_and_completes(double: Emulator, service: str, mo
 def test_progress_and_logs_arrive_while_a_tool_runs(
     double: Emulator, service: str, mode: str
 ) -> None:
-    """Each report comes once and in order, and a log to whoever asked for it."""
+    """Each report arrives once and in order, and logs reach the clients that enabled them."""
     user, reports = User(), []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -235,7 +232,7 @@ def test_progress_and_logs_arrive_while_a_tool_runs(
         ),
     ],
 )
-def test_a_tool_asks_the_client(
+def test_tool_calls_the_client(
     double: Emulator,
     service: str,
     mode: str,
@@ -254,10 +251,8 @@ def test_a_tool_asks_the_client(
     assert questions == user.questions
 
 
-def test_a_session_hears_of_the_resource_it_has_subscribed_to(
-    double: Emulator, service: str
-) -> None:
-    """Changes come on the session's own stream, until it has had enough."""
+def test_session_receives_updates_of_a_subscribed_resource(double: Emulator, service: str) -> None:
+    """They arrive on the session's stream until it unsubscribes."""
     user = User()
 
     async def subscribe(client: Client) -> None:
@@ -271,8 +266,8 @@ def test_a_session_hears_of_the_resource_it_has_subscribed_to(
     assert {WATCHED} == set(user.changed)
 
 
-def test_a_listener_hears_of_the_resource_it_listens_to(double: Emulator, service: str) -> None:
-    """In the version without sessions changes come on a stream that was asked for."""
+def test_listener_receives_updates_of_a_resource(double: Emulator, service: str) -> None:
+    """Without sessions, updates arrive on the stream that the client opened for them."""
 
     async def listen(client: Client) -> Any:
         async with client.listen(resource_subscriptions=[WATCHED]) as changes:
@@ -282,8 +277,8 @@ def test_a_listener_hears_of_the_resource_it_listens_to(double: Emulator, servic
     assert WATCHED == with_client(double, service, MODERN, listen).uri
 
 
-def test_a_client_comes_back_for_an_answer(double: Emulator, service: str) -> None:
-    """A stream that is closed amid a call is taken up again where it ended."""
+def test_client_resumes_a_closed_stream(double: Emulator, service: str) -> None:
+    """A stream that closes during a call continues at the next event."""
 
     async def call(client: Client) -> str:
         return _text(await client.call_tool("test_reconnection"))
@@ -292,8 +287,8 @@ def test_a_client_comes_back_for_an_answer(double: Emulator, service: str) -> No
 
 
 @pytest.mark.slow
-def test_sessions_do_not_hear_each_other(double: Emulator, service: str) -> None:
-    """Many clients at once: what each is asked and told is its own."""
+def test_sessions_are_isolated(double: Emulator, service: str) -> None:
+    """With many clients, each gets only its own questions and messages."""
     record = json.dumps(double.mcp.record(service))
     users = {f"Question {number}": User() for number in range(5)}
 
@@ -315,8 +310,7 @@ def test_sessions_do_not_hear_each_other(double: Emulator, service: str) -> None
 
 
 @both_eras
-def test_a_client_with_another_key_is_refused(double: Emulator, service: str, mode: str) -> None:
-    """A record whose key is not the service's opens nothing."""
+def test_client_with_wrong_key_is_refused(double: Emulator, service: str, mode: str) -> None:
     record = double.mcp.record(service)
     record["mcpServers"][service]["headers"]["Authorization"] = "Bearer another"
 
@@ -331,8 +325,8 @@ def test_a_client_with_another_key_is_refused(double: Emulator, service: str, mo
     assert [MCPError] == [type(leaf) for leaf in _leaves(raised.value)]
 
 
-def test_a_client_by_hand_answers_what_a_tool_asks(double: Emulator, service: str) -> None:
-    """With httpx alone: a session, a call, a question on its stream, the answer beside it."""
+def test_plain_httpx_client_answers_a_tool(double: Emulator, service: str) -> None:
+    """It opens a session, calls, reads the question on the stream and posts the answer."""
     server = server_of(double, service)
     with httpx.Client(headers=server["headers"], timeout=TIMEOUT_S, trust_env=False) as client:
         client.headers["Accept"] = "application/json, text/event-stream"
@@ -360,8 +354,8 @@ def test_a_client_by_hand_answers_what_a_tool_asks(double: Emulator, service: st
     assert [200, 404] == ended
 
 
-def test_a_client_by_hand_is_asked_in_rounds(double: Emulator, service: str) -> None:
-    """With httpx alone and no session: a call, what it needs to know, the call with that."""
+def test_plain_httpx_client_answers_in_rounds(double: Emulator, service: str) -> None:
+    """Without a session, it repeats the call with the requested answers."""
     server = server_of(double, service)
     call = {"name": "test_input_required_result_elicitation", "arguments": {}, "_meta": ABOUT}
     headers = {

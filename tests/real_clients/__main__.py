@@ -1,4 +1,4 @@
-"""``python -m tests.real_clients``: have real clients talk to a double, and print what they did."""
+"""``python -m tests.real_clients``: run real clients against a double, and print the results."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the results in Markdown, with what went wrong below."""
+    """Return the results as a Markdown table, followed by the problems."""
     rows = [
         f"| {row.client} | {row.version} | {steps(row.ran)} | {_result(row)} |" for row in results
     ]
@@ -50,7 +50,7 @@ def table(results: Sequence[Result]) -> str:
 
 
 def steps(ran: Mapping[str, list[str]]) -> str:
-    """Return what was run: the parts with the same steps together."""
+    """Return the steps that ran, grouping the parts with the same steps."""
     alike: dict[str, list[str]] = {}
     for part, names in ran.items():
         alike.setdefault(", ".join(names), []).append(part)

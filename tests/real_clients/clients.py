@@ -1,4 +1,4 @@
-"""The clients: what each is made of, the program that it runs, and the parts of that."""
+"""The clients: their environments, their programs, and the parts of these."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A2A_0_3 = ("0.3 JSONRPC", "keys")
 
 @dataclass(frozen=True)
 class Client:
-    """A client with a name, a program in ``programs/``, and the parts that this has."""
+    """A client: its name, its program in ``programs/``, and the parts of that program."""
 
     name: str
     environment: Environment

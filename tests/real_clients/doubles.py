@@ -1,4 +1,4 @@
-"""The double that the clients talk to, and the facts about it that they are told."""
+"""The double that the clients use, and the facts about it that they receive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 @contextmanager
 def served() -> Iterator[dict[str, Any]]:
-    """Serve a double with all that clients use; yield the facts about it."""
+    """Serve a double with everything that the clients use; yield the facts about it."""
     apps = (ordinary(), tools)
     runtimes = [_runtime(name) for name in ("tools", "agent")]
     with Emulator(*apps, runtimes=runtimes, pool_size=0) as double:

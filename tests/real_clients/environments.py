@@ -1,4 +1,4 @@
-"""Environments for clients: virtual environments, and a folder with packages of npm."""
+"""Environments for clients: virtual environments, and a folder of npm packages."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ INSTALL_TIMEOUT_S = 600
 
 
 class NotMadeError(Exception):
-    """An environment cannot be made."""
+    """An environment cannot be created."""
 
 
 class Environment(Protocol):
-    """Where a client is installed."""
+    """The place where a client is installed."""
 
     def make(self, cache: Path) -> None:
-        """Install it below a folder, unless it is there; raise NotMadeError."""
+        """Create it below a folder unless it exists; raise NotMadeError."""
 
     def command(self, cache: Path) -> Sequence[str]:
-        """Return the command that runs a program, whose arguments follow."""
+        """Return the command that runs a program; append the program's arguments."""
 
     def version(self, cache: Path) -> str:
-        """Return the version of the package that the environment is for."""
+        """Return the version of the environment's package."""
 
 
 @dataclass(frozen=True)
 class Python:
-    """A virtual environment for ``package``, made of requirements."""
+    """A virtual environment for ``package``, created from requirements."""
 
     package: str
     requirements: tuple[str, ...]
@@ -75,7 +75,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Npm:
-    """The folder of all JavaScript clients, as its lock has them; ``package`` is one of them."""
+    """The folder of all JavaScript clients, installed from its lock; ``package`` is one of them."""
 
     package: str
 
@@ -102,7 +102,7 @@ class Npm:
 
 
 def _install(folder: Path) -> None:
-    """Install the packages of a lock; without them the lock goes, so that it is tried again."""
+    """Install the packages of a lock; on failure, remove the lock so that the next run retries."""
     try:
         command = [*_node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
         _run(command, folder)
@@ -120,7 +120,7 @@ def _node() -> Node:
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
-    """Return what a command prints; raise NotMadeError if it fails."""
+    """Return a command's output; raise NotMadeError if it fails."""
     try:
         done = subprocess.run(
             command,
@@ -140,5 +140,5 @@ def _run(command: Sequence[str], folder: Path | None = None) -> str:
 
 
 def _path() -> str:
-    """Return where programs are looked for: beside this interpreter first."""
+    """Return the search path for programs: this interpreter's folder first."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

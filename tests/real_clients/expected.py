@@ -1,4 +1,4 @@
-"""What is right in each part of a conversation; a client runs what it can of it."""
+"""The expected results of each part of a conversation; a client runs the parts it supports."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def mistakes(part: str, outcome: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong in a part, a sentence each."""
+    """Return the mistakes in a part, one sentence each."""
     right = PARTS[part]
     return [
         f"{part}: {step} is {value!r} instead of {right.get(step)!r}"

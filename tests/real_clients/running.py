@@ -1,4 +1,4 @@
-"""One client after the other: each runs its program, and what it tells is compared."""
+"""Run the clients one after the other and compare their outcomes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class Result:
-    """What a client did: the steps of each part, and what went wrong."""
+    """The result of a client: the steps of each part, and its problems."""
 
     client: str
     version: str
@@ -34,11 +34,11 @@ class Result:
 
 
 class FailedError(Exception):
-    """A program did not come to its end."""
+    """A program did not finish."""
 
 
 def run(client: Client, facts: Mapping[str, Any], cache: Path) -> Result:
-    """Make a client's environment, and have it talk to a double."""
+    """Create a client's environment and run the client against a double."""
     version = "none"
     try:
         client.environment.make(cache)
@@ -54,7 +54,7 @@ def run(client: Client, facts: Mapping[str, Any], cache: Path) -> Result:
 
 
 def _converse(client: Client, facts: Mapping[str, Any], cache: Path) -> dict[str, Any]:
-    """Return what a program told, with what the receiver of notifications got."""
+    """Return a program's outcome, with the notifications that arrived at the receiver."""
     with tempfile.TemporaryDirectory() as name, receiving() as receiver:
         folder = Path(name)
         (folder / "facts").write_text(json.dumps({**facts, "hook": receiver.url}), "utf-8")
@@ -82,7 +82,7 @@ def _converse(client: Client, facts: Mapping[str, Any], cache: Path) -> dict[str
 
 
 def _pushed(receiver: Receiver, part: str) -> list[str]:
-    """Return the states and artifacts in the notifications of a task: 0.3 sends whole tasks."""
+    """Return the states and artifacts in a task's notifications; 0.3 sends whole tasks."""
     try:
         if part.startswith("1.0"):
             return kinds(receiver.until("completed"))

@@ -1,4 +1,4 @@
-"""The command, with clients that need no environment: those of this interpreter."""
+"""The command, with clients that run in this interpreter."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class Here:
 
 
 def choose(monkeypatch: pytest.MonkeyPatch, *clients: Client) -> None:
-    """Have the command know these clients alone."""
+    """Limit the command to these clients."""
     monkeypatch.setattr(command, "CLIENTS", clients)
 
 
 def named(name: str, environment: Here) -> Client:
-    """Return a client of the table in another environment."""
+    """Return a client of the table with another environment."""
     return replace(next(item for item in CLIENTS if item.name == name), environment=environment)
 
 
 @pytest.mark.slow
-def test_real_clients_have_whole_conversations(
+def test_real_clients_hold_whole_conversations(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The official ones, in processes of their own, over each era and binding."""
+    """The official clients run in processes, in each era and over each binding."""
     choose(monkeypatch, named(MCP, Here("mcp")), named(A2A, Here("a2a-sdk")))
 
     code = command.main(["--json", "--cache", str(tmp_path)])
@@ -67,10 +67,10 @@ def test_real_clients_have_whole_conversations(
     assert set(results[0]["ran"]["with sessions"]) == set(PARTS["with sessions"])
 
 
-def test_each_failure_is_told(
+def test_failures_are_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is wrong, what raised, what was left out, what cannot be made; the others run."""
+    """The clients after a failed one still run."""
     wrong = "import json; json.dump({'keys': {'runtime': 7}}, open('outcome', 'w'))"
     choose(
         monkeypatch,
@@ -95,23 +95,22 @@ def test_each_failure_is_told(
     assert str(tmp_path) in log
 
 
-def test_a_client_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """With the names of those that are."""
+def test_unknown_client_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The error lists the known clients."""
     with pytest.raises(SystemExit, match="2"):
         command.main(["--only", "netscape"])
 
     assert all(client.name in capsys.readouterr().err for client in CLIENTS[:1])
 
 
-def test_the_readme_names_the_clients() -> None:
-    """By their packages."""
+def test_readme_names_the_clients() -> None:
     packages = {getattr(item.environment, "package", "") for item in CLIENTS} - {"a2a-js-0.3"}
 
     assert [] == [name for name in packages if f"`{name}`" not in README.read_text("utf-8")]
 
 
 def test_javascript_clients_are_locked(tmp_path: Path) -> None:
-    """Each is a dependency of the package whose lock CI installs."""
+    """They are dependencies of the package whose lock CI installs."""
     locked = json.loads((PROGRAMS.parent / "from_npm" / "package-lock.json").read_text("utf-8"))
     packages = {item.environment.package for item in CLIENTS if isinstance(item.environment, Npm)}
 

@@ -33,9 +33,7 @@ OF_ONE_CLAUSE = (
 
 
 @pytest.mark.parametrize("variant", SOME, ids=str)
-def test_legal_variant_passes_every_check(
-    variant: Variant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_legal_variant_passes_checks(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, variant.changes)
 
     run = _checked(variant.surface, monkeypatch)

@@ -43,7 +43,7 @@ _COMPLETIONS = ["paris", "park", "party"]
 
 
 def server() -> Server[State]:
-    """Return a new server that remembers nothing of others."""
+    """Return a new server with fresh state."""
     state = State()
     server = Server(
         _NAME,

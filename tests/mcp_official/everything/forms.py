@@ -1,4 +1,4 @@
-"""The questions to a user, as forms with schemas."""
+"""Questions to a user, as forms with schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def form(properties: dict[str, Form], required: Sequence[str] = ()) -> Form:
 
 
 def one_text(name: str) -> Form:
-    """Return a form of one required text."""
+    """Return a form with one required string."""
     return form({name: {"type": "string"}}, [name])
 
 

@@ -1,4 +1,4 @@
-"""The smallest picture and the smallest sound, as base64."""
+"""The smallest image and the smallest sound, in base64."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ CONTACT = {  # every keyword that a server may lose on the way to its listing
 
 
 def reply(text: str) -> CallToolResult:
-    """Return a result of one text."""
+    """Return a result with one text."""
     return CallToolResult(content=[TextContent(text=text)])
 
 

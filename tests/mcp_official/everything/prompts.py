@@ -1,4 +1,4 @@
-"""Prompts: plain, with arguments, with a resource, with a picture, with a question."""
+"""Prompts: plain, with arguments, with a resource, with an image, with a question."""
 
 from __future__ import annotations
 

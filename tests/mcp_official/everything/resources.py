@@ -1,4 +1,4 @@
-"""Resources: two that stand, one by a template, one to watch."""
+"""Resources: two static ones, one with a template, one to watch."""
 
 from __future__ import annotations
 

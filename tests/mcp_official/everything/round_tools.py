@@ -165,7 +165,7 @@ def sample(prompt: str, max_tokens: int) -> CreateMessageRequest:
 
 
 def filled_in(answers: Any, key: str, field: str) -> str | None:
-    """Return what the user wrote into a field, None where no such answer is there."""
+    """Return the user's value for a field, or None if there is no such answer."""
     answer = (answers or {}).get(key)
     if not isinstance(answer, ElicitResult) or not answer.content:
         return None

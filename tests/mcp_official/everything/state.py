@@ -1,4 +1,4 @@
-"""What the server remembers: who watches which resource, and who listens for changes."""
+"""The server's state: who watches which resource, and who listens for changes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mcp.types import JSONRPCMessage
 
 
 class State:
-    """The subscribers of both eras: by ``resources/subscribe``, and on the bus."""
+    """The subscribers of both protocol eras: by ``resources/subscribe``, and on the bus."""
 
     def __init__(self) -> None:
         self.bus = InMemorySubscriptionBus()
         self._watchers: dict[str, dict[int, ServerSession]] = defaultdict(dict)
 
     def watch(self, uri: str, session: ServerSession) -> None:
-        """Remember a session that wants to hear of a resource."""
+        """Subscribe a session to a resource."""
         self._watchers[uri][_connection(session)] = session
 
     def unwatch(self, uri: str, session: ServerSession) -> None:
-        """Forget it."""
+        """Cancel the subscription."""
         self._watchers[uri].pop(_connection(session), None)
 
     async def changed(self, uri: str) -> None:
-        """Tell everybody who asked for it that a resource has changed."""
+        """Notify every subscriber that a resource has changed."""
         for session in list(self._watchers[uri].values()):
             await session.send_resource_updated(uri)
         await self.bus.publish(ResourceUpdated(uri=uri))
@@ -46,12 +46,12 @@ class Events(EventStore):
         self._events: list[tuple[str, JSONRPCMessage | None]] = []
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Keep an event and return its number."""
+        """Store an event and return its number."""
         self._events.append((stream_id, message))
         return str(len(self._events))
 
     async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str:
-        """Send what came on the same stream after an event."""
+        """Send the later events of the same stream again."""
         last = int(last_event_id)
         stream_id = self._events[last - 1][0]
         for number, (stream, message) in enumerate(self._events[last:], start=last + 1):

@@ -1,4 +1,4 @@
-"""Tools and prompts by name, put there by a decorator; a docstring is the description."""
+"""Tools and prompts by name, registered by a decorator; the docstring is the description."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Run = TypeVar("Run")
 
 
 class Table(Generic[Listed, Run]):
-    """What is offered under names, in the order in which it was added."""
+    """Registered items by name, in the order of registration."""
 
     def __init__(self, kind: str) -> None:
         self._what = kind
@@ -85,7 +85,7 @@ class Tools(Table[Tool, ToolRun]):
 
 
 class Prompts(Table[Prompt, PromptRun]):
-    """Prompts, each with the names of its arguments, which are all required."""
+    """Prompts, each with the names of its arguments, all of them required."""
 
     def __init__(self) -> None:
         super().__init__("prompt")
@@ -101,7 +101,7 @@ class Prompts(Table[Prompt, PromptRun]):
 
 
 def text_argument(name: str, **more: Any) -> Schema:
-    """Return the schema of one required string."""
+    """Return a schema with one required string."""
     properties = {name: {"type": "string", **more}}
     return {"type": "object", "properties": properties, "required": [name]}
 

@@ -1,4 +1,4 @@
-"""An ordinary MCPApp, written with the decorators, with what the scenarios of the suite name."""
+"""An ordinary MCPApp, written with decorators, that serves the scenarios of the suite."""
 
 from __future__ import annotations
 

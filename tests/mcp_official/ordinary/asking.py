@@ -1,4 +1,4 @@
-"""Tools that speak to the client while they run: log, progress, questions, changes."""
+"""Tools that talk to the client while they run: logs, progress, questions, changes."""
 
 from __future__ import annotations
 

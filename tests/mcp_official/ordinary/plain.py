@@ -19,7 +19,7 @@ from tests.mcp_official.everything import media
 
 
 def picture() -> ImageContent:
-    """Return a picture as content."""
+    """Return an image as content."""
     return ImageContent(data=media.picture(), mime_type="image/png")
 
 

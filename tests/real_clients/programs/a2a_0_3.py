@@ -1,4 +1,4 @@
-"""A conversation of the official client of the 0.3 era, over each transport."""
+"""A conversation of the official client for A2A 0.3, over each transport."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ERRORS = {-32001: "TaskNotFoundError", -32002: "TaskNotCancelableError"}
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation over JSON-RPC; return what came of each part of it."""
+    """Hold the whole conversation over JSON-RPC; return the outcome of each part."""
     servers, hook = facts["a2a"], facts["hook"]
     url = servers["application"]["url"]
     outcome = {"0.3 JSONRPC": await converse_over(url, "JSONRPC", hook)}
@@ -32,7 +32,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 async def echo(server: dict[str, Any]) -> str:
-    """Return what an application answers to a caller with these headers."""
+    """Return an application's answer to a caller with these headers."""
     async with httpx.AsyncClient(headers=server["headers"], timeout=20, trust_env=False) as http:
         card = await A2ACardResolver(http, server["url"]).get_agent_card()
         client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
@@ -41,7 +41,7 @@ async def echo(server: dict[str, Any]) -> str:
 
 
 async def converse_over(url: str, transport: str, hook: str) -> dict[str, Any]:
-    """Have the whole conversation; return what came of each part of it."""
+    """Hold the whole conversation; return the outcome of each part."""
     outcome: dict[str, Any] = {}
     async with httpx.AsyncClient(timeout=20, trust_env=False) as http:
         card = await A2ACardResolver(http, url).get_agent_card()
@@ -83,7 +83,7 @@ async def converse_over(url: str, transport: str, hook: str) -> dict[str, Any]:
 
 
 async def configure(client: Any, task: str, hook: str) -> list[Any]:
-    """Create and read a push configuration of a task: this client has no more."""
+    """Create and read a task's push configuration, which is all that this client supports."""
     config = PushNotificationConfig(id="mine", url=hook)
     created = await client.set_task_callback(
         TaskPushNotificationConfig(task_id=task, push_notification_config=config)
@@ -95,7 +95,7 @@ async def configure(client: Any, task: str, hook: str) -> list[Any]:
 
 
 async def resume(client: Any) -> list[str]:
-    """Drop a stream in its midst and take it up again; return the kinds of its last events."""
+    """Drop a stream midway and resume it; return the kinds of its last events."""
     stream = client.send_message(message("hold"))
     task, _ = await stream.__anext__()
     await stream.aclose()

@@ -28,7 +28,7 @@ from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation over each binding; return what came of each part of it."""
+    """Hold the whole conversation over each binding; return the outcome of each part."""
     servers, hook = facts["a2a"], facts["hook"]
     url = servers["application"]["url"]
     outcome = {
@@ -39,7 +39,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _echo(server: dict[str, Any]) -> str:
-    """Return what an application answers to a caller with these headers."""
+    """Return an application's answer to a caller with these headers."""
     context = ClientCallContext(service_parameters=server["headers"])
     async with httpx.AsyncClient(headers=server["headers"], timeout=60, trust_env=False) as http:
         config = ClientConfig(streaming=False, httpx_client=http)
@@ -64,7 +64,7 @@ async def client_of(url: str, binding: str, streaming: bool, hook: str) -> Async
 
 
 async def converse_over(url: str, binding: str, hook: str) -> dict[str, Any]:
-    """Have the whole conversation; return what came of each part of it."""
+    """Hold the whole conversation; return the outcome of each part."""
     outcome: dict[str, Any] = {}
     async with client_of(url, binding, False, "") as client:
         outcome["message"] = _text_of(await _task(client, "hello"))
@@ -95,7 +95,7 @@ async def converse_over(url: str, binding: str, hook: str) -> dict[str, Any]:
 
 
 async def _configure(client: Client, task: str, hook: str) -> dict[str, Any]:
-    """Create, read, list and delete a push configuration of a task."""
+    """Create, read, list and delete a task's push configuration."""
     config = TaskPushNotificationConfig(task_id=task, id="mine", url=hook)
     created = await client.create_task_push_notification_config(config)
     ids = {"task_id": task, "id": "mine"}
@@ -113,7 +113,7 @@ async def _configure(client: Client, task: str, hook: str) -> dict[str, Any]:
 
 
 async def _resume(client: Client) -> list[str]:
-    """Drop a stream in its midst and take it up again; return the kinds of its last events."""
+    """Drop a stream midway and resume it; return the kinds of its last events."""
     stream = client.send_message(_request("hold"))
     task = (await stream.__anext__()).task
     await stream.aclose()  # type: ignore[attr-defined]

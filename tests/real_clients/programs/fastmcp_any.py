@@ -1,4 +1,4 @@
-"""A conversation of fastmcp's client: 2.x speaks with sessions, later ones without as well."""
+"""A conversation of fastmcp's client: 2.x with sessions, later versions also without."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKING = {  # the tools that ask the client: over a session's stream, or in roun
 
 
 class User:
-    """Answers what servers ask, and keeps what they tell."""
+    """Answers the servers' questions and keeps their messages."""
 
     def __init__(self) -> None:
         self.logged: list[Any] = []
@@ -60,12 +60,12 @@ def client_of(server: dict[str, Any], user: User, options: dict[str, str]) -> Cl
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation in each era; return what came of each part of it."""
+    """Hold the whole conversation in each era; return the outcome of each part."""
     return {era: await converse_in(era, facts["mcp"]) for era in MODES}
 
 
 async def converse_in(era: str, servers: dict[str, Any]) -> dict[str, Any]:
-    """Have the conversation in one era."""
+    """Hold the conversation in one era."""
     user, options = User(), MODES[era]
     outcome: dict[str, Any] = {}
     async with client_of(servers["application"], user, options) as client:
@@ -122,7 +122,7 @@ async def error(client: Client, tool: str) -> str:
 
 
 async def refused(client: Client) -> bool:
-    """Return whether a server takes no wrong key."""
+    """Return whether a server refuses a wrong key."""
     try:
         async with client:
             await client.list_tools()

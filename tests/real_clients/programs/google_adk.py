@@ -16,7 +16,7 @@ CARD = "/.well-known/agent-card.json"
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation; return what came of each part of it."""
+    """Hold the whole conversation; return the outcome of each part."""
     servers = facts["a2a"]
     runtime = servers["runtime"]
     agent = {
@@ -28,7 +28,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 async def ask(server: dict[str, Any], text: str) -> str:
-    """Return what an agent answers that passes a message on."""
+    """Return the answer of an agent that forwards a message."""
     async with httpx.AsyncClient(headers=server["headers"], timeout=60, trust_env=False) as http:
         factory = ClientFactory(ClientConfig(httpx_client=http))
         url = server["url"] + CARD
@@ -53,7 +53,7 @@ def text_of(event: Any) -> str:
 
 
 async def use_tools(servers: dict[str, Any]) -> dict[str, Any]:
-    """Return what the tools of MCP servers answer."""
+    """Return the results of the tools of MCP servers."""
     return {
         "tools": sorted(await tools_of(servers["application"])),
         "runtime": sorted(await tools_of(servers["runtime"])),

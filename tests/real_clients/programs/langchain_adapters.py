@@ -1,4 +1,4 @@
-"""A conversation of langchain-mcp-adapters: the tools of several servers as LangChain's."""
+"""A conversation of langchain-mcp-adapters: tools of several servers in LangChain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp.types import ElicitResult
 
 
 class User:
-    """Answers what servers ask, and keeps what they tell."""
+    """Answers the servers' questions and keeps their messages."""
 
     def __init__(self) -> None:
         self.logged: list[Any] = []
@@ -29,7 +29,7 @@ class User:
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation; return what came of each part of it."""
+    """Hold the whole conversation; return the outcome of each part."""
     user = User()
     callbacks = Callbacks(
         on_logging_message=user.log, on_progress=user.note, on_elicitation=user.fill_in
@@ -65,7 +65,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 async def tools_of(client: MultiServerMCPClient, server: str) -> dict[str, BaseTool]:
-    """Return the tools of a server by their names."""
+    """Return the tools of a server by name."""
     return {tool.name: tool for tool in await client.get_tools(server_name=server)}
 
 
@@ -79,7 +79,7 @@ async def call(tool: BaseTool, **arguments: Any) -> str:
 
 
 async def refused(client: MultiServerMCPClient) -> bool:
-    """Return whether a server takes no wrong key."""
+    """Return whether a server refuses a wrong key."""
     try:
         await client.get_tools(server_name="refused")
     except BaseException:

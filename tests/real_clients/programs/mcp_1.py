@@ -1,4 +1,4 @@
-"""A conversation of the official MCP client, mcp 1.x: the versions with sessions."""
+"""A conversation of the official MCP client, mcp 1.x, in the versions with sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import AnyUrl
 
 
 class User:
-    """Answers what servers ask, and keeps what they tell."""
+    """Answers the servers' questions and keeps their messages."""
 
     def __init__(self) -> None:
         self.logged: list[Any] = []
@@ -40,7 +40,7 @@ class User:
 
 @asynccontextmanager
 async def connected(server: dict[str, Any], user: User) -> AsyncIterator[ClientSession]:
-    """Return a session of a server."""
+    """Return a session with a server."""
     async with (
         streamablehttp_client(server["url"], headers=server["headers"]) as (read, write, _),
         ClientSession(
@@ -57,7 +57,7 @@ async def connected(server: dict[str, Any], user: User) -> AsyncIterator[ClientS
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation; return what came of each part of it."""
+    """Hold the whole conversation; return the outcome of each part."""
     user, servers = User(), facts["mcp"]
     outcome: dict[str, Any] = {}
     async with connected(servers["application"], user) as session:
@@ -104,7 +104,7 @@ async def use_service(session: ClientSession, user: User, outcome: dict[str, Any
 
 
 async def refused(server: dict[str, Any], user: User) -> bool:
-    """Return whether a server takes no wrong key."""
+    """Return whether a server refuses a wrong key."""
     try:
         async with connected(server, user) as session:
             await session.list_tools()
@@ -120,7 +120,7 @@ def leaf(problem: BaseException) -> str:
 
 
 def text(result: types.CallToolResult) -> str:
-    """Return the text of a result that is no error."""
+    """Return the text of a successful result."""
     return "an error" if result.isError else result.content[0].text
 
 

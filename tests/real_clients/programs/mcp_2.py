@@ -1,4 +1,4 @@
-"""A conversation of the official MCP client, mcp 2.x: the versions with and without sessions."""
+"""A conversation of the official MCP client, mcp 2.x, with and without sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WATCHED = "test://watched-resource"
 
 
 class User:
-    """Answers what servers ask, and keeps what they tell."""
+    """Answers the servers' questions and keeps their messages."""
 
     def __init__(self) -> None:
         self.logged: list[Any] = []
@@ -68,7 +68,7 @@ async def connected(server: dict[str, Any], mode: str, user: User) -> AsyncItera
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation in each era; return what came of each part of it."""
+    """Hold the whole conversation in each era; return the outcome of each part."""
     return {
         "with sessions": await converse_in("legacy", facts["mcp"]),
         "without sessions": await converse_in("auto", facts["mcp"]),
@@ -76,7 +76,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 async def converse_in(mode: str, servers: dict[str, Any]) -> dict[str, Any]:
-    """Have the conversation in one era."""
+    """Hold the conversation in one era."""
     user = User()
     outcome: dict[str, Any] = {}
     async with connected(servers["application"], mode, user) as client:
@@ -122,7 +122,7 @@ async def use_service(client: Client, mode: str, user: User, outcome: dict[str, 
 
 
 async def subscribe(client: Client, user: User) -> str:
-    """Return the resource whose change comes on the session's stream."""
+    """Return the resource whose update arrives on the session's stream."""
     await client.subscribe_resource(WATCHED)
     while not user.changed:  # the client opens the stream of changes when it comes to it
         await client.call_tool("change_watched_resource")
@@ -130,14 +130,14 @@ async def subscribe(client: Client, user: User) -> str:
 
 
 async def listen(client: Client, user: User) -> str:
-    """Return the resource whose change comes on a stream that was asked for."""
+    """Return the resource whose update arrives on a stream opened for it."""
     async with client.listen(resource_subscriptions=[WATCHED]) as changes:
         await client.call_tool("change_watched_resource")
         return str((await changes.__anext__()).uri)
 
 
 async def refused(server: dict[str, Any], mode: str, user: User) -> bool:
-    """Return whether a server takes no wrong key."""
+    """Return whether a server refuses a wrong key."""
     try:
         async with connected(server, mode, user) as client:
             await client.list_tools()
@@ -153,7 +153,7 @@ def leaf(problem: BaseException) -> str:
 
 
 def text(result: types.CallToolResult) -> str:
-    """Return the text of a result that is no error."""
+    """Return the text of a successful result."""
     return "an error" if result.is_error else result.content[0].text
 
 

@@ -1,4 +1,4 @@
-"""A conversation of openai-agents: MCP servers over streamable HTTP as its agents have them."""
+"""A conversation of openai-agents, whose agents use MCP servers over streamable HTTP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agents import Agent, RunContextWrapper
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
-    """Have the whole conversation; return what came of each part of it."""
+    """Hold the whole conversation; return the outcome of each part."""
     servers = facts["mcp"]
     outcome: dict[str, Any] = {}
     async with server_of(servers["application"]) as server:
@@ -32,7 +32,7 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 async def use_service(server: MCPServerStreamableHttp, outcome: dict[str, Any]) -> None:
-    """Use what its interface has."""
+    """Use the features that its interface supports."""
     outcome["error"] = (await server.call_tool("test_error_handling", {})).content[0].text
     contents = (await server.call_tool("test_multiple_content_types", {})).content
     outcome["contents"] = [content.type for content in contents]
@@ -45,14 +45,14 @@ async def use_service(server: MCPServerStreamableHttp, outcome: dict[str, Any]) 
 
 
 def server_of(server: dict[str, Any]) -> MCPServerStreamableHttp:
-    """Return a server as an agent gets it."""
+    """Return a server as an agent receives it."""
     return MCPServerStreamableHttp(
         {"url": server["url"], "headers": server["headers"]}, client_session_timeout_seconds=60
     )
 
 
 async def tools_of(server: MCPServerStreamableHttp) -> dict[str, FunctionTool]:
-    """Return the tools that an agent with a server has, by their names."""
+    """Return the tools of an agent with a server, by name."""
     agent = Agent("agent", mcp_servers=[server])
     tools = await MCPUtil.get_all_function_tools([server], True, RunContextWrapper(None), agent)
     return {tool.name: tool for tool in tools if isinstance(tool, FunctionTool)}
@@ -68,7 +68,7 @@ async def call(tool: FunctionTool, arguments: dict[str, Any]) -> str:
 
 
 async def refused(server: dict[str, Any]) -> bool:
-    """Return whether a server takes no wrong key."""
+    """Return whether a server refuses a wrong key."""
     try:
         async with server_of(server) as opened:
             await opened.list_tools()
