@@ -1,4 +1,4 @@
-"""Servers that are no platform, each in its own way."""
+"""Servers that are not a platform."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Behaviour = Callable[[socket.socket], object]
 
 
 class Server:
-    """Where a server is, and how many connections it has accepted."""
+    """A server's URL and its accepted connections."""
 
     def __init__(self, listener: socket.socket) -> None:
         host, port = listener.getsockname()
@@ -22,9 +22,9 @@ class Server:
 
 @contextmanager
 def serving(behave: Behaviour) -> Iterator[Server]:
-    """Serve on this machine; each connection is handed over, and closed in the end at the latest.
+    """Serve on this machine, pass each connection to ``behave`` and close it at the end.
 
-    Whoever has connected by then has been accepted: our own connection, which ends it, is the last.
+    Our own connection stops the server, so earlier ones have been accepted by then.
     """
     with closing(socket.create_server(("127.0.0.1", 0))) as listener, socket.socket() as last:
         last.bind(("127.0.0.1", 0))
@@ -55,11 +55,11 @@ def _accept(
 
 
 def hang(connection: socket.socket) -> None:
-    """Accept, and never answer."""
+    """Accept and never answer."""
 
 
 def reset(connection: socket.socket) -> None:
-    """Read the request and break off."""
+    """Read the request and reset the connection."""
     connection.recv(65536)
     break_off(connection)
 
@@ -71,13 +71,13 @@ def break_off(connection: socket.socket) -> None:
 
 
 def drip(connection: socket.socket) -> None:
-    """Begin an answer that does not end."""
+    """Begin an answer that never ends."""
     connection.recv(65536)
     connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
 
 
 def drip_body(connection: socket.socket) -> None:
-    """Begin a body that does not end."""
+    """Begin a body that never ends."""
     connection.recv(65536)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[")
 
@@ -85,13 +85,13 @@ def drip_body(connection: socket.socket) -> None:
 def answer(
     body: bytes, content_type: str = "application/json", status: str = "200 OK", more: str = ""
 ) -> Behaviour:
-    """Answer whatever is asked with the same."""
+    """Send the same answer to every request."""
     head = f"HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n"
     return raw(f"{head}{more}Connection: close\r\n\r\n".encode() + body)
 
 
 def raw(content: bytes) -> Behaviour:
-    """Answer with bytes."""
+    """Answer with these bytes."""
 
     def behave(connection: socket.socket) -> None:
         connection.recv(65536)

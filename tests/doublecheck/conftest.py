@@ -28,7 +28,7 @@ for _name in (*_IMPORTS_FOR_WORKBENCHES, _ACTIONS):
 
 @pytest.fixture(scope="session", autouse=True)
 def _doubles_of_nobody() -> Iterator[None]:
-    """No setting of the developer's own reaches a double, not even one that many tests share."""
+    """Hide the developer's settings from doubles, even from shared ones."""
     with pytest.MonkeyPatch.context() as patch:
         for variable in [name for name in os.environ if name.startswith("AGENTDOUBLE_")]:
             if variable != "AGENTDOUBLE_BROWSER":
@@ -39,9 +39,9 @@ def _doubles_of_nobody() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _loggers_as_before() -> Iterator[None]:
-    """What keeps the noise of libraries out of a notebook's cells stays until the module ends.
+    """Restore loggers that notebooks quieten, once the module ends.
 
-    Other modules of this process, in whatever order they run, read the logs of a double.
+    Other modules of this process read the logs of a double.
     """
     before = {name: logging.getLogger(name) for name in log_filter._LEAST}
     settings = {name: (list(logger.handlers), logger.propagate) for name, logger in before.items()}
@@ -52,7 +52,7 @@ def _loggers_as_before() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No platform of the developer's own is reached by a test."""
+    """Hide the developer's own platform from tests."""
     for variable in [name for name in os.environ if name.startswith("DOUBLECHECK_")]:
         monkeypatch.delenv(variable)
     for variable in ("TOOL_ID", "TOOL_HOST", "TOOL_SCHEME", "TOOL_REGION", "TOOL_TTL"):
@@ -63,7 +63,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _quiet_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tell pytester's runs, which have no configuration, what pytest-asyncio wants to be told."""
+    """Set the pytest-asyncio options that runs of pytester need."""
     if "pytester" in request.fixturenames:
         request.getfixturevalue("pytester")  # it forgets the options of before
         monkeypatch.setenv("PYTEST_ADDOPTS", "-o asyncio_default_fixture_loop_scope=function")

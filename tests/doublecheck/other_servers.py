@@ -1,4 +1,4 @@
-"""Servers that have one surface of a platform, or none: each answers its own paths and no others."""
+"""Servers with one surface of a platform or none; each answers only its own paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Answers = Callable[[str, str, bytes], Answer]
 
 @dataclass
 class Server:
-    """Where a server is, and what it was asked."""
+    """A server's URL and the requests it received."""
 
     url: str
     requests: list[tuple[str, str]] = field(default_factory=list)
@@ -67,7 +67,7 @@ def serving(answers: Answers) -> Iterator[Server]:
 
 
 def of(routes: Mapping[tuple[str, str], Answer]) -> Answers:
-    """Answer these routes; other methods of them with 405, and other paths with 404."""
+    """Answer these routes; other methods get 405 and other paths 404."""
 
     def answers(method: str, path: str, _: bytes) -> Answer:
         if (method, path) in routes:
@@ -87,7 +87,7 @@ APPLICATION = of(
 
 
 def api_server(method: str, path: str, _: bytes) -> Answer:
-    """Answer as an API server that has its own page of health."""
+    """Answer as an API server with a health page."""
     fixed = {"/list-apps": ["a"], "/health": {"status": "ok"}, "/version": {"version": "1.0"}}
     if method == "GET" and path in fixed:
         return 200, fixed[path]
@@ -122,7 +122,7 @@ def a2a(method: str, path: str, content: bytes) -> Answer:
 
 
 def json_rpc(*_: object) -> Answer:
-    """Answer as a server of another protocol, which has one answer for all paths."""
+    """Answer every path as a server of another JSON-RPC protocol."""
     return 200, NO_METHOD
 
 
@@ -134,10 +134,10 @@ def web_site(method: str, path: str, _: bytes) -> Answer:
 
 
 def failing(*_: object) -> Answer:
-    """Answer only errors."""
+    """Answer with errors only."""
     return 503, {"detail": "Service Unavailable"}
 
 
 def closed(*_: object) -> Answer:
-    """Answer that credentials are missing."""
+    """Refuse every request for missing credentials."""
     return 401, {"detail": "Unauthorized"}

@@ -27,7 +27,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def doublecheck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs ``doublecheck`` in a folder of its own, in this process."""
+    """Run ``doublecheck`` in an empty folder, in this process."""
 
     def run(
         *words: str, environment: Mapping[str, str] | None = None
@@ -49,7 +49,7 @@ def doublecheck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 
 @pytest.fixture
 def process(tmp_path: Path) -> Command:
-    """Runs it in a process of its own, in which something is done ``before``."""
+    """Run ``doublecheck`` in a new process, after the code in ``before``."""
 
     def run(
         *words: str, environment: Mapping[str, str] | None = None, before: str = ""
@@ -68,8 +68,8 @@ def process(tmp_path: Path) -> Command:
 
 
 @pytest.mark.slow
-def test_checks_that_pass_exit_with_0(process: Command) -> None:
-    """The matrix tells each clause, its level and its verdict, without colours in a pipe."""
+def test_passing_checks_exit_with_0(process: Command) -> None:
+    """The table has clause, level and verdict, without colours in a pipe."""
     ended = process("run", "-k", "DEC-03")
 
     assert 0 == ended.returncode, ended.stderr
@@ -87,7 +87,7 @@ def _untimed(line: str) -> str:
 
 @pytest.mark.slow
 def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The failure is told in full on stderr and in a line in the matrix."""
+    """stderr has the full report and the table one line."""
     monkeypatch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
 
     ended = doublecheck("run", "-k", "DEC-02 or DEC-03")
@@ -99,8 +99,8 @@ def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_the_folder_has_no_say(process: Command, tmp_path: Path) -> None:
-    """Neither its ini file, its conftest and its modules, nor addopts of the environment."""
+def test_the_current_folder_is_ignored(process: Command, tmp_path: Path) -> None:
+    """So are pytest's variables in the environment."""
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (tmp_path / "conftest.py").write_text("raise RuntimeError('the conftest was loaded')\n")
     (tmp_path / "hostile.py").write_text("raise RuntimeError('the plugin was loaded')\n")
@@ -114,8 +114,8 @@ def test_the_folder_has_no_say(process: Command, tmp_path: Path) -> None:
     )
 
 
-def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
-    """stdout is one document; pytest's own words are on stderr."""
+def test_json_output_is_one_document(doublecheck: Command) -> None:
+    """The output of pytest is on stderr."""
     ended = doublecheck("run", "-k", "DEC-03", "--json")
 
     document = json.loads(ended.stdout)
@@ -129,10 +129,10 @@ def test_it_prints_json_and_nothing_else(doublecheck: Command) -> None:
 
 
 @pytest.mark.slow
-def test_several_targets_stand_side_by_side(
+def test_several_targets_share_one_table(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:
-    """A double of its own and a configured one, in one matrix; the worst of them is the exit code."""
+    """The exit code is the worst."""
     (tmp_path / "pyproject.toml").write_text(
         f'[tool.doublecheck.targets.other]\nkind = "double"\nurl = "{platform_server.url}"\n'
     )
@@ -148,8 +148,8 @@ def test_several_targets_stand_side_by_side(
 
 
 @pytest.mark.slow
-def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> None:
-    """A page is written as well; a file that could not be written is refused before the run."""
+def test_a_run_is_written_as_html(doublecheck: Command, tmp_path: Path) -> None:
+    """An unwritable file is refused before the run."""
     ended = doublecheck("run", "--only", "DEC-03", "--html", "told.html")
 
     assert 0 == ended.returncode, ended.stderr
@@ -162,8 +162,7 @@ def test_a_run_is_written_as_a_page(doublecheck: Command, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_path: Path) -> None:
-    """Ctrl-C in the third check: those before are told, and that there were more."""
+def test_an_interrupted_run_writes_a_partial_report(process: Command, tmp_path: Path) -> None:
     interrupt = (
         "import os, signal\n"
         "from agentdouble.apps import simple\n"
@@ -179,7 +178,7 @@ def test_an_interrupted_run_leaves_a_report_that_says_so(process: Command, tmp_p
 
 @pytest.mark.slow
 def test_a_running_double_is_checked(doublecheck: Command, platform_server: Target) -> None:
-    """With its keys in the environment; what needs the reference application says so."""
+    """Its keys come from the environment."""
     ended = doublecheck(
         "run",
         *("--url", platform_server.url, "-k", "CTL-04 or INV-01"),
@@ -191,10 +190,10 @@ def test_a_running_double_is_checked(doublecheck: Command, platform_server: Targ
     assert f"double at {platform_server.url}: 1 passed, 1 not observable." in ended.stdout
 
 
-def test_refused_keys_are_told_before_the_first_check(
+def test_refused_keys_are_reported_before_the_first_check(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:
-    """A check that something is refused would pass for that alone; the variables are named."""
+    """Otherwise checks of refusals would pass. The error names the variables."""
     (tmp_path / "pyproject.toml").write_text(
         f"""
         [tool.doublecheck.targets.staging]
@@ -220,7 +219,7 @@ def test_refused_keys_are_told_before_the_first_check(
 def test_a_target_of_the_project_is_checked(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:
-    """As its table says; what it does not declare to have is not offered."""
+    """Undeclared surfaces are not offered."""
     (tmp_path / "pyproject.toml").write_text(
         f"""
         [tool.doublecheck.targets.staging]
@@ -249,13 +248,12 @@ def test_a_target_of_the_project_is_checked(
     ],
     ids=["hangs", "page", "redirects"],
 )
-def test_a_target_that_cannot_be_asked_is_told_at_once(
+def test_an_unusable_target_is_reported_before_the_first_check(
     doublecheck: Command,
     monkeypatch: pytest.MonkeyPatch,
     behave: bad_servers.Behaviour,
     message: str,
 ) -> None:
-    """Before the first check: in a line, with its exit code."""
     monkeypatch.setattr(preflight, "PATIENCE_S", 0.3)
     with bad_servers.serving(behave) as server:
         ended = doublecheck("run", "--target", "live", "--url", server.url)
@@ -265,10 +263,9 @@ def test_a_target_that_cannot_be_asked_is_told_at_once(
     assert message in ended.stderr
 
 
-def test_a_run_without_any_verdict_is_not_green(
+def test_a_run_without_a_verdict_is_not_a_success(
     doublecheck: Command, platform_server: Target
 ) -> None:
-    """Every check was skipped, so nothing is known."""
     ended = doublecheck("run", "--url", platform_server.url, "--offers", "mcp", "-k", "PRB-01")
 
     assert 5 == ended.returncode
@@ -291,10 +288,10 @@ def test_a_run_without_any_verdict_is_not_green(
         ),
     ],
 )
-def test_what_stands_in_the_way_is_one_line(
+def test_usage_errors_are_one_line(
     doublecheck: Command, words: list[str], code: int, message: str
 ) -> None:
-    """A line that says what to do, before or instead of any check."""
+    """The line has the remedy."""
     ended = doublecheck("run", *words)
 
     assert (code, "") == (ended.returncode, ended.stdout)
@@ -308,10 +305,9 @@ def test_what_stands_in_the_way_is_one_line(
         ("pytest", "pip install 'pytest'"),
     ],
 )
-def test_what_is_not_installed_is_named_with_its_command(
+def test_missing_packages_are_named_with_the_pip_command(
     process: Command, absent: str, message: str
 ) -> None:
-    """One line on stderr, exit code 3."""
     hide = (
         "import sys, importlib.util\n"
         "find = importlib.util.find_spec\n"
@@ -325,8 +321,7 @@ def test_what_is_not_installed_is_named_with_its_command(
     assert ended.stderr.rstrip().endswith(f"Install it: {message}")
 
 
-def test_help_teaches_by_example(doublecheck: Command) -> None:
-    """The commands that people will type, and the exit codes."""
+def test_help_has_examples_and_exit_codes(doublecheck: Command) -> None:
     help_text = doublecheck("run", "--help").stdout
 
     for line in (
@@ -338,8 +333,7 @@ def test_help_teaches_by_example(doublecheck: Command) -> None:
         assert line in help_text
 
 
-def test_it_tells_its_version(doublecheck: Command) -> None:
-    """The distribution's."""
+def test_version(doublecheck: Command) -> None:
     from agentdouble import __version__
 
     assert f"doublecheck {__version__}\n" == doublecheck("--version").stdout

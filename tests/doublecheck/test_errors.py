@@ -20,8 +20,8 @@ from doublecheck import errors
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_exception_comes_out_of_another_process_as_it_was(error: BaseException) -> None:
-    """Message and attributes; a pool of processes would break where it did not."""
+def test_exceptions_can_be_pickled(error: BaseException) -> None:
+    """Process pools rely on it."""
     copied = pickle.loads(pickle.dumps(error))
 
     assert (type(error), str(error), vars(error)) == (type(copied), str(copied), vars(copied))

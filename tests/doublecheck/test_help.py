@@ -32,16 +32,14 @@ def options() -> Iterator[tuple[str, str, Any]]:
 
 
 @pytest.mark.parametrize("name", [name for name, _ in commands()])
-def test_each_command_teaches_by_example(name: str) -> None:
-    """What people will type, with that command, and what its exit codes mean."""
+def test_each_command_has_an_example_and_exit_codes(name: str) -> None:
     epilog = dict(commands())[name].epilog
 
     assert f"  doublecheck {name}" in epilog
     assert "[bold]Exit codes[/bold]  0: " in epilog
 
 
-def test_options_of_one_name_say_the_same_everywhere() -> None:
-    """Whoever knows one command knows them in the others."""
+def test_shared_options_have_the_same_help() -> None:
     texts = defaultdict(set)
     for _, option, parameter in options():
         if option in ALIKE:
@@ -50,8 +48,8 @@ def test_options_of_one_name_say_the_same_everywhere() -> None:
     assert dict.fromkeys(ALIKE, 1) == {option: len(texts[option]) for option in ALIKE}
 
 
-def test_each_value_says_what_it_is() -> None:
-    """FILE or URL, and not the name of a type."""
+def test_each_option_value_has_a_metavar() -> None:
+    """The default would be the name of a type."""
     unnamed = [
         (name, option)
         for name, option, parameter in options()
@@ -71,13 +69,13 @@ def test_each_value_says_what_it_is() -> None:
         ("calibrate", "--url", "http://127.0.0.1:1", "-o", "none/profile.toml"),
     ],
 )
-def test_a_file_that_is_not_there_is_wrong_usage(
+def test_a_missing_file_is_wrong_usage(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
 ) -> None:
-    """Of each command, and nothing is asked for before."""
+    """The error comes before any request."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["doublecheck", *words])
 

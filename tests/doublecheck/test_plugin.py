@@ -23,7 +23,7 @@ HEAVY = (
 
 
 def test_the_plugin_imports_nothing_heavy() -> None:
-    """A test run that never asks for a platform pays nothing for one."""
+    """Test runs without a platform stay fast."""
     code = (
         "import sys, pytest, doublecheck.plugin, doublecheck.fixtures; "
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
@@ -34,8 +34,7 @@ def test_the_plugin_imports_nothing_heavy() -> None:
     assert "[]\n" == ended.stdout
 
 
-def test_it_is_silent_unless_it_is_asked(pytester: pytest.Pytester) -> None:
-    """No line in the header, and no double, for tests that use neither."""
+def test_an_unused_plugin_is_silent(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nothing(): pass")
 
     result = pytester.runpytest_inprocess()
@@ -53,10 +52,10 @@ def test_it_is_silent_unless_it_is_asked(pytester: pytest.Pytester) -> None:
         ("[project]\nname = 'x'\nversion = '1'\ndependencies = ['doublecheck']", False),
     ],
 )
-def test_a_project_that_only_uses_it_is_left_alone(
+def test_only_a_project_table_adds_the_header(
     pytester: pytest.Pytester, project: str, is_reported: bool
 ) -> None:
-    """The header has a line if a table of the project is about it, however that is written."""
+    """A mere dependency does not."""
     pytester.makepyprojecttoml(project)
 
     result = pytester.runpytest_inprocess()
@@ -64,10 +63,7 @@ def test_a_project_that_only_uses_it_is_left_alone(
     assert is_reported is any(line.startswith("platform: ") for line in result.outlines)
 
 
-def test_the_header_tells_which_platform(
-    pytester: pytest.Pytester, platform_server: Target
-) -> None:
-    """Once an option names one."""
+def test_the_header_names_the_platform(pytester: pytest.Pytester, platform_server: Target) -> None:
     pytester.makepyfile("def test_url(platform): print(platform.url)")
 
     result = pytester.runpytest_inprocess("-s", f"--platform-url={platform_server.url}")
@@ -78,7 +74,6 @@ def test_the_header_tells_which_platform(
 
 
 def test_live_without_a_url_is_wrong_usage(pytester: pytest.Pytester) -> None:
-    """It is opted into twice, and the error says how."""
     result = pytester.runpytest_inprocess("--platform-target=live")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -90,7 +85,7 @@ def test_live_without_a_url_is_wrong_usage(pytester: pytest.Pytester) -> None:
 def test_a_live_url_without_the_target_is_wrong_usage(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
-    """What answers there is no double, and nobody said that it is meant."""
+    """A live platform must be chosen explicitly."""
     pytester.makepyfile("def test_it(platform): pass")
 
     result = pytester.runpytest_inprocess(f"--platform-url={platform_server.url}/runtimes/none")
@@ -100,7 +95,7 @@ def test_a_live_url_without_the_target_is_wrong_usage(
 
 
 def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> None:
-    """It names the address and never fails the code under test."""
+    """The code under test does not fail."""
     pytester.makepyfile("def test_it(platform): pass")
 
     result = pytester.runpytest_inprocess("--platform-url=http://127.0.0.1:1")
@@ -109,10 +104,9 @@ def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["*UnreachableError: Nothing answers at http://127.0.0.1:1*"])
 
 
-def test_the_project_and_the_environment_have_a_say(
+def test_the_environment_fills_gaps_of_a_project_target(
     pytester: pytest.Pytester, platform_server: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A target of pyproject.toml is chosen by its name; a variable says what it does not."""
     pytester.makepyprojecttoml(
         f"""
         [tool.doublecheck.targets.mine]
@@ -155,7 +149,6 @@ def test_the_project_and_the_environment_have_a_say(
 def test_a_wrong_configuration_is_wrong_usage(
     pytester: pytest.Pytester, project: str, message: str
 ) -> None:
-    """Before the first test, in a line."""
     pytester.makepyprojecttoml(project)
 
     result = pytester.runpytest_inprocess()

@@ -90,22 +90,21 @@ except doublecheck.errors.MissingExtraError as error:
 """
 
 
-def test_the_public_names_are_these() -> None:
-    """They are sorted, and every one of them can be imported."""
+def test_public_names() -> None:
+    """They are sorted and can be imported."""
     assert NAMES == doublecheck.__all__ == dir(doublecheck)
     assert NAMES == [getattr(doublecheck, name).__name__ for name in NAMES]
 
 
-def test_results_are_these() -> None:
-    """All of them have their own names."""
+def test_names_of_results() -> None:
     results = import_module("doublecheck.results")
 
     assert RESULTS == results.__all__ == dir(results)
     assert RESULTS == [getattr(results, name).__name__ for name in results.__all__]
 
 
-def test_importing_the_package_imports_nothing_of_it() -> None:
-    """What is behind a name is imported when the name is first used."""
+def test_importing_the_package_is_lazy() -> None:
+    """A name imports its module on first use."""
     output = _python(
         "import sys, doublecheck; print(*sorted(m for m in sys.modules if 'doublec' in m))"
     )
@@ -113,8 +112,8 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
     assert "doublecheck doublecheck.core doublecheck.core.lazy_names\n" == output
 
 
-def test_a_light_install_is_a_client_and_says_what_a_double_needs() -> None:
-    """Without the extra there are clients; connect() names the pip command."""
+def test_a_light_install_has_clients_but_no_double() -> None:
+    """connect() names the pip command."""
     expected = "The double is not installed. Install it: pip install 'agentdouble[emulator]'\n"
 
     assert expected == _python(_LIGHT)

@@ -24,7 +24,7 @@ def test_it(platform_sandbox, platform_agent):
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the wheel in it; what the wheel depends on is this one's."""
+    """A fresh environment with the wheel and the dependencies of this one."""
     folder = tmp_path_factory.mktemp("fresh")
     folder.chmod(0o755)  # sessions are users of their own, and run its Python
     _run("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=ROOT)
@@ -38,8 +38,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_wheel_brings_the_plugin(fresh: Path) -> None:
-    """Installed in a fresh environment, its fixtures start its own double."""
+def test_the_wheel_contains_the_plugin(fresh: Path) -> None:
     (fresh / "test_it.py").write_text(TEST)
     options = ("-q", "-p", "no:cacheprovider", f"--rootdir={fresh}")
 
@@ -48,8 +47,7 @@ def test_the_wheel_brings_the_plugin(fresh: Path) -> None:
     assert "1 passed" in out
 
 
-def test_the_wheel_brings_the_console(fresh: Path) -> None:
-    """Its pages are files beside the code, and each is there."""
+def test_the_wheel_contains_the_console(fresh: Path) -> None:
     static = ROOT / "emulator" / "agentdouble" / "console" / "static"
     (installed,) = (fresh / "env").glob("lib/python*/site-packages/agentdouble/console/static")
 
@@ -58,8 +56,8 @@ def test_the_wheel_brings_the_console(fresh: Path) -> None:
     }
 
 
-def test_the_wheel_brings_the_checks(fresh: Path) -> None:
-    """With the files beside the code that they read."""
+def test_the_wheel_contains_the_checks(fresh: Path) -> None:
+    """This includes their data files."""
     doublecheck = fresh / "env" / "bin" / "doublecheck"
 
     out = _run(str(doublecheck), "run", "-k", "PRB-01", python=fresh / "env/bin/python", cwd=fresh)

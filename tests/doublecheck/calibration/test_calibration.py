@@ -40,7 +40,7 @@ KEY = "the-key-of-the-deployment"
 
 @pytest.fixture(scope="module")
 def deployment() -> Iterator[Emulator]:
-    """A double that stands for a deployment: it lives other answers than the defaults."""
+    """A double in place of a deployment, with other answers than the defaults."""
     with Emulator(
         *reference_apps(), agents=REFERENCE_AGENTS, unknowns=LIVED, api_key=KEY
     ) as double:
@@ -48,7 +48,7 @@ def deployment() -> Iterator[Emulator]:
 
 
 def live(double: Emulator, **facts: object) -> Target:
-    """Return a double as a live target, which has no routes of its own."""
+    """Return a double as a live target, without the double's own routes."""
     target = Target.of(double, reference_app=True)
     return dataclasses.replace(target, kind="live", **{"allow_writes": True, **facts})  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def calibrated(double: Emulator, *only: str, slow: bool = True, **facts: object)
 def test_a_double_with_the_profile_behaves_as_the_deployment(
     deployment: Emulator, tmp_path: Path
 ) -> None:
-    """What is found at a deployment is written, lived by a second double, and found there."""
+    """Calibrating the second double finds the same answers."""
     file = tmp_path / "profile.toml"
     findings = calibrated(deployment, *LIVED)
     profile_file.write(file, "https://agent.example.com", findings)
@@ -76,8 +76,8 @@ def test_a_double_with_the_profile_behaves_as_the_deployment(
     assert LIVED == {finding.unknown: finding.answer for finding in again}
 
 
-def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_path: Path) -> None:
-    """What was asked and answered, when and where; keys and tokens are hidden."""
+def test_the_evidence_has_exchanges_without_secrets(deployment: Emulator, tmp_path: Path) -> None:
+    """It has the date and the target, too."""
     file = tmp_path / "profile.toml"
     findings = calibrated(deployment, "U-LIST-APPS", "U-MCP-UNAUTHORIZED", "U-TOOL-TTL-UNIT")
     profile_file.write(file, "https://agent.example.com", findings)
@@ -93,8 +93,7 @@ def test_the_evidence_has_the_exchange_and_no_secret(deployment: Emulator, tmp_p
     assert '"Key": "***' in text or '"Key":"***' in text
 
 
-def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
-    """It writes, is slow, needs the reference application or a surface, or no request tells."""
+def test_skipped_unknowns_have_a_reason(deployment: Emulator) -> None:
     expected = {
         finding.unknown: (finding.answer, finding.reason)
         for finding in calibrated(
@@ -128,8 +127,8 @@ def test_what_is_not_asked_says_why(deployment: Emulator) -> None:
     assert ["needs 62 s to pass, and --slow"] == [finding.reason for finding in slow]
 
 
-def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
-    """Each says what was found; none of them stops the others."""
+def test_unexpected_answers_settle_nothing() -> None:
+    """The others are still calibrated."""
     rubbish = SimpleApp("rubbish")
 
     @rubbish.entrypoint
@@ -147,8 +146,8 @@ def test_answers_that_are_none_of_the_alternatives_settle_nothing() -> None:
     assert all(finding.reason or finding.settled for finding in results)
 
 
-def test_a_profile_is_added_to(tmp_path: Path) -> None:
-    """What was known of other unknowns stays, and so does what people wrote beside it."""
+def test_an_existing_profile_is_extended(tmp_path: Path) -> None:
+    """Other answers and comments stay."""
     file = tmp_path / "profile.toml"
     file.write_text(
         '# ours\n[unknowns]\nU-LIST-APPS = "names"  # as told\nU-TTL-EXTENDS = "sliding"\n'
@@ -171,8 +170,8 @@ def test_a_profile_is_added_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[unknowns", "[unknown]", "[unknowns]\nU-X = 'y'"])
-def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> None:
-    """It is refused before anything is asked."""
+def test_an_invalid_profile_is_refused_and_kept(tmp_path: Path, text: str) -> None:
+    """It is refused before any request."""
     file = tmp_path / "profile.toml"
     file.write_text(text)
 
@@ -181,8 +180,8 @@ def test_a_wrong_profile_is_neither_read_nor_lost(tmp_path: Path, text: str) -> 
     assert text == file.read_text()
 
 
-def test_what_is_not_settled_is_told_by_its_reason() -> None:
-    """A reason that many share stands once; control characters of a platform are shown."""
+def test_unsettled_unknowns_are_grouped_by_reason() -> None:
+    """Control characters are made visible."""
     console = Console(file=io.StringIO(), width=100)
     settled = [
         Finding("U-TTL-AFTER", reason="needs 62 s to pass, and --slow"),
@@ -201,10 +200,10 @@ def test_what_is_not_settled_is_told_by_its_reason() -> None:
     ] == [line.rstrip() for line in console.file.getvalue().strip().splitlines()]  # type: ignore[attr-defined]
 
 
-def test_the_command_writes_the_profile_and_tells(
+def test_the_command_writes_and_extends_the_profile(
     deployment: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table, or JSON; the second time it adds to what is there."""
+    """The output is a table or JSON."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DOUBLECHECK_API_KEY", KEY)
     words = ["calibrate", "--url", deployment.url, "--target", "live", "--allow-writes"]
@@ -232,10 +231,9 @@ def test_the_command_writes_the_profile_and_tells(
         (("--url", "http://127.0.0.1:1", "--target", "live"), "Nothing answers"),
     ],
 )
-def test_what_cannot_be_is_an_error(
+def test_invalid_usage_writes_no_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
 ) -> None:
-    """No profile is written."""
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["calibrate", *words])
 

@@ -1,4 +1,4 @@
-"""The clients of API-server mode: blocking, async, and how their values show themselves."""
+"""Blocking and async clients of API-server mode, and the display of their values."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def client(target: Target) -> Iterator[Platform]:
         yield client
 
 
-def test_a_session_lives_and_dies(client: Platform) -> None:
-    """Created, listed, read and deleted."""
+def test_create_list_read_and_delete_sessions(client: Platform) -> None:
     created = client.create_session(APP, user_id="ann", session_id="s 1", state={"a": 1})
     listed = client.list_sessions(APP, user_id="ann")
     read = client.get_session(APP, "s 1", user_id="ann")
@@ -51,8 +50,8 @@ def test_a_session_lives_and_dies(client: Platform) -> None:
     assert () == client.list_sessions(APP, user_id="ann")
 
 
-def test_a_session_that_is_not_there_is_refused(client: Platform) -> None:
-    """Whether it is read or run."""
+def test_an_unknown_session_is_refused(client: Platform) -> None:
+    """Reading and running it both fail."""
     deleted = client.create_session(APP)
     client.delete_session(deleted)
 
@@ -65,8 +64,7 @@ def test_a_session_that_is_not_there_is_refused(client: Platform) -> None:
             call()
 
 
-def test_a_run_returns_events(client: Platform) -> None:
-    """As values: who, what, and what was called."""
+def test_a_run_returns_its_events(client: Platform) -> None:
     session = client.create_session(APP)
 
     text, call, response, final = client.run(session, TOOL, stateDelta={"b": 2})
@@ -84,7 +82,7 @@ def test_a_run_returns_events(client: Platform) -> None:
 
 
 def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
-    """Increments first, if they are wanted; and it can be left."""
+    """Increments are optional, and the stream can be left early."""
     session = client.create_session(APP)
 
     all_of_them = list(client.run_sse(session, "word"))
@@ -96,7 +94,7 @@ def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
 
 
 def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
-    """In a stream the last event says it, otherwise RefusedError does."""
+    """A stream ends with an error event; any other run raises RefusedError."""
     session = client.create_session(APP)
     wrong = json.dumps({"do": "stream"})
 
@@ -109,7 +107,7 @@ def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
 
 
 def saved(client: Platform, session: AgentSession, *parts: dict[str, object]) -> None:
-    """Keep the versions of the artifact ``plots/a 1.png``."""
+    """Save the versions of the artifact ``plots/a 1.png``."""
     for part in parts:
         body = json.dumps({"filename": "plots/a 1.png", "artifact": part}).encode()
         headers = {"Content-Type": "application/json"}
@@ -118,7 +116,7 @@ def saved(client: Platform, session: AgentSession, *parts: dict[str, object]) ->
 
 
 def test_artifacts_are_fetched_by_name_and_version(client: Platform) -> None:
-    """The newest, unless another is asked for; whatever bytes and whatever name."""
+    """The newest version is the default."""
     session = client.create_session(APP)
     saved(client, session, {"text": "ü"}, {"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
 
@@ -129,8 +127,8 @@ def test_artifacts_are_fetched_by_name_and_version(client: Platform) -> None:
     ]
 
 
-def test_an_artifact_that_is_not_there_is_refused(client: Platform) -> None:
-    """Nor can one be fetched whose bytes are elsewhere."""
+def test_a_missing_artifact_is_refused(client: Platform) -> None:
+    """So is one whose bytes are stored elsewhere."""
     session = client.create_session(APP)
     saved(client, session, {"fileData": {"fileUri": "gs://x/y", "mimeType": "x/y"}})
 
@@ -141,8 +139,8 @@ def test_an_artifact_that_is_not_there_is_refused(client: Platform) -> None:
         client.download_artifact(session, "plots/a 1.png")
 
 
-def test_values_show_themselves() -> None:
-    """Short in a terminal; escaped, line by line, in a notebook."""
+def test_values_have_a_repr_and_html() -> None:
+    """The HTML is escaped."""
     call = {"functionCall": {"name": "<f>"}}
     answer = {"functionResponse": {"name": "f"}}
     event = AgentEvent("model", ({"text": "<hi>"}, call, answer), author="a", partial=True)
@@ -175,10 +173,10 @@ SESSION = AgentSession("s1", APP, "ann")
         (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": [{"text": 5}]}}]'),
     ],
 )
-def test_json_of_another_shape_is_told_with_what_was_asked(
+def test_unexpected_json_is_reported_with_its_request(
     ask: Callable[[Platform], object], body: bytes
 ) -> None:
-    """Not by the error of whoever reads it; it is in hand, too."""
+    """The error has the JSON."""
     with (
         bad_servers.serving(bad_servers.answer(body)) as server,
         Platform(Target(server.url, "live")) as live,

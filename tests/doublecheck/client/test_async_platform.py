@@ -16,9 +16,7 @@ from doublecheck.results import StreamEvent
 pytestmark = pytest.mark.smoke
 
 
-def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
-    """Every method, awaited, gives what Platform gives."""
-
+def test_async_methods_return_the_same(tmp_path: Path) -> None:
     async def use(target: Target) -> None:
         async with AsyncPlatform(target) as platform:
             assert "hi" == await platform.invoke("hi", do="say")
@@ -49,7 +47,7 @@ def test_it_does_what_the_blocking_one_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])
 def test_a_stream_can_be_left_early(hooks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing it closes its connection, and leaves nothing to complain of when it is collected."""
+    """Closing it closes the connection without warnings at collection."""
     complaints: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda error: complaints.append(error.exc_value))
 
@@ -66,8 +64,6 @@ def test_a_stream_can_be_left_early(hooks: bool, monkeypatch: pytest.MonkeyPatch
 
 
 def test_errors_are_the_same() -> None:
-    """A dead address and a live platform's missing clock."""
-
     async def use() -> None:
         async with AsyncPlatform(
             Target("http://127.0.0.1:1", tool_id="t-1", credentials=Credentials("AK", "SK"))

@@ -1,4 +1,4 @@
-"""``check=True``: a failure is an exception where it happens."""
+"""``check=True`` turns failures into exceptions."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def client(target: Target) -> Iterator[Platform]:
         yield client
 
 
-def test_code_that_raises_raises_here(client: Platform) -> None:
-    """With what the sandbox said; what is printed before it is in the result."""
+def test_failing_code_raises(client: Platform) -> None:
+    """The exception has the sandbox's error and the result with earlier output."""
     with pytest.raises(ResultError, match="ZeroDivisionError: division by zero") as raised:
         client.run_code("print('before')\n1 / 0", check=True)
 
@@ -51,8 +51,7 @@ def test_code_that_raises_raises_here(client: Platform) -> None:
     assert "2" == client.run_code("1 + 1").raise_for_error().text
 
 
-def test_live_outputs_come_before_the_error(client: Platform) -> None:
-    """The exception does not take them away."""
+def test_live_outputs_precede_the_error(client: Platform) -> None:
     outputs: list[LiveOutput] = []
     with pytest.raises(ResultError):
         client.run_code("print(1)\n1 / 0", on_output=outputs.append, check=True)
@@ -60,8 +59,8 @@ def test_live_outputs_come_before_the_error(client: Platform) -> None:
     assert ["stream", "error"] == [output.msg_type for output in outputs]
 
 
-def test_a_command_that_fails_raises_here(client: Platform) -> None:
-    """The exit code is its name."""
+def test_a_failing_command_raises(client: Platform) -> None:
+    """The error's name is the exit code."""
     with pytest.raises(ResultError) as raised:
         client.exec_bash("echo no >&2; exit 3", check=True)
 
@@ -69,8 +68,7 @@ def test_a_command_that_fails_raises_here(client: Platform) -> None:
     assert "yes\n" == client.exec_bash("echo yes", check=True).stdout
 
 
-def test_a_sandbox_and_a_session_of_a_test_check_too(client: Platform) -> None:
-    """Their methods take the same argument."""
+def test_sandbox_and_session_fixtures_accept_check(client: Platform) -> None:
     sandbox = PlatformSandbox(client, "test", "s")
     session = PlatformSession(client, client.create_session("failing"))
     for failing in (
@@ -82,17 +80,15 @@ def test_a_sandbox_and_a_session_of_a_test_check_too(client: Platform) -> None:
             failing()
 
 
-def test_a_tool_that_fails_raises_by_its_result(client: Platform) -> None:
-    """All named arguments of a call are the tool's own."""
+def test_a_failing_tool_raises_through_its_result(client: Platform) -> None:
+    """A call has no ``check``, because named arguments belong to the tool."""
     with client.mcp() as mcp:
         assert 1.0 == mcp.call("divide", by=1).raise_for_error().structured["result"]  # type: ignore[index]
         with pytest.raises(ResultError, match="division by zero"):
             mcp.call("divide", by=0).raise_for_error()
 
 
-def test_an_async_platform_checks_too(target: Target) -> None:
-    """The same arguments, to be awaited."""
-
+def test_an_async_platform_accepts_check(target: Target) -> None:
     async def ask() -> list[str]:
         events = []
         async with AsyncPlatform(target) as platform:

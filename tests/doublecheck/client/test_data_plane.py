@@ -12,8 +12,8 @@ from doublecheck.results import BashResult
 from doublecheck.wire import data_plane
 
 
-def test_a_command_comes_to_a_result(platform: Platform) -> None:
-    """It runs in the session's own sandbox, and a failure is a result."""
+def test_a_command_returns_a_result(platform: Platform) -> None:
+    """A failure is a result, too."""
     code = platform.run_code("open('f', 'w').write('x')")
 
     result = platform.exec_bash("cat f; (exit 3)")
@@ -22,8 +22,8 @@ def test_a_command_comes_to_a_result(platform: Platform) -> None:
 
 
 @pytest.mark.slow
-def test_a_command_that_runs_on_has_no_exit_code(platform: Platform) -> None:
-    """Its timeout ends the waiting alone."""
+def test_a_running_command_has_no_exit_code(platform: Platform) -> None:
+    """The timeout ends only the wait."""
     platform.exec_bash("true")  # a bash that runs needs no second to say something
 
     result = platform.exec_bash("echo begun; sleep 600", timeout_s=1)
@@ -31,8 +31,8 @@ def test_a_command_that_runs_on_has_no_exit_code(platform: Platform) -> None:
     assert ("running", None, "begun\n") == (result.status, result.exit_code, result.stdout)
 
 
-def test_files_go_in_and_out(platform: Platform) -> None:
-    """Whatever their names and bytes; each session has its own."""
+def test_files_are_uploaded_and_downloaded(platform: Platform) -> None:
+    """Each session has separate files, with arbitrary names and bytes."""
     content = bytes(range(256))
 
     path = platform.upload("/home/gem/a dir/ü&?#.bin", content, session_id="one")
@@ -44,16 +44,14 @@ def test_files_go_in_and_out(platform: Platform) -> None:
     assert 404 == refused.value.status
 
 
-def test_what_fails_says_so(platform: Platform) -> None:
-    """A file that cannot be put somewhere is refused with the reason."""
+def test_a_failed_upload_has_a_reason(platform: Platform) -> None:
     with pytest.raises(RefusedError, match="Cannot upload '/proc/x'"):
         platform.upload("/proc/x", b"")
     with pytest.raises(RefusedError, match="InvalidParameter"):
         platform.exec_bash(" ")
 
 
-def test_the_token_is_in_no_error(platform: Platform) -> None:
-    """What opens a session's data plane is kept out of messages."""
+def test_errors_do_not_contain_the_token(platform: Platform) -> None:
     endpoint = data_plane.endpoint(
         platform.target, user_id="u", session_id="s", ttl_s=None, when=_now()
     )
@@ -72,8 +70,7 @@ def test_the_token_is_in_no_error(platform: Platform) -> None:
     assert token not in f"{refused.value} {unreachable.value}"
 
 
-def test_an_answer_without_an_endpoint_is_none(platform: Platform) -> None:
-    """A platform that gives none has no data plane to speak of."""
+def test_an_answer_without_an_endpoint_is_an_error(platform: Platform) -> None:
     call = data_plane.endpoint(
         platform.target, user_id="u", session_id="s", ttl_s=None, when=_now()
     )

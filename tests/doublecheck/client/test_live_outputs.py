@@ -68,7 +68,7 @@ def platform(target: Target) -> Iterator[Platform]:
 
 
 def as_shown(live_outputs: Iterable[LiveOutput]) -> tuple[Output, ...]:
-    """Return what a notebook has of messages in the end, as section 2.7 says it."""
+    """Return the final outputs that a notebook shows for these messages (2.7)."""
     merged: list[Output] = []
     ids: list[str | None] = []
     clear = False
@@ -118,10 +118,10 @@ def as_shown(live_outputs: Iterable[LiveOutput]) -> tuple[Output, ...]:
         pytest.param("python3", "import os; os._exit(3)", "error", id="a kernel that dies"),
     ],
 )
-def test_what_is_handed_over_is_what_the_result_has(
+def test_live_outputs_equal_those_of_the_result(
     platform: Platform, language: str, code: str, kinds: str
 ) -> None:
-    """All of it, in order, and nothing else; the result is what it is without that."""
+    """The callback does not change the result."""
     live: list[LiveOutput] = []
     result = platform.run_code(code, language, session_id="same", on_output=live.append)
 
@@ -131,7 +131,7 @@ def test_what_is_handed_over_is_what_the_result_has(
 
 @contextmanager
 def gate(platform: Platform, session: str) -> Iterator[Path]:
-    """Give the pipe that code of the session waits for when it opens ``go``."""
+    """Yield the pipe that releases session code which opens ``go``."""
     platform.run_code("import os; os.mkfifo('go')", session_id=session)
     listed = platform.request("GET", "/_emulator/sessions").json()["sessions"]
     yield Path(next(s["home"] for s in listed if s["UserSessionId"].endswith(session))) / "go"
@@ -140,8 +140,8 @@ def gate(platform: Platform, session: str) -> Iterator[Path]:
 WAITS = "print('first', flush=True)\nopen('go').close()\nprint('second')"
 
 
-def test_an_output_is_handed_over_before_the_code_ends(platform: Platform) -> None:
-    """The code ends because its first output has come here."""
+def test_an_output_arrives_before_the_code_ends(platform: Platform) -> None:
+    """The code ends only after its first output has arrived."""
     live: list[LiveOutput] = []
 
     def let_go(output: LiveOutput) -> None:
@@ -156,8 +156,8 @@ def test_an_output_is_handed_over_before_the_code_ends(platform: Platform) -> No
     assert result.outputs == as_shown(live)
 
 
-def test_each_of_two_at_once_has_its_own(target: Target) -> None:
-    """Also in one session, and in the caller's loop; the second waits for the first."""
+def test_concurrent_runs_have_separate_outputs(target: Target) -> None:
+    """In one session, the second run waits for the first."""
 
     async def use(platform: AsyncPlatform, word: str) -> tuple[CodeResult, list[LiveOutput]]:
         live: list[LiveOutput] = []
@@ -177,7 +177,7 @@ def test_each_of_two_at_once_has_its_own(target: Target) -> None:
 
 
 def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
-    """It is raised, the code is interrupted, and the session runs the next."""
+    """The session can run further code."""
 
     def fail(_output: LiveOutput) -> None:
         raise LookupError("of the listener")
@@ -188,8 +188,8 @@ def test_an_error_in_the_listener_ends_the_run(platform: Platform) -> None:
     assert "1" == platform.run_code("kept", session_id="f").text
 
 
-def test_an_interrupted_run_says_its_last(platform: Platform) -> None:
-    """The code is interrupted too, what it says to that is handed over, its state is kept."""
+def test_an_interrupted_run_delivers_its_last_outputs(platform: Platform) -> None:
+    """The code is interrupted, too, and the session keeps its state."""
     texts: list[str] = []
 
     def interrupt(output: LiveOutput) -> None:
@@ -204,8 +204,7 @@ def test_an_interrupted_run_says_its_last(platform: Platform) -> None:
     assert "1" == platform.run_code("kept", session_id="i").text
 
 
-def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
-    """So it does with AsyncPlatform, whose caller sees the cancellation."""
+def test_a_cancelled_run_delivers_its_last_outputs(target: Target) -> None:
     texts: list[str] = []
 
     async def use() -> None:
@@ -225,8 +224,7 @@ def test_a_run_that_is_cancelled_says_its_last(target: Target) -> None:
     assert ("begun", "last\n") == (texts[0][:5], "".join(texts)[-5:])
 
 
-def test_a_live_platform_hands_over_its_outputs_at_the_end(target: Target) -> None:
-    """It has no way to be listened to."""
+def test_a_live_platform_delivers_outputs_at_the_end(target: Target) -> None:
     outputs: list[LiveOutput] = []
     with Platform(replace(target, kind="live")) as live:
         result = live.run_code("print('out')\n6 * 7", session_id="live", on_output=outputs.append)
@@ -235,8 +233,8 @@ def test_a_live_platform_hands_over_its_outputs_at_the_end(target: Target) -> No
     assert result.outputs == as_shown(outputs)
 
 
-def test_a_session_s_kernel_completes_code(platform: Platform) -> None:
-    """Where its names stand is told in characters; there is nothing where there is no kernel."""
+def test_a_session_kernel_completes_code(platform: Platform) -> None:
+    """Positions count characters. Without a kernel there are no matches."""
     assert Completion((), 2, 2) == platform.complete("pr", session_id="complete-none")
     platform.run_code("colour_red = 1", session_id="complete")
 

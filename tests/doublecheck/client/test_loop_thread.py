@@ -1,4 +1,4 @@
-"""Work beside whoever hears its outputs."""
+"""Run work in a thread while a listener receives its outputs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from doublecheck.results import LiveOutput
 from doublecheck.values.executions import OnOutput
 
 
-def test_an_error_in_the_listener_may_come_when_the_work_has_just_ended(
+def test_a_listener_error_after_the_work_has_ended_is_raised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is raised all the same, though there is no loop any more in which to cancel anything."""
+    """The loop is already closed, so nothing can be cancelled."""
     closed, cancelled = threading.Event(), threading.Event()
 
     class Loop(asyncio.SelectorEventLoop):

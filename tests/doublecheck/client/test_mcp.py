@@ -1,4 +1,4 @@
-"""The harness's client of MCP servers."""
+"""The MCP client of the harness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.smoke
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Target]:
-    """A double with one tool, and an API key."""
+    """A double with one tool and an API key."""
     app = MCPApp("one")
 
     @app.tool
@@ -40,7 +40,6 @@ RESULT = McpResult(
 
 
 def test_tools_are_listed_and_called(target: Target) -> None:
-    """With their schemas; what they return is a value."""
     with Platform(target) as platform, platform.mcp() as mcp:
         (tool,) = mcp.tools()
         result = mcp.call("add", a=2)
@@ -55,8 +54,7 @@ def test_tools_are_listed_and_called(target: Target) -> None:
     assert (RESULT, '{\n  "sum": 3\n}') == (result, result.text)
 
 
-def test_a_list_in_pages_is_listed_whole() -> None:
-    """In the order of the pages, which are of a service with much to say."""
+def test_all_pages_of_a_list_are_read() -> None:
     operation = {"description": "x" * 200_000, "responses": {"200": {"description": "fine"}}}
     document = {
         "openapi": "3.0.3",
@@ -77,8 +75,8 @@ def test_a_list_in_pages_is_listed_whole() -> None:
     assert [f"op{n}" for n in range(5)] == tools
 
 
-def test_a_list_without_an_end_is_an_error() -> None:
-    """A server that repeats a cursor would be asked for ever."""
+def test_a_repeated_cursor_is_an_error() -> None:
+    """Otherwise the client would never stop."""
 
     async def again(_context: Any, _params: Any) -> ListToolsResult:
         return ListToolsResult(tools=[], next_cursor="again")
@@ -93,8 +91,8 @@ def test_a_list_without_an_end_is_an_error() -> None:
             mcp.tools()
 
 
-def test_a_url_is_asked_with_its_own_key(target: Target) -> None:
-    """The target's key goes to the target alone."""
+def test_an_explicit_url_uses_its_own_key(target: Target) -> None:
+    """The target's key is sent only to the target."""
     with Platform(target) as platform:
         with pytest.raises(RefusedError) as caught:
             platform.mcp(f"{target.url}/mcp").tools()
@@ -102,8 +100,8 @@ def test_a_url_is_asked_with_its_own_key(target: Target) -> None:
         assert RESULT == platform.mcp(f"{target.url}/mcp", api_key="the-key").call("add", a=2)
 
 
-def test_any_method_can_be_asked(target: Target) -> None:
-    """What the protocol refuses has its code."""
+def test_any_method_can_be_called(target: Target) -> None:
+    """A refusal has the code of the protocol."""
     with Platform(target) as platform, platform.mcp() as mcp:
         assert {} == mcp.ask("ping")
         with pytest.raises(RefusedError) as caught:
@@ -113,7 +111,7 @@ def test_any_method_can_be_asked(target: Target) -> None:
 
 
 def test_a_session_ends_with_its_client(target: Target) -> None:
-    """A closed client opens another when it is asked again."""
+    """A closed client opens a new one on its next call."""
     with Platform(target) as platform:
         mcp = platform.mcp()
         mcp.close()
@@ -125,8 +123,7 @@ def test_a_session_ends_with_its_client(target: Target) -> None:
     assert before != mcp._session
 
 
-def test_what_is_no_mcp_is_an_error(target: Target) -> None:
-    """Another route's answer, and an address where nothing answers."""
+def test_an_address_without_mcp_is_an_error(target: Target) -> None:
     with Platform(target) as platform:
         with pytest.raises(AnswerError):
             platform.mcp("/invoke").tools()
@@ -134,8 +131,7 @@ def test_what_is_no_mcp_is_an_error(target: Target) -> None:
             platform.mcp("http://127.0.0.1:1/mcp").tools()
 
 
-def test_a_key_is_not_shown(target: Target) -> None:
-    """Neither the client nor the server it has print it."""
+def test_keys_are_not_in_reprs(target: Target) -> None:
     with Platform(target) as platform:
         mcp = platform.mcp(api_key=Secret("hidden").reveal())
 
@@ -146,7 +142,6 @@ def test_a_key_is_not_shown(target: Target) -> None:
 @pytest.mark.parametrize(
     "page", [{}, {"tools": [{"name": "add"}]}, {"tools": ["add"]}, {"tools": None}]
 )
-def test_tools_that_are_none_are_told(page: dict[str, Any]) -> None:
-    """A server may list what it likes."""
+def test_malformed_tools_are_reported(page: dict[str, Any]) -> None:
     with pytest.raises(AnswerError, match="tools/list did not return tools"):
         wire.tools_of(page)

@@ -38,8 +38,7 @@ def client(target: Target) -> Iterator[Platform]:
         yield client
 
 
-def test_an_invocation_carries_fields_and_headers(client: Platform) -> None:
-    """Fields go into the payload, the named headers and further ones into the headers."""
+def test_an_invocation_sends_fields_and_headers(client: Platform) -> None:
     received = json.loads(
         client.invoke(
             "hi",
@@ -58,7 +57,7 @@ def test_an_invocation_carries_fields_and_headers(client: Platform) -> None:
 
 
 def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
-    """The first event is here before the application is let go on to the second."""
+    """The first event arrives while the application still waits."""
     with closing(client.stream("", do="stream", chunks=["a", "b"], gate="g")) as events:
         first = next(events)
         client.invoke("", do="release", gate="g")
@@ -68,22 +67,20 @@ def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
 
 
 def test_a_failure_in_a_stream_is_an_event(client: Platform) -> None:
-    """Its error tells what happened."""
     events = list(client.stream("it broke", do="fail_late", chunks=["a"]))
 
     assert [None, "it broke"] == [event.error for event in events]
 
 
 def test_an_entrypoint_that_raises_is_a_refusal(client: Platform) -> None:
-    """The error names request and status, and has the body."""
+    """The error has request, status and body."""
     with pytest.raises(RefusedError, match=r"POST .*/invoke returned HTTP 500") as caught:
         client.invoke("it broke", do="fail")
 
     assert (500, True) == (caught.value.status, "RuntimeError" in caught.value.body)
 
 
-def test_invoke_and_stream_point_at_each_other(client: Platform) -> None:
-    """Whoever takes the wrong one is told of the right one."""
+def test_invoke_and_stream_suggest_each_other(client: Platform) -> None:
     with pytest.raises(AnswerError, match=r"stream\(\) instead of invoke\(\)"):
         client.invoke("", do="stream", chunks=["a"])
     with pytest.raises(AnswerError, match=r"invoke\(\) instead of stream\(\)"):
@@ -92,15 +89,13 @@ def test_invoke_and_stream_point_at_each_other(client: Platform) -> None:
         list(client.stream("it broke", do="fail"))
 
 
-def test_probes_are_texts(client: Platform) -> None:
-    """All four, whichever way the platform writes them."""
+def test_probes_return_text(client: Platform) -> None:
     probes = [client.ping(), client.health(), client.readiness(), client.liveness()]
 
     assert ["reference application", "healthy", "success", "success"] == probes
 
 
-def test_code_is_refused_in_the_platforms_words(client: Platform) -> None:
-    """The error has the platform's code."""
+def test_refused_code_has_the_platform_error_code(client: Platform) -> None:
     with pytest.raises(RefusedError) as caught:
         client.run_code("1", "cobol")
 
@@ -108,15 +103,14 @@ def test_code_is_refused_in_the_platforms_words(client: Platform) -> None:
 
 
 @pytest.mark.parametrize("language", ["bash", "shell"])
-def test_a_command_is_no_code(client: Platform, language: str) -> None:
-    """The answer of one is not that of the other, so nothing is run."""
+def test_run_code_refuses_bash(client: Platform, language: str) -> None:
+    """Their results differ, so nothing runs."""
     with pytest.raises(ArgumentError, match=r"exec_bash\(command\)"):
         client.run_code("ls", language)
     assert () == client.journal()
 
 
-def test_the_clock_destroys_sessions(client: Platform) -> None:
-    """Thirty minutes pass at once, and the session is gone."""
+def test_advancing_the_clock_expires_sessions(client: Platform) -> None:
     before = client.clock.now()
     client.run_code("1")
 
@@ -126,8 +120,8 @@ def test_the_clock_destroys_sessions(client: Platform) -> None:
     assert () == client.sessions()
 
 
-def test_the_journal_tells_what_was_asked(client: Platform) -> None:
-    """Each entry has what was asked and answered, and a curl line."""
+def test_the_journal_has_requests_and_answers(client: Platform) -> None:
+    """Each entry has a curl command."""
     client.ping()
 
     (entry,) = client.journal()
@@ -138,8 +132,8 @@ def test_the_journal_tells_what_was_asked(client: Platform) -> None:
 
 
 @pytest.mark.slow
-def test_the_journal_tells_what_belongs_together() -> None:
-    """The agent's call of its sandbox names the call that caused it, and its session."""
+def test_the_journal_links_calls_to_their_cause() -> None:
+    """The agent's sandbox call names the causing call and the session."""
     with connect() as platform:
         platform.invoke("print(6 * 7)")
         request, caused = platform.journal()
@@ -150,7 +144,7 @@ def test_the_journal_tells_what_belongs_together() -> None:
 
 
 def test_it_works_inside_a_running_loop(client: Platform) -> None:
-    """A notebook's cell runs in one."""
+    """Notebook cells run in one."""
 
     async def cell() -> str:
         return client.ping()
@@ -159,7 +153,7 @@ def test_it_works_inside_a_running_loop(client: Platform) -> None:
 
 
 def test_a_live_platform_has_no_clock() -> None:
-    """What only a double can do is refused before anything is sent."""
+    """The error comes before any request."""
     with Platform(Target("https://live.example.com")) as live:
         for ask in (live.clock.now, live.clock.advance, live.journal, live.sessions, live.reset):
             with pytest.raises(NotADoubleError, match="exists only on a double"):
@@ -167,7 +161,7 @@ def test_a_live_platform_has_no_clock() -> None:
 
 
 def test_a_dead_address_is_one_clear_error() -> None:
-    """It names the URL and what to do, and no traceback of httpx follows it."""
+    """It names the URL and the remedy and hides the error of httpx."""
     with Platform(Target("http://127.0.0.1:1")) as dead:
         with pytest.raises(
             UnreachableError, match=r"Nothing answers at http://127\.0\.0\.1:1"
@@ -179,8 +173,8 @@ def test_a_dead_address_is_one_clear_error() -> None:
     assert (True, None) == (caught.value.__suppress_context__, caught.value.__cause__)
 
 
-def test_an_answer_that_never_comes_is_told_from_a_dead_address() -> None:
-    """A server that hangs up without a word took the request."""
+def test_a_missing_answer_differs_from_a_dead_address() -> None:
+    """A server that hangs up did accept the request."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         silent = Platform(Target(f"http://127.0.0.1:{server.getsockname()[1]}"), timeout_s=0.1)
         with silent, pytest.raises(NoAnswerError, match="did not finish its answer"):

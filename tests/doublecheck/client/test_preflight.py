@@ -1,4 +1,4 @@
-"""What is no platform, or none that answers, is told from one at once."""
+"""Addresses that are not a platform are recognised before the checks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SILENT = "accepted the request but did not finish its answer"
 
 
 def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleCheckError:
-    """Return the one problem that all surfaces have in common."""
+    """Return the problem that all surfaces share."""
     target = Target(url, offered=frozenset({"application", "sandbox"}), **of_target)
     results = preflight.problems(target, patience_s)
     assert {"application", "control_plane"} >= results.keys()
@@ -49,10 +49,10 @@ def problem(url: str, patience_s: float = LATE_S, **of_target: Any) -> DoubleChe
         ),
     ],
 )
-def test_what_does_not_answer_like_a_platform_is_told(
+def test_answers_unlike_a_platform_are_reported(
     behave: Behaviour, patience_s: float, kind: type[DoubleCheckError], message: str
 ) -> None:
-    """By its kind, with the address."""
+    """The error names the address."""
     with bad_servers.serving(behave) as server:
         error = problem(server.url, patience_s)
 
@@ -60,13 +60,12 @@ def test_what_does_not_answer_like_a_platform_is_told(
     assert f"{server.url}/ping" in str(error)
 
 
-def test_a_dead_address_is_told() -> None:
-    """Nobody listens there."""
+def test_a_dead_address_is_reported() -> None:
     assert isinstance(problem("http://127.0.0.1:1"), UnreachableError)
 
 
-def test_a_redirection_is_told_and_not_followed() -> None:
-    """Keys would go along; nor is what its query holds repeated."""
+def test_a_redirection_is_reported_but_not_followed() -> None:
+    """Following it would leak keys, and the report omits its query."""
     with bad_servers.serving(bad_servers.hang) as elsewhere:
         location = f"Location: {elsewhere.url}/login?token=TOP-SECRET\r\n"
         with bad_servers.serving(answer(b"", status="302 Found", more=location)) as server:
@@ -79,7 +78,7 @@ def test_a_redirection_is_told_and_not_followed() -> None:
 
 
 def test_no_request_follows_a_redirection() -> None:
-    """The signature or the key in it is for the platform alone."""
+    """Signatures and keys are for the platform only."""
     with bad_servers.serving(bad_servers.hang) as elsewhere:
         location = f"Location: {elsewhere.url}/\r\n"
         sent_on = answer(b"", status="307 Temporary Redirect", more=location)
@@ -98,8 +97,8 @@ def test_no_request_follows_a_redirection() -> None:
     assert [] == elsewhere.accepted
 
 
-def test_a_certificate_that_is_not_trusted_is_told() -> None:
-    """With what makes it trusted; once it is, nothing is in the way."""
+def test_an_untrusted_certificate_is_reported() -> None:
+    """The error says how to trust it."""
     with Emulator(tls=True) as double:
         error = problem(double.url)
         trusted = preflight.problems(Target(double.url, ca_file=str(double.ca_file)))
@@ -110,14 +109,14 @@ def test_a_certificate_that_is_not_trusted_is_told() -> None:
     assert {} == trusted
 
 
-def test_rubbish_is_for_the_checks_to_judge() -> None:
-    """It is an answer; that it is a wrong one is the contract's matter."""
+def test_rubbish_is_left_to_the_checks() -> None:
+    """It is an answer, although a wrong one."""
     with bad_servers.serving(answer(b"\x00rubbish")) as server:
         assert {} == preflight.problems(Target(server.url), LATE_S)
 
 
 def test_each_address_has_its_own_problem(platform_server: Target) -> None:
-    """Where the others answer, they can be checked."""
+    """The other surfaces can still be checked."""
     target = Target(platform_server.url, mcp="http://127.0.0.1:1")
 
     results = preflight.problems(target)

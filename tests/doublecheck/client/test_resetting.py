@@ -1,4 +1,4 @@
-"""Resets that keep parts, from a client."""
+"""Partial resets from a client."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def client(target: Target) -> Iterator[Platform]:
 
 
 @pytest.mark.parametrize("kept_kinds", ["agent_sessions", ["agent_sessions", "clock"]])
-def test_a_reset_keeps_what_it_is_told_to(client: Platform, kept_kinds: str | list[str]) -> None:
-    """A part by its name, or several."""
+def test_a_reset_keeps_named_parts(client: Platform, kept_kinds: str | list[str]) -> None:
     client.create_session("echo", session_id="s")
     client.run_code("1")
 
@@ -36,14 +35,14 @@ def test_a_reset_keeps_what_it_is_told_to(client: Platform, kept_kinds: str | li
     assert () == client.sessions()
 
 
-def test_what_cannot_be_kept_is_refused(client: Platform) -> None:
-    """With what there is."""
+def test_unknown_parts_are_refused(client: Platform) -> None:
+    """The error lists the valid parts."""
     with pytest.raises(RefusedError, match="it can keep faults, clock, sessions, session_snap"):
         client.reset(keep=["everything"])
 
 
 def test_a_live_platform_is_not_reset() -> None:
-    """The error says so before anything is sent."""
+    """The error comes before any request."""
     with (
         Platform(Target(url="http://127.0.0.1:1", kind="live")) as live,
         pytest.raises(NotADoubleError),

@@ -11,10 +11,10 @@ from tests.doublecheck import bad_servers
 @pytest.mark.parametrize(
     ("no_proxy", "through_proxy"), [("", True), ("other.invalid", True), (".invalid", False)]
 )
-def test_a_live_platform_is_reached_as_the_environment_says(
+def test_a_live_platform_is_reached_through_the_proxy(
     monkeypatch: pytest.MonkeyPatch, no_proxy: str, through_proxy: bool
 ) -> None:
-    """By its proxy, with the proxy's credentials, unless the platform is excepted."""
+    """The proxy gets its credentials, and NO_PROXY is honoured."""
     heads: list[bytes] = []
 
     def proxy(connection: socket.socket) -> None:
@@ -43,7 +43,6 @@ def test_a_live_platform_is_reached_as_the_environment_says(
 def test_a_double_is_reached_without_a_proxy(
     monkeypatch: pytest.MonkeyPatch, platform_server: Target
 ) -> None:
-    """It is on this machine."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
 
     with Platform(platform_server) as platform:

@@ -1,12 +1,11 @@
-"""What displays are made of."""
+"""Building blocks of HTML displays."""
 
 from __future__ import annotations
 
 from doublecheck.core import markup
 
 
-def test_what_is_no_markup_is_escaped() -> None:
-    """A value never becomes HTML, wherever it stands."""
+def test_values_are_escaped() -> None:
     hostile = '"><script>x</script>'
 
     html = markup.box(
@@ -21,16 +20,16 @@ def test_what_is_no_markup_is_escaped() -> None:
     assert "<script" not in html
 
 
-def test_a_long_text_says_how_much_is_missing() -> None:
-    """And where all of it is."""
+def test_long_text_is_truncated_with_a_note() -> None:
+    """The note says how to get all of it."""
     expected = "xxx\n… 1,997 more characters; result.stdout has all of it"
 
     assert expected == markup.clipped("x" * 2000, 3, source="result.stdout")
     assert "xxx" == markup.clipped("xxx", 3)
 
 
-def test_an_image_may_have_arrived_in_the_alphabet_of_urls() -> None:
-    """Agents' events have it, kernels the usual one; what is no base64 is no image."""
+def test_images_may_be_url_safe_base64() -> None:
+    """Agents' events use it, kernels standard base64. Invalid base64 is dropped."""
     html = markup.image("image/png", b"\xfb\xff")
 
     assert html == markup.image_of("image/png", "-_8=") == markup.image_of("image/png", "+/8=")

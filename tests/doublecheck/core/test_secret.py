@@ -3,8 +3,8 @@ from __future__ import annotations
 from doublecheck import Secret
 
 
-def test_a_secret_shows_itself_to_nobody() -> None:
-    """However it is printed, only reveal() tells it."""
+def test_a_secret_is_never_printed() -> None:
+    """Only reveal() returns it."""
     secret = Secret("abc")
 
     assert ["***", "Secret('***')", "***"] == [str(secret), repr(secret), f"{secret}"]
@@ -12,5 +12,5 @@ def test_a_secret_shows_itself_to_nobody() -> None:
 
 
 def test_secrets_are_compared_by_value() -> None:
-    """Two secrets of the same string are equal and hash alike."""
+    """Equal secrets have equal hashes."""
     assert {Secret("a"), Secret("b")} == {Secret("a"), Secret("b"), Secret("a")}

@@ -1,4 +1,4 @@
-"""Reports to tell."""
+"""Example reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of a failed test, in its report."""
+"""Platform calls in the report of a failed test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TITLE = "*- Captured platform calls -*"
 
 @pytest.mark.slow
 def test_a_failed_test_shows_its_calls(pytester: pytest.Pytester) -> None:
-    """Those of its set-up and of the code under test, and what controls a terminal made visible."""
+    """They include calls of fixtures and of the code under test; control characters are visible."""
     pytester.makepyfile(
         r"""
         import agentdouble
@@ -59,10 +59,10 @@ def test_a_failed_test_shows_its_calls(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(("options", "expected"), [((), 1), (("--show-capture=no",), 0)])
-def test_calls_that_reach_nothing_are_shown_without_secrets(
+def test_failed_calls_are_shown_without_secrets(
     pytester: pytest.Pytester, options: tuple[str, ...], expected: int
 ) -> None:
-    """Of another platform, too, with its address, unless captured output is hidden."""
+    """Calls to another platform show its address; ``--show-capture=no`` hides the section."""
     pytester.makepyfile(
         """
         from doublecheck import Platform, Secret, Target

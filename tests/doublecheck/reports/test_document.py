@@ -16,8 +16,8 @@ pytestmark = pytest.mark.smoke
 
 
 @pytest.mark.parametrize("reports", [[DOUBLE], [STAGING], [DOUBLE, STAGING]])
-def test_a_report_comes_back_from_its_json(tmp_path: Path, reports: list[Any]) -> None:
-    """Nothing is lost on the way, and the document keeps to its schema."""
+def test_a_report_survives_a_round_trip_through_json(tmp_path: Path, reports: list[Any]) -> None:
+    """The document conforms to its schema."""
     path = tmp_path / "report.json"
     path.write_text(document.render(reports), "utf-8")
 
@@ -25,8 +25,7 @@ def test_a_report_comes_back_from_its_json(tmp_path: Path, reports: list[Any]) -
     assert reports == document.read(path)
 
 
-def test_the_schema_knows_every_verdict() -> None:
-    """And no others."""
+def test_the_schema_lists_exactly_the_verdicts() -> None:
     allowed = document.schema()["$defs"]["verdict"]["enum"]
 
     assert sorted(verdict.value for verdict in Verdict) == sorted(allowed)
@@ -59,8 +58,7 @@ def test_a_file_without_a_report_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[" * 100_000, b"[]"])
-def test_rubbish_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Whatever the file holds, it is one line."""
+def test_rubbish_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "report.json"
     path.write_bytes(content)
 
@@ -68,7 +66,7 @@ def test_rubbish_is_refused(tmp_path: Path, content: bytes) -> None:
         document.read(path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With what the system says of it."""
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The message has the system's reason."""
     with pytest.raises(ReportError, match=r"absent\.json cannot be read: No such file"):
         document.read(tmp_path / "absent.json")

@@ -9,8 +9,8 @@ from doublecheck.reports import report
 from tests.doublecheck.reports.examples import DOUBLE
 
 
-def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
-    """Through a link, too, and nothing else is left in the folder."""
+def test_a_report_replaces_an_older_one(tmp_path: Path) -> None:
+    """Links are followed, and no temporary file remains."""
     old, link = tmp_path / "old.html", tmp_path / "link.html"
     old.write_text("old")
     link.symlink_to(old)
@@ -25,18 +25,16 @@ def test_a_report_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"), [("absent/r.html", "No such file"), (".", "it is not a file")]
 )
-def test_what_cannot_be_written_is_found_out_beforehand(
-    tmp_path: Path, name: str, message: str
-) -> None:
-    """In one line, and nothing is left behind."""
+def test_unwritable_paths_are_refused_beforehand(tmp_path: Path, name: str, message: str) -> None:
+    """Nothing is left behind."""
     with pytest.raises(ReportError, match=f"The report cannot be written to .*: {message}"):
         report.require_writable(tmp_path / name)
 
     assert [] == list(tmp_path.iterdir())
 
 
-def test_the_suffix_is_the_format(tmp_path: Path) -> None:
-    """Another one is refused with those there are."""
+def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
+    """An unknown suffix is refused with the valid ones."""
     starts = {".html": "<!doctype", ".JSON": "{"}
 
     for suffix, start in starts.items():

@@ -9,7 +9,7 @@ from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 
 class Page(HTMLParser):
-    """What stands in a page: its elements and its text, without the style sheet."""
+    """Collect the elements and the text of a page, without its style sheet."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -24,8 +24,8 @@ class Page(HTMLParser):
         self.text += data
 
 
-def test_what_a_platform_answers_is_never_html() -> None:
-    """Its markup is text, and its control characters are visible."""
+def test_platform_answers_are_never_html() -> None:
+    """Markup is text, and control characters are visible."""
     page = Page(html.render([DOUBLE, STAGING]))
 
     assert (
@@ -34,8 +34,8 @@ def test_what_a_platform_answers_is_never_html() -> None:
     assert "script" not in {tag for tag, _ in page.elements}
 
 
-def test_the_page_needs_nothing_but_itself() -> None:
-    """No element fetches anything, and its policy would not let it."""
+def test_the_page_loads_nothing() -> None:
+    """Its policy would forbid it, too."""
     text = html.render([DOUBLE, STAGING])
     page = Page(text)
 
@@ -56,8 +56,8 @@ def test_each_clause_has_an_anchor() -> None:
     assert "INV-04" == anchors[0]
 
 
-def test_what_was_not_carried_out_is_folded() -> None:
-    """Below what was, with the reasons."""
+def test_checks_that_did_not_run_are_folded() -> None:
+    """They follow the others, with reasons."""
     text = html.render([STAGING])
 
     visible, folded = text.split('<details class="folded">')
@@ -67,7 +67,6 @@ def test_what_was_not_carried_out_is_folded() -> None:
 
 
 def test_attributes_are_escaped() -> None:
-    """Quotes do not end them."""
     assert '<p class="a&quot; onclick=&quot;b" hidden>&lt;</p>' == element(
         "p", "<", class_='a" onclick="b', hidden=True, title=None
     )

@@ -1,4 +1,4 @@
-"""Reports in a notebook: short text and HTML, in which all that a platform said is escaped."""
+"""Reports in a notebook: a line of text, and HTML with escaped answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 
 def test_a_report_is_one_line_of_text() -> None:
-    """It names what came out, the worst first, and that it was interrupted."""
+    """It lists the worst verdicts first and mentions an interrupt."""
     assert "<Report double: 2 clauses, 2 passed, 1.5 s>" == repr(DOUBLE)
     assert (
         "<Report staging: 4 clauses, 1 failed, 1 error, 1 passed, 1 not offered, interrupted, "
@@ -25,7 +25,7 @@ def test_a_report_is_one_line_of_text() -> None:
 
 
 def test_a_notebook_shows_the_page_in_a_frame() -> None:
-    """What a platform said cannot reach the notebook."""
+    """Text of a platform cannot act on the notebook."""
     for report in (STAGING, DOUBLE.side_by_side(STAGING)):
         html = report._repr_mimebundle_()["text/html"]
 
@@ -34,14 +34,13 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
         assert "Interrupted: 5 of 7 checks" in html
 
 
-def test_what_failed_is_found_in_the_report() -> None:
-    """So a notebook asserts that nothing did."""
+def test_a_report_has_its_failed_checks() -> None:
+    """A notebook can assert that there are none."""
     assert () == DOUBLE.failed
     assert ["INV-04"] == [check.clause for check in STAGING.failed]
 
 
-def test_a_report_is_written_by_the_suffix_of_its_file(tmp_path: Path) -> None:
-    """As the command writes it."""
+def test_the_suffix_selects_the_format_of_a_written_report(tmp_path: Path) -> None:
     written = DOUBLE.side_by_side(STAGING).write(tmp_path / "report.html")
 
     assert "staging" in written.read_text("utf-8")

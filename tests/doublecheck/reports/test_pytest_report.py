@@ -1,4 +1,4 @@
-"""Reports of pytest runs: real checks, against doubles of their own."""
+"""Reports of pytest runs with real checks of separate doubles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECKS = ("--pyargs", "doublecheck.contracts.test_decorators", "-p", "no:cachepr
 def test_a_pytest_run_is_reported_in_each_format(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The option may be repeated, and the summary says where the reports are."""
+    """The option may be repeated, and the summary names the files."""
     every = _checks(pytester)
     result = pytester.runpytest_inprocess(
         *CHECKS,
@@ -37,8 +37,8 @@ def test_a_pytest_run_is_reported_in_each_format(
 
 
 @pytest.mark.slow
-def test_workers_reports_are_merged(pytester: pytest.Pytester) -> None:
-    """Each check once, in the order of the collection."""
+def test_reports_of_workers_are_merged(pytester: pytest.Pytester) -> None:
+    """Each check appears once, in collection order."""
     pytester.runpytest_subprocess(*CHECKS, "-n", "2", "--platform-report=r.json")
 
     (report,) = document.read(pytester.path / "r.json")
@@ -49,10 +49,9 @@ def test_workers_reports_are_merged(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("path", "message"), [("r.pdf", "must end in one of .html"), ("absent/r.html", "No such file")]
 )
-def test_a_report_that_cannot_be_is_refused_before_the_run(
+def test_invalid_report_paths_are_refused_before_the_run(
     pytester: pytest.Pytester, path: str, message: str
 ) -> None:
-    """One line, and no test is run."""
     result = pytester.runpytest_inprocess(f"--platform-report={path}")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
@@ -70,7 +69,7 @@ TARGET = Target(
 
 
 def test_every_secret_of_a_target_is_hidden_in_every_form() -> None:
-    """By its type, wherever the target has it; what only looks like a secret, too."""
+    """Text that only looks like a secret is hidden, too."""
     secrets = " ".join((*FORMS, "the-secret-key", "the-session-token", "the-restricted-key"))
     looks = "GET /v1?Authorization=unknown-token HTTP/1.1 Bearer unknown-key"
 
@@ -79,8 +78,8 @@ def test_every_secret_of_a_target_is_hidden_in_every_form() -> None:
     assert f"{'*** ' * 6}GET /v1?Authorization=*** HTTP/1.1 Bearer *** AKLTknown" == redacted
 
 
-def test_no_report_has_a_secret(pytester: pytest.Pytester) -> None:
-    """A check fails with the secrets in its message."""
+def test_reports_contain_no_secrets(pytester: pytest.Pytester) -> None:
+    """The failing check has them in its message."""
     pytester.makepyfile(
         breaking="import pathlib, pytest\n"
         "@pytest.hookimpl(tryfirst=True)\n"
@@ -109,6 +108,6 @@ def test_no_report_has_a_secret(pytester: pytest.Pytester) -> None:
 
 
 def _checks(pytester: pytest.Pytester) -> list[str]:
-    """Return the names of the module's checks, in its order."""
+    """Return the names of the module's checks in order."""
     listed = pytester.runpytest_inprocess(*CHECKS, "--collect-only", "-q").outlines
     return [f"test_decorators.py::{line.partition('::')[2]}" for line in listed if "::" in line]

@@ -1,4 +1,4 @@
-"""What is only recommended and failed: every report agrees with the exit code."""
+"""Failed recommendations: every report agrees with the exit code."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ STRICT = Report("double", "double", None, Run(CHECKS, pytest_exit=1, strict_shou
     ],
     ids=["lenient", "strict"],
 )
-def test_what_is_counted_as_failed_fails_the_run(
+def test_every_report_counts_the_failures_of_the_exit_code(
     report: Report, counts: dict[str, int], failed: list[str]
 ) -> None:
-    """In the counts, the line, the terminal, the page and the JSON."""
     summary = ", ".join(f"{count} {word}" for word, count in counts.items())
     json = document.to_document(report)
 
@@ -46,8 +45,7 @@ def test_what_is_counted_as_failed_fails_the_run(
         assert f">{count} {word}<" in html.render([report])
 
 
-def test_a_forgiven_failure_is_reported_clause_by_clause() -> None:
-    """It lies open all the same, for somebody may want to mend it."""
+def test_forgiven_failures_are_reported_by_clause() -> None:
     page = html.render([LENIENT])
 
     assert "only recommended" in page

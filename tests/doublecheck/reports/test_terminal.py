@@ -30,8 +30,8 @@ def show(*, colours: bool) -> str:
     return file.getvalue()
 
 
-def test_what_was_not_carried_out_is_folded() -> None:
-    """Each clause once, with the worst verdict and the first line of each reason."""
+def test_checks_that_did_not_run_are_folded() -> None:
+    """Each clause appears once, with its worst verdict and the reasons' first lines."""
     assert [
         "clause  level  verdict",
         "INV-04  must   failed   A returned string is wrapped as a JSON response.",
@@ -45,7 +45,7 @@ def test_what_was_not_carried_out_is_folded() -> None:
 
 
 def test_failures_come_first() -> None:
-    """Then everything else that was carried out, in the specification's order."""
+    """The other executed checks follow in the specification's order."""
     verdicts = [Verdict.PASSED, Verdict.PASSED, Verdict.FAILED, Verdict.COULD_NOT_ASK]
     ids = ["INV-04", "PRB-01", "CTL-01", "CTL-04"]
     checks = [Check("a", id_, verdict) for id_, verdict in zip(ids, verdicts, strict=True)]
@@ -56,8 +56,8 @@ def test_failures_come_first() -> None:
     assert expected == [line[:6] for line in lines if line[:6] in expected]
 
 
-def test_what_could_not_be_asked_is_told_once_for_each_reason() -> None:
-    """Before what was not carried out for other reasons."""
+def test_could_not_ask_is_grouped_by_reason() -> None:
+    """It precedes checks that did not run for other reasons."""
     checks = [Check("a", id_, Verdict.COULD_NOT_ASK, "it hangs") for id_ in ("PRB-01", "PRB-02")]
     skipped = Check("b", "INV-04", Verdict.NOT_RUN, "not run: takes long")
 
@@ -67,8 +67,8 @@ def test_what_could_not_be_asked_is_told_once_for_each_reason() -> None:
     assert ["not run: takes long", "  INV-04"] == lines[3:5]
 
 
-def test_a_clause_of_which_a_part_was_checked_says_so() -> None:
-    """It has one outcome, and the reason for the rest stands below it."""
+def test_a_partly_checked_clause_is_marked() -> None:
+    """The reason for the rest is below its outcome."""
     checks = (
         Check("a", "PRB-06", Verdict.PASSED),
         Check("b", "PRB-06", Verdict.NOT_OBSERVABLE, "not observable: needs the application"),
@@ -82,21 +82,20 @@ def test_a_clause_of_which_a_part_was_checked_says_so() -> None:
     assert {"partly passed": 1} == report.counts()
 
 
-def test_a_smoke_check_passes_a_clause_in_part() -> None:
-    """It stands in for the checks that say all of it."""
+def test_a_smoke_check_passes_a_clause_partly() -> None:
+    """It replaces the full checks."""
     smoke = Check("a", "MCP-03", Verdict.PASSED, role="smoke")
 
     assert {"partly passed": 1} == Run((smoke,), 0).counts()
     assert {"passed": 1} == Run((smoke, Check("b", "MCP-03", Verdict.PASSED)), 0).counts()
 
 
-def test_there_are_colours_on_a_terminal_only() -> None:
-    """A pipe gets plain text."""
+def test_only_terminals_get_colours() -> None:
     assert (True, False) == ("\x1b[" in show(colours=True), "\x1b[" in show(colours=False))
 
 
-def test_platforms_stand_side_by_side() -> None:
-    """A column each; a clause that one of them was not checked for has a dash."""
+def test_platforms_are_columns() -> None:
+    """A clause that was not checked on one of them has a dash."""
     lines = _lines([DOUBLE, STAGING], width=100)
 
     assert "clause  level   double  staging" == lines[0]
@@ -107,8 +106,8 @@ def test_platforms_stand_side_by_side() -> None:
     assert INTERRUPTED == lines[-1]
 
 
-def test_a_narrow_terminal_wraps_the_texts() -> None:
-    """No line is longer than it is wide, and what a platform answers is no escape sequence."""
+def test_a_narrow_terminal_wraps_text() -> None:
+    """Platform answers cannot contain escape sequences."""
     lines = _lines([STAGING], width=60)
 
     assert all(len(line) <= 60 for line in lines[: lines.index("")])

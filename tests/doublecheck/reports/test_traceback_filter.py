@@ -37,14 +37,14 @@ def run(pytester: pytest.Pytester, target: Target, *options: str) -> pytest.RunR
 
 
 def places(result: pytest.RunResult) -> list[str]:
-    """Return where the frames lie that were shown."""
+    """Return the files of the shown frames."""
     return re.findall(r"^(?:.*/)?(\w+\.py:\d+): ", result.stdout.str(), re.MULTILINE)
 
 
-def test_a_failure_ends_at_the_users_own_line(
+def test_a_traceback_ends_at_the_user_line(
     pytester: pytest.Pytester, platform_server: Target
 ) -> None:
-    """With the message below it; what a test asserts by itself is shown as ever."""
+    """The message is below it; failed assertions of a test look as usual."""
     result = run(pytester, platform_server)
 
     result.assert_outcomes(failed=4)
@@ -63,19 +63,17 @@ def test_a_failure_ends_at_the_users_own_line(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("option", ["--tb=long", "--tb=native", "--full-trace"])
-def test_every_frame_is_shown_to_whoever_asks(
+def test_all_frames_are_shown_on_request(
     pytester: pytest.Pytester, platform_server: Target, option: str
 ) -> None:
-    """Those of ours stand below the user's."""
     result = run(pytester, platform_server, option, "-k", "fault")
 
     result.stdout.fnmatch_lines(["*test_it.py*", "*doublecheck*controls.py*"])
 
 
-def test_an_error_of_a_fixture_is_its_message_alone(
+def test_an_error_of_a_fixture_is_only_its_message(
     pytester: pytest.Pytester, platform_server: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of the user's has led there but the name of the fixture."""
     pytester.makeconftest("import sys; sys.modules['respx'] = None")
     monkeypatch.delitem(sys.modules, "doublecheck.mock", raising=False)
     pytester.makepyfile("def test_it(platform_mock): pass")

@@ -9,6 +9,6 @@ from tests.doublecheck.notebook.kernels import NotebookKernel, notebook_kernel
 
 @pytest.fixture(scope="package")
 def notebook() -> Iterator[NotebookKernel]:
-    """One notebook for all of these tests."""
+    """A notebook that all these tests share."""
     with notebook_kernel() as kernel:
         yield kernel

@@ -1,4 +1,4 @@
-"""calibrate(): what a platform answers where the specification leaves it open, from Python."""
+"""calibrate(): find a platform's answers to unknowns from Python."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from doublecheck.calibration.probes.probing import Probing
 from doublecheck.client.open_target import serving_double
 
 
-def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
-    """It shows itself, with what is not settled and why."""
+def test_findings_become_a_profile(tmp_path: Path) -> None:
+    """Their HTML includes unknowns that are not settled."""
     with (
         serving_double(unknowns={"U-PROBE-BODIES": "text"}) as target,
         doublecheck.Platform(target) as platform,
@@ -32,10 +32,10 @@ def test_what_a_platform_answers_becomes_a_profile(tmp_path: Path) -> None:
     assert "not settled" in html
 
 
-def test_an_interrupted_calibration_keeps_what_it_has(
+def test_an_interrupted_calibration_keeps_its_findings(
     platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answers that were found are in the error."""
+    """The error has them."""
 
     def interrupted(_: Probing) -> str:
         raise KeyboardInterrupt
@@ -50,7 +50,7 @@ def test_an_interrupted_calibration_keeps_what_it_has(
     assert ["U-PROBE-BODIES"] == [finding.unknown for finding in raised.value.findings]
 
 
-def test_what_is_no_unknown_is_told(platform: doublecheck.Platform) -> None:
-    """With the nearest that there is."""
+def test_an_unknown_id_is_an_error(platform: doublecheck.Platform) -> None:
+    """The error suggests the nearest one."""
     with pytest.raises(doublecheck.errors.CalibrationError, match="Did you mean U-PROBE-BODIES"):
         doublecheck.calibrate(platform, only=["U-PROBE-BODY"])

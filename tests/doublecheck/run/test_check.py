@@ -1,4 +1,4 @@
-"""check(): the contract checks from Python and from notebooks."""
+"""check(): run the contract checks from Python and from notebooks."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SECRET = "of-nobody-but-us"
 
 @pytest.fixture(scope="module")
 def report(platform_server: doublecheck.Target) -> doublecheck.results.Report:
-    """What some checks of a double in this process come to; CTL-01 needs its keys."""
+    """The report of some checks of a double in this process; CTL-01 needs its keys."""
     with doublecheck.Platform(platform_server) as platform:
         return doublecheck.check(platform, only="PRB-01 or PRB-05 or CTL-01")
 
 
-def test_a_platform_in_hand_is_checked_as_it_is(
+def test_an_existing_platform_is_checked_with_its_keys(
     report: doublecheck.results.Report, platform_server: doublecheck.Target
 ) -> None:
-    """Its keys go along, and what it cannot show is told."""
+    """Checks that it cannot show are not observable."""
     expected = {
         "PRB-01": Verdict.PASSED,
         "PRB-05": Verdict.NOT_OBSERVABLE,
@@ -43,10 +43,9 @@ def test_a_platform_in_hand_is_checked_as_it_is(
     assert () == report.failed
 
 
-def test_cancelling_ends_the_checks(
+def test_cancelling_ends_the_process_of_the_checks(
     platform_server: doublecheck.Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of them is left when it is over."""
     processes: list[psutil.Process] = []
 
     async def cancelled() -> None:
@@ -71,8 +70,10 @@ def test_cancelling_ends_the_checks(
     assert [False] == [process.is_running() for process in processes]
 
 
-def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch):
-    """Everybody on the machine can read those; what names another platform stays behind."""
+def test_keys_are_not_passed_as_arguments(
+    platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
+):
+    """Other users can read those. Variables that name another platform are not passed on."""
     monkeypatch.setenv("DOUBLECHECK_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
     keys = doublecheck.Credentials("AK", SECRET)
@@ -90,10 +91,9 @@ def test_keys_are_no_arguments(platform: doublecheck.Platform, monkeypatch: pyte
     assert "DOUBLECHECK_URL" not in checked.environ
 
 
-def test_a_process_that_dies_is_told_with_what_it_said(
+def test_a_crashed_process_is_reported_with_its_output(
     platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever waits for it learns why."""
     monkeypatch.setenv("PYTHONHOME", "/nowhere")
 
     with pytest.raises(doublecheck.errors.ChecksCrashedError) as raised:
@@ -113,15 +113,15 @@ def test_a_process_that_dies_is_told_with_what_it_said(
         ({"target": "live"}, "target live needs a running platform"),
     ],
 )
-def test_what_cannot_be_checked_is_refused_before_anything_starts(wrong: dict, text: str) -> None:
-    """The message says what to do."""
+def test_invalid_arguments_are_refused_before_anything_starts(wrong: dict, text: str) -> None:
+    """The message has the remedy."""
     with pytest.raises(doublecheck.DoubleCheckError, match=re.escape(text)):
         doublecheck.check(**wrong)
 
 
 @pytest.mark.slow
-def test_an_interrupted_cell_leaves_nothing_behind(notebook: NotebookKernel) -> None:
-    """The double of the checks, its servers and kernels are gone; the report says how far it came."""
+def test_an_interrupted_cell_leaves_no_processes(notebook: NotebookKernel) -> None:
+    """The error says how many checks ran."""
     notebook.run("import doublecheck, os")
     kernel = psutil.Process(int(notebook.run("os.getpid()").text))
 

@@ -31,8 +31,8 @@ print(*platform.sessions()[0].pids)
 """
 
 
-def test_without_a_url_a_double_starts_and_stops() -> None:
-    """It answers until the platform is closed; closing twice does no harm."""
+def test_connect_without_a_url_starts_a_double() -> None:
+    """It stops when the platform is closed; closing twice is harmless."""
     with connect() as platform:
         assert ("double", "pong!") == (platform.target.kind, platform.ping())
     platform.close()
@@ -43,7 +43,7 @@ def test_without_a_url_a_double_starts_and_stops() -> None:
 
 @pytest.mark.slow
 def test_a_double_ends_with_its_interpreter() -> None:
-    """Nobody closed it, and neither a process nor a complaint is left."""
+    """An unclosed one leaves no processes and no warnings."""
     command = [sys.executable, "-W", "error", "-c", _UNCLOSED]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
 
@@ -51,15 +51,14 @@ def test_a_double_ends_with_its_interpreter() -> None:
     assert ([False], "") == ([psutil.pid_exists(pid) for pid in pids], ended.stderr)
 
 
-def test_connecting_takes_the_same_with_await_and_without() -> None:
-    """Each says so itself, for help() and the tab key."""
+def test_connect_and_connect_async_have_the_same_parameters() -> None:
     sync_signature, other = inspect.signature(connect), inspect.signature(connect_async)
 
     assert sync_signature.parameters == other.parameters
 
 
-def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupted cell has nothing in hand that it could close."""
+def test_cancelling_connect_async_stops_the_double(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller has no platform to close."""
     starting, go_on, started = threading.Event(), threading.Event(), []
 
     def start(*apps: Any) -> Emulator:
@@ -84,8 +83,8 @@ def test_who_no_longer_waits_for_a_double_leaves_none(monkeypatch: pytest.Monkey
         closed.ping()
 
 
-def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:
-    """And goes on when the platform is closed."""
+def test_connect_accepts_a_double_of_this_process() -> None:
+    """It has its keys, and closing the platform does not stop it."""
     with Emulator() as double:
         with connect(double) as platform:
             assert ("double", double.credentials) == (
@@ -97,17 +96,17 @@ def test_a_double_of_this_process_is_connected_to_with_its_keys() -> None:
             assert "pong!" == platform.ping()
 
 
-def test_a_url_of_a_double_is_recognised(platform_server: Target) -> None:
-    """Its clock can be moved; its keys come from arguments or the environment."""
+def test_the_url_of_a_double_is_recognised(platform_server: Target) -> None:
+    """Its clock is available; keys come from arguments or the environment."""
     with connect(platform_server.url, tool_id="t-1", access_key="AK", secret_key="SK") as client:
         assert ("double", "t-1") == (client.target.kind, client.target.tool_id)
         client.clock.now()
 
 
-def test_a_target_of_the_project_is_found_by_its_name(
+def test_a_project_target_is_found_by_name(
     platform_server: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As tests find it; what is given besides comes first."""
+    """Arguments override its table."""
     (tmp_path / "pyproject.toml").write_text(
         f"[tool.doublecheck.targets.mine]\nkind = 'double'\nurl = '{platform_server.url}'"
     )
@@ -140,16 +139,14 @@ def test_the_environment_names_a_platform(
         assert "42" == client.run_code("6 * 7", session_id="environment").text
 
 
-def test_what_answers_on_this_machine_and_is_no_double_is_live(
+def test_a_local_server_that_is_not_a_double_is_live(
     platform_server: Target,
 ) -> None:
-    """An application of one's own, say: its clock is not ours to move."""
     with connect(f"{platform_server.url}/runtimes/nobody") as client:
         assert "live" == client.target.kind
 
 
-def test_a_dead_address_on_this_machine_is_told_at_once() -> None:
-    """Before anything is run against it."""
+def test_a_dead_local_address_is_an_error_at_once() -> None:
     with pytest.raises(UnreachableError, match=r"http://127\.0\.0\.1:1 "):
         connect("http://127.0.0.1:1")
 
@@ -169,15 +166,15 @@ def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_live_platform_is_never_taken_for_a_running_double(platform_server: Target) -> None:
-    """The error says how a live one is opted into."""
+    """The error says how to use a live one."""
     with pytest.raises(TargetError, match="To use a live platform"):
         running_double(f"{platform_server.url}/runtimes/nobody")
 
 
-def test_the_keys_of_a_double_that_this_user_serves_are_found(
+def test_keys_of_a_served_double_are_found(
     platform_server: Target, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What ``agentdouble env`` prints needs no typing; it wins over keys for another platform."""
+    """They come from the double's state file and override keys in the environment."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("PLATFORM_ACCESS_KEY", "another")
     monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
@@ -195,8 +192,8 @@ def test_the_keys_of_a_double_that_this_user_serves_are_found(
 
 
 @pytest.mark.slow
-def test_a_double_that_serves_https_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its address is enough where it says what to trust; without that nothing is exchanged."""
+def test_an_https_double_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its variables name the certificate to trust; without them connecting fails."""
     with Emulator(tls=True) as double:
         with pytest.raises(UnreachableError, match="certificate"):
             connect(double.url)
@@ -206,10 +203,8 @@ def test_a_double_that_serves_https_is_verified(monkeypatch: pytest.MonkeyPatch)
             assert ("double", "42") == (client.target.kind, client.run_code("6 * 7").text)
 
 
-def test_a_file_to_trust_that_cannot_be_read_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The message says which file, and which variable names it."""
+def test_an_unreadable_ca_file_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The error names the file and the variable."""
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "gone.pem"))
 
     with pytest.raises(TargetError, match=r"gone\.pem.*SSL_CERT_FILE"):
@@ -224,9 +219,7 @@ def test_a_file_to_trust_that_cannot_be_read_is_named(
         ({"apps": [SimpleApp()], "url": "http://127.0.0.1:1"}, "remove url and target, or apps"),
     ],
 )
-def test_applications_are_served_by_a_double_of_their_own(
-    options: dict[str, Any], message: str
-) -> None:
-    """By nothing else, and they come in a list."""
+def test_invalid_apps_are_refused(options: dict[str, Any], message: str) -> None:
+    """They must be a list and exclude a URL."""
     with pytest.raises(TargetError, match=message):
         connect(**options)

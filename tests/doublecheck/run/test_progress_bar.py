@@ -1,4 +1,4 @@
-"""Progress: after a second, where somebody looks, and gone when the work is done."""
+"""Progress appears on a terminal after a second and vanishes at the end."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Terminal(io.StringIO):
 
 
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Make standard error a terminal, which keeps what it was shown."""
+    """Make standard error a terminal that records its output."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal
 
 
-def test_a_terminal_is_shown_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing is left of it."""
+def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is erased at the end."""
     terminal = looked_at(monkeypatch)
 
     with Bar("twin", after_s=0) as bar:
@@ -34,8 +34,7 @@ def test_a_terminal_is_shown_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     assert "" == terminal.getvalue().rpartition("\r")[2]
 
 
-def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing flickers for what is over at once."""
+def test_short_work_shows_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = looked_at(monkeypatch)
 
     with Bar("twin", after_s=3600) as bar:
@@ -44,8 +43,7 @@ def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "" == terminal.getvalue()
 
 
-def test_a_log_is_shown_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Standard error is a file there."""
+def test_a_log_file_gets_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
 
@@ -55,8 +53,8 @@ def test_a_log_is_shown_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "" == sys.stderr.getvalue()
 
 
-def test_without_tqdm_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It belongs to an extra."""
+def test_without_tqdm_no_progress_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tqdm belongs to an extra."""
     terminal = looked_at(monkeypatch)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
 

@@ -9,8 +9,8 @@ from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client.open_target import serving_double
 
 
-def test_the_ledger_says_what_answers_rested_on() -> None:
-    """And which answer is in force, with the others that there are."""
+def test_the_ledger_shows_relied_on_unknowns() -> None:
+    """It has the current answer and the alternatives of each."""
     with serving_double(unknowns={"U-PROBE-BODIES": "text"}) as target, Platform(target) as double:
         before = doublecheck.unknowns(double)
         double.ping()
@@ -24,28 +24,25 @@ def test_the_ledger_says_what_answers_rested_on() -> None:
     assert f"{count} relied on" in after._repr_mimebundle_()["text/html"]
 
 
-def test_without_a_double_it_is_what_one_begins_with() -> None:
-    """Nothing is relied on, and each shows its question and answers."""
+def test_without_a_double_the_ledger_has_the_defaults() -> None:
     unknown = doublecheck.unknowns()["U-SIGNING"]
 
     assert "<Unknown U-SIGNING: hmac-sha256>" == repr(unknown)
     assert unknown.question in unknown._repr_mimebundle_()["text/html"]
 
 
-def test_of_an_async_platform_it_is_the_same() -> None:
-    """Without a word to await, as with check(), twin() and calibrate()."""
+def test_the_ledger_of_an_async_platform_is_the_same() -> None:
+    """As with check(), twin() and calibrate(), the call is not awaited."""
     with serving_double() as target:
         assert {*doublecheck.unknowns()} == {*doublecheck.unknowns(AsyncPlatform(target))}
 
 
-def test_what_is_no_platform_is_refused() -> None:
-    """With what is taken."""
+def test_unknowns_refuses_other_values() -> None:
     with pytest.raises(doublecheck.errors.ArgumentError, match="5 is not a platform: pass a URL"):
         doublecheck.unknowns(5)  # type: ignore[arg-type]
 
 
-def test_a_live_platform_has_none() -> None:
-    """Nobody can ask it."""
+def test_a_live_platform_has_no_ledger() -> None:
     live = Platform(Target("http://127.0.0.1:9", "live"))
     with live, pytest.raises(doublecheck.errors.NotADoubleError, match="ledger of unknowns"):
         doublecheck.unknowns(live)

@@ -35,8 +35,8 @@ def by_name(fact: Fact) -> str:
     return fact.name
 
 
-def test_the_options_of_a_run_are_facts() -> None:
-    """The command says nothing of its own, but that there may be several targets."""
+def test_the_options_of_run_are_facts() -> None:
+    """Only ``target`` differs, because it may be repeated."""
     command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
     options = [(param.name, param.opts, param.metavar, param.help) for param in command.params]
 
@@ -45,7 +45,7 @@ def test_the_options_of_a_run_are_facts() -> None:
 
 
 def test_the_options_of_pytest_are_facts(pytester: pytest.Pytester) -> None:
-    """By the name that the plugin gives them, in the order of the table."""
+    """They have the plugin's prefix and the order of the table."""
     words = [word.partition("=")[0] for word in pytester.runpytest_inprocess("--help").outlines]
     option_names = [word.strip() for word in words if word.startswith("  --platform-")]
 
@@ -53,8 +53,8 @@ def test_the_options_of_pytest_are_facts(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=by_name)
-def test_each_fact_can_stand_in_a_file(tmp_path: Path, fact: Fact) -> None:
-    """A secret as the variable that holds it."""
+def test_each_fact_can_be_set_in_a_file(tmp_path: Path, fact: Fact) -> None:
+    """A secret is given as the name of its variable."""
     file = tmp_path / "pyproject.toml"
     value = EXAMPLES[fact.type]
     entry = f"{fact.key} = {value if fact.type == 'flag' else repr(value)}"
@@ -67,8 +67,8 @@ def test_each_fact_can_stand_in_a_file(tmp_path: Path, fact: Fact) -> None:
 
 
 @pytest.mark.parametrize("fact", [fact for fact in FACTS if fact.help], ids=by_name)
-def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
-    """Under its variable, which is named as what said it."""
+def test_each_fact_can_be_set_in_the_environment(fact: Fact) -> None:
+    """The plan names the variable as its source."""
     planned = plan(Sources({}, {fact.variable: str(EXAMPLES[fact.type])}))
 
     assert [fact.variable] == [fact.source for fact in planned.facts.values()]
@@ -76,25 +76,25 @@ def test_each_fact_can_stand_in_the_environment(fact: Fact) -> None:
 
 
 def test_the_arguments_of_connect_are_facts() -> None:
-    """It spells them out, for help() and the tab key; the last two are about the client."""
+    """The exceptions are the target and the settings of the client."""
     arguments = set(inspect.signature(doublecheck.connect).parameters)
 
     expected = {fact.name for fact in FACTS if fact.argument} | {"target"}
     assert expected == arguments - {"timeout_s", "apps"}
 
 
-def test_a_target_has_what_is_said_of_it() -> None:
-    """Each fact that is no secret has a field."""
+def test_a_target_has_a_field_for_each_fact() -> None:
+    """Secrets are excepted."""
     assert set(FIELDS.values()) <= {field.name for field in fields(Target)}
 
 
-def test_a_secret_is_no_option() -> None:
+def test_secrets_are_not_options() -> None:
     """Other users of a machine can read the arguments of commands."""
     assert [] == [fact.name for fact in OPTIONS if fact.secret]
 
 
-def test_the_variables_of_the_specification_are_those_of_the_double() -> None:
-    """The table cannot import them, as each run of pytest imports the table."""
+def test_the_variables_agree_with_those_of_the_double() -> None:
+    """The table cannot import them, because every pytest run imports the table."""
     variables = {fact.name: fact.variable for fact in FACTS}
 
     assert {

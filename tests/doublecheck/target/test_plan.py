@@ -45,14 +45,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_without_options_the_target_is_a_double_in_this_process() -> None:
-    """It needs no address."""
     resolved = planned()
 
     assert ("double", "double", True) == (resolved.name, resolved.kind, resolved.in_process)
 
 
-def test_the_nearer_source_wins(project: Path) -> None:
-    """Command line, project, environment: in that order, each key by itself."""
+def test_options_override_the_project_and_the_environment(project: Path) -> None:
+    """Each key is resolved separately."""
     environ = {"PLATFORM_TOOL_ID": "from the environment", "PLATFORM_TOOL_REGION": "eu-1"}
 
     resolved = planned(environ, project, target="staging", url="https://option.example")
@@ -69,8 +68,8 @@ def test_the_nearer_source_wins(project: Path) -> None:
     assert ("https://option.example", "eu-1") == (resolved.value("url"), resolved.value("region"))
 
 
-def test_a_target_is_made_of_its_plan(project: Path) -> None:
-    """Secrets come from the environment; what is not set has its default."""
+def test_a_target_is_made_from_its_plan(project: Path) -> None:
+    """Secrets come from the environment."""
     environ = {
         "PLATFORM_ACCESS_KEY": "AK",
         "PLATFORM_SECRET_KEY": "SK",
@@ -91,7 +90,7 @@ def test_a_target_is_made_of_its_plan(project: Path) -> None:
 
 
 def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
-    """They come before the usual ones; one that is not set is an error."""
+    """These override the usual ones; one that is not set is an error."""
     table = """[tool.doublecheck.targets.mine]
         url = "https://a"
         access_key_env = "MY_ACCESS"
@@ -110,8 +109,8 @@ def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
         from_plan.target(resolved, {})
 
 
-def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -> None:
-    """Beside another URL they would send requests to a platform that nobody meant."""
+def test_environment_addresses_apply_only_to_the_environment_url(project: Path) -> None:
+    """With another URL, requests would reach the wrong platform."""
     environ = {"DOUBLECHECK_URL": "https://b", "DOUBLECHECK_CONTROL_PLANE": "https://tools.b"}
     chosen = {"DOUBLECHECK_TARGET": "staging", **environ}
 
@@ -146,19 +145,18 @@ def test_the_addresses_in_the_environment_go_with_the_url_there(project: Path) -
     ],
 )
 def test_wrong_options_are_errors(project: Path, options: dict[str, Any], message: str) -> None:
-    """The error names the option and what to do."""
+    """The error names the option and the remedy."""
     with pytest.raises(TargetError, match=message):
         planned({}, project, **options)
 
 
 def test_a_wrong_variable_is_an_error() -> None:
-    """The error names the variable."""
     with pytest.raises(ConfigurationError, match="DOUBLECHECK_ALLOW_WRITES must be true or false"):
         planned({"DOUBLECHECK_ALLOW_WRITES": "perhaps"})
 
 
-def test_no_file_selects_a_live_platform(tmp_path: Path) -> None:
-    """Who runs the tests does; a double may be selected by a file."""
+def test_a_file_cannot_select_a_live_platform(tmp_path: Path) -> None:
+    """It can select a double."""
     live = written(tmp_path, f'[tool.doublecheck]\ntarget = "staging"\n{PROJECT}')
     with pytest.raises(TargetError, match=r"selects a live platform, which a file alone must not"):
         planned({}, live)
@@ -169,7 +167,7 @@ def test_no_file_selects_a_live_platform(tmp_path: Path) -> None:
 
 
 def test_a_plan_is_shown_with_its_sources(project: Path) -> None:
-    """Secrets by the names of their variables alone."""
+    """Secrets appear only as the names of their variables."""
     environ = {
         "STAGING_KEY": "TOP-SECRET",
         "PLATFORM_SECRET_KEY": "TOP-SECRET",
@@ -191,8 +189,8 @@ def test_a_plan_is_shown_with_its_sources(project: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[project]\nname = 'x'\n", "[tool.other]\ndoublecheck = 1\n"])
-def test_a_project_need_not_have_the_table(tmp_path: Path, text: str) -> None:
-    """Nor need there be one."""
+def test_the_project_table_is_optional(tmp_path: Path, text: str) -> None:
+    """So is the file."""
     assert config_files.read_project(tmp_path / "pyproject.toml") is None
     assert config_files.read_project(written(tmp_path, text)) is None
 
@@ -216,8 +214,10 @@ def test_a_project_need_not_have_the_table(tmp_path: Path, text: str) -> None:
         ),
     ],
 )
-def test_a_wrong_entry_is_named_with_its_place(tmp_path: Path, text: str, message: str) -> None:
-    """File, table and key; what was expected, or the nearest key, and never a secret."""
+def test_an_invalid_entry_is_reported_with_file_table_and_key(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    """The error says what was expected and never shows a secret."""
     path = written(tmp_path, f"[tool.doublecheck]\n{text}")
 
     with pytest.raises(ConfigurationError) as error:
@@ -230,8 +230,7 @@ def test_a_wrong_entry_is_named_with_its_place(tmp_path: Path, text: str, messag
 
 
 @pytest.mark.parametrize("content", [b"doublecheck = ", b"doublecheck = '\xff'"])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
-    """No TOML, no UTF-8."""
+def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_bytes(content)
 

@@ -19,8 +19,7 @@ ENVIRON = {
 }
 
 
-def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
-    """Tool, keys and region are the variables'."""
+def test_a_live_target_takes_defaults_from_the_environment() -> None:
     expected = Target(
         url="https://app.example.com",
         kind="live",
@@ -43,12 +42,12 @@ def test_a_live_target_takes_from_the_environment_what_is_not_given() -> None:
     ],
 )
 def test_an_unusable_address_is_refused(url: str) -> None:
-    """The error says what an address must read like."""
+    """The error shows the expected form."""
     with pytest.raises(TargetError, match="is not a usable address; use http://host"):
         Target(url)
 
 
-def test_missing_keys_are_named_when_they_are_needed() -> None:
+def test_missing_keys_are_errors_when_needed() -> None:
     """The errors name the variables."""
     target = Target("http://a")
 
@@ -58,8 +57,8 @@ def test_missing_keys_are_named_when_they_are_needed() -> None:
         target.sandbox_tool()
 
 
-def test_it_gives_the_environment_of_a_client() -> None:
-    """The specification's names by default, a real client's on request."""
+def test_a_target_returns_client_variables() -> None:
+    """They have the specification's names by default, or those of a real client."""
     target = Target("http://a:1", tool_id="t-1", credentials=Credentials("AK", "SK"), region="r")
 
     assert {
@@ -83,7 +82,7 @@ def test_it_gives_the_environment_of_a_client() -> None:
     ],
 )
 def test_the_environment_may_name_a_url(environ: dict[str, str], expected: str | None) -> None:
-    """DOUBLECHECK_URL comes first; PLATFORM_TOOL_HOST is https unless its scheme says not."""
+    """DOUBLECHECK_URL takes precedence; PLATFORM_TOOL_HOST is https by default."""
     assert expected == named_url(environ)
 
 
@@ -97,13 +96,12 @@ def test_the_environment_may_name_a_url(environ: dict[str, str], expected: str |
         ("http://10.0.0.1", False),
     ],
 )
-def test_loopback_is_this_machine(url: str, expected: bool) -> None:
-    """Addresses and the name of loopback are; nothing else is."""
+def test_loopback_addresses_are_local(url: str, expected: bool) -> None:
     assert expected == is_loopback(url)
 
 
 def test_a_target_declares_its_surfaces() -> None:
-    """By default those of its kind; the library is that of this process, if the double is."""
+    """The default depends on its kind; only an in-process double offers the library."""
     live = Target("http://a")
     double = Target("http://a", kind="double")
     narrow = Target("http://a", name="staging", offered=frozenset({"api_server"}))
@@ -116,8 +114,8 @@ def test_a_target_declares_its_surfaces() -> None:
     assert ("live", "double", "staging") == (live.name, double.name, narrow.name)
 
 
-def test_each_surface_may_have_an_address_and_a_key_of_its_own() -> None:
-    """What has none is at the application's address, with the target's key."""
+def test_each_surface_may_have_its_own_address_and_key() -> None:
+    """The defaults are the application's address and the target's key."""
     target = Target(
         "http://a",
         mcp="http://b/",
@@ -135,8 +133,8 @@ def test_each_surface_may_have_an_address_and_a_key_of_its_own() -> None:
     assert not Target("http://127.0.0.1:1", mcp="http://elsewhere.example").loopback
 
 
-def test_requests_go_to_the_surface_that_their_path_is_of(platform_server: Target) -> None:
-    """One whose path several have goes where it is told to."""
+def test_requests_go_to_the_surface_of_their_path(platform_server: Target) -> None:
+    """``surface`` decides for ambiguous paths."""
     dead = "http://127.0.0.1:1"
     url, key = platform_server.url, Secret("k")
     target = Target(dead, api_server=url, mcp=url, a2a=url, api_keys={"api_server": key})
@@ -165,6 +163,6 @@ def test_requests_go_to_the_surface_that_their_path_is_of(platform_server: Targe
         ("/_emulator/health", "application"),
     ],
 )
-def test_a_path_is_of_one_surface(path: str, expected: str) -> None:
-    """As the specification has it; what it does not know is the application's."""
+def test_a_path_belongs_to_one_surface(path: str, expected: str) -> None:
+    """Unknown paths belong to the application."""
     assert expected == surface_of(path)

@@ -1,4 +1,4 @@
-"""Several values in one: tuples that show themselves."""
+"""Collections of values: tuples with a display."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ def session(name: str, left_s: float) -> Session:
 TWO = (session("a", 1799.9), session("<b>", 61))
 
 
-def test_they_are_tuples() -> None:
-    """What worked with a tuple does with them."""
+def test_collections_are_tuples() -> None:
     sessions = Sessions(TWO)
 
     assert TWO == sessions == copy.deepcopy(sessions)
@@ -28,8 +27,7 @@ def test_they_are_tuples() -> None:
     assert TWO[0] is sessions[0]
 
 
-def test_a_part_and_a_copy_show_themselves_too() -> None:
-    """Their type is kept."""
+def test_slices_and_copies_keep_their_type() -> None:
     sessions = Sessions(TWO)
 
     for copied in (sessions[:1], copy.copy(sessions), pickle.loads(pickle.dumps(sessions))):
@@ -38,15 +36,14 @@ def test_a_part_and_a_copy_show_themselves_too() -> None:
     assert "<0 sessions>" == repr(sessions[2:])
 
 
-def test_a_long_one_names_the_first() -> None:
-    """A repr is a line."""
+def test_a_long_repr_shows_the_first_values() -> None:
     assert repr(Sessions(TWO * 3)).endswith(
         "01:01 left, 1 execution>, <Session a 29:59 left, 1 execution>, ...>"
     )
 
 
-def test_sessions_show_what_is_left_of_their_lives() -> None:
-    """The shortest first."""
+def test_sessions_show_their_remaining_time() -> None:
+    """The shortest comes first."""
     html = Sessions(TWO)._repr_mimebundle_()["text/html"]
 
     assert html.index("&lt;b&gt;") < html.index("s-a")

@@ -1,4 +1,4 @@
-"""Results that are failures, of each kind."""
+"""Results of each kind that are failures."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def event(error: str | None, **raw: Any) -> AgentEvent:
     ],
     ids=repr,
 )
-def test_a_result_that_is_no_failure_returns_itself(result: CanFail) -> None:
-    """So that it can be asked in the same line."""
+def test_a_successful_result_returns_itself(result: CanFail) -> None:
+    """This allows chained calls."""
     assert result is result.raise_for_error()
 
 
@@ -75,7 +75,7 @@ def test_a_result_that_is_no_failure_returns_itself(result: CanFail) -> None:
     ids=repr,
 )
 def test_a_failure_raises(result: CanFail, expected: tuple[str, ...]) -> None:
-    """With the name, the message and the traceback that the result has."""
+    """The exception has the name, the message and the traceback of the result."""
     with pytest.raises(ResultError) as raised:
         result.raise_for_error()
 
@@ -85,7 +85,7 @@ def test_a_failure_raises(result: CanFail, expected: tuple[str, ...]) -> None:
 
 
 def test_events_raise_the_first_failure() -> None:
-    """It is the reason of those after it."""
+    """Later failures follow from it."""
     failed = event("first")
     with pytest.raises(ResultError) as raised:
         AgentEvents([event(None), failed, event("second")]).raise_for_error()

@@ -13,8 +13,8 @@ def result(*outputs: Output, status: str = "ok") -> CodeResult:
     return CodeResult(status == "ok", status, "it ran", outputs, 3, "s-1", "code")
 
 
-def test_a_result_gives_its_parts_by_name() -> None:
-    """Streams are joined, the text is the last value's, images are bytes."""
+def test_result_properties() -> None:
+    """Streams are joined, the text is that of the last value and images are bytes."""
     html = result(
         Output("stream", name="stdout", text="a\n"),
         Output("display_data", data={"text/plain": "<Figure>", "image/png": PNG}),
@@ -27,8 +27,7 @@ def test_a_result_gives_its_parts_by_name() -> None:
     assert ("42", (b"\x89PNG",), None) == (html.text, html.images, html.error)
 
 
-def test_a_failure_gives_its_error() -> None:
-    """Name, value and the traceback as one text."""
+def test_a_failure_has_its_error() -> None:
     failed = result(
         Output("error", ename="ValueError", evalue="no", traceback=("one", "two")), status="error"
     )
@@ -38,15 +37,14 @@ def test_a_failure_gives_its_error() -> None:
 
 
 def test_a_repr_is_short() -> None:
-    """A long output is cut, and what is absent is not mentioned."""
+    """Long output is cut, and empty fields are omitted."""
     html = result(Output("stream", name="stdout", text="x" * 1000))
 
     assert f"<CodeResult ok [3] stdout='{'x' * 57}...'>" == repr(html)
     assert "<CodeResult ok [3]>" == repr(result())
 
 
-def test_what_is_no_image_is_left_out() -> None:
-    """Garbage where base64 should be does no harm."""
+def test_invalid_images_are_left_out() -> None:
     broken = [Output("display_data", data={"image/png": raw}) for raw in ("a", "é", "no image!")]
     drawn = Output("display_data", data={"image/png": "é", "image/svg+xml": "<svg/>"})
 
@@ -54,8 +52,8 @@ def test_what_is_no_image_is_left_out() -> None:
     assert "<CodeResult ok [3]>" == repr(result(*broken))
 
 
-def test_an_image_may_come_in_lines() -> None:
-    """As encoders write it, or as the format of notebooks has it."""
+def test_images_may_have_line_breaks() -> None:
+    """Encoders and the notebook format produce them."""
     lines = [f"{PNG[:4]}\n", f"{PNG[4:]}\n"]
     html = result(
         *(Output("display_data", data={"image/png": image}) for image in (lines, "".join(lines)))
@@ -73,6 +71,6 @@ def test_an_image_may_come_in_lines() -> None:
         ("plain text", None),
     ],
 )
-def test_an_event_tells_whether_it_is_a_failure(data: str, expected: str | None) -> None:
-    """A failure is a JSON object with a string ``error``."""
+def test_an_event_with_an_error_is_a_failure(data: str, expected: str | None) -> None:
+    """It is a JSON object with a string ``error``."""
     assert expected == StreamEvent(data).error

@@ -1,4 +1,4 @@
-"""What is said of an answer that refuses."""
+"""Messages of refused requests."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ GATEWAY = "<html>\r\n<head><title>502 Bad\r\nGateway</title></head><body>...</bo
         ("", "an empty body"),
     ],
 )
-def test_a_refusal_says_what_the_answer_says(body: str, message: str) -> None:
-    """A gateway's page by its title, not by its markup; the error has all of it."""
+def test_a_refusal_quotes_the_answer(body: str, message: str) -> None:
+    """A gateway's page is quoted by its title; the error has all of it."""
     request = httpx.Request("GET", "http://127.0.0.1/ping")
 
     with pytest.raises(RefusedError) as caught:

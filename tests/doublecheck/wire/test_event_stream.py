@@ -1,4 +1,4 @@
-"""What stands in a stream of events, by the HTML standard."""
+"""Parsing of event streams by the HTML standard."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
             yield piece
 
 
-def test_events_are_read_wherever_they_are_cut() -> None:
-    """Characters and line ends, too: in two pieces at every place, and in pieces of every size."""
+def test_chunk_boundaries_do_not_matter() -> None:
+    """They may split characters and line ends."""
     content = STREAM.encode()
     size = len(content)
     in_two = [[content[:cut], content[cut:]] for cut in range(size)]
@@ -58,8 +58,8 @@ def test_events_are_read_wherever_they_are_cut() -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_an_event_is_read_when_its_last_line_ends(end: str) -> None:
-    """A CR ends a line at once, whether a newline follows or not."""
+def test_an_event_is_complete_when_its_last_line_ends(end: str) -> None:
+    """A CR ends a line at once, even if a newline follows."""
     events = [f"data: {number}{end}{end}".encode() for number in range(3)]
     if end == "\r\n":  # cut between the two: what follows belongs to the line that has ended
         events = [events[0][:-1], *(b"\n" + event[:-1] for event in events[1:]), b"\n"]
@@ -77,8 +77,7 @@ def test_an_event_is_read_when_its_last_line_ends(end: str) -> None:
     assert len(events) == len(sent)
 
 
-def test_events_are_read_without_blocking() -> None:
-    """Just the same."""
+def test_async_events_are_the_same() -> None:
     response = httpx.Response(200, stream=Pieces([STREAM.encode()]))
 
     async def read() -> list[ServerSentEvent]:
@@ -87,8 +86,8 @@ def test_events_are_read_without_blocking() -> None:
     assert EVENTS == asyncio.run(read())
 
 
-def test_the_data_of_content() -> None:
-    """What does not end is no event, and bytes that are not UTF-8 do not stop the others."""
+def test_data_of_content() -> None:
+    """Incomplete events are dropped, and invalid UTF-8 does not affect the others."""
     assert [event.data for event in EVENTS] == data_of(STREAM.encode())
     assert ["\ufffd", "x"] == data_of(b"data: \xff\n\ndata: x\n\n")
     assert [] == data_of(b'{"a": 1}')
@@ -103,6 +102,6 @@ def test_the_data_of_content() -> None:
         ("", False),
     ],
 )
-def test_a_stream_is_told_by_its_type(content_type: str, expected: bool) -> None:
-    """In capitals or not, with parameters or without."""
+def test_a_stream_is_recognised_by_its_content_type(content_type: str, expected: bool) -> None:
+    """Case and parameters do not matter."""
     assert expected is is_stream(httpx.Response(200, headers={"content-type": content_type}))

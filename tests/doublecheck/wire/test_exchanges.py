@@ -47,8 +47,7 @@ def platform(target: Target) -> Iterator[Platform]:
         yield platform
 
 
-def test_a_request_and_its_answer_are_kept(platform: Platform) -> None:
-    """As they were sent and received."""
+def test_a_request_and_its_answer_are_recorded(platform: Platform) -> None:
     platform.invoke("hello")
 
     (exchange,) = platform.exchanges
@@ -59,8 +58,7 @@ def test_a_request_and_its_answer_are_kept(platform: Platform) -> None:
     assert exchange.elapsed_s > 0
 
 
-def test_what_never_came_is_kept_with_its_reason() -> None:
-    """A dead address is an exchange without a status."""
+def test_a_missing_answer_is_recorded_with_its_reason() -> None:
     with Platform(Target("http://127.0.0.1:1")) as platform:
         with pytest.raises(UnreachableError):
             platform.ping()
@@ -70,9 +68,7 @@ def test_what_never_came_is_kept_with_its_reason() -> None:
     assert (exchange.error or "").startswith("ConnectError: ")
 
 
-def test_what_was_interrupted_says_so() -> None:
-    """It is no longer under way."""
-
+def test_an_interrupted_request_is_marked() -> None:
     async def interrupted(url: str) -> Exchange:
         async with AsyncPlatform(Target(url)) as platform:
             with pytest.raises(asyncio.TimeoutError):
@@ -85,8 +81,8 @@ def test_what_was_interrupted_says_so() -> None:
     assert (None, "it was interrupted") == (exchange.status, exchange.error)
 
 
-def test_the_last_ones_are_kept(platform: Platform) -> None:
-    """So many, and of bodies their beginning."""
+def test_only_the_last_exchanges_are_kept(platform: Platform) -> None:
+    """Long bodies are cut."""
     for _ in range(KEPT):
         platform.ping()
     platform.invoke("x" * BODY_LIMIT)
@@ -114,8 +110,8 @@ def streaming() -> Iterator[Target]:
         yield target
 
 
-def test_a_stream_is_kept_as_far_as_it_was_read(streaming: Target) -> None:
-    """While it is under way, too."""
+def test_a_stream_is_recorded_as_far_as_it_was_read(streaming: Target) -> None:
+    """This includes a stream that is still open."""
     with Platform(streaming) as platform:
         events = platform.stream("")
         next(events)
@@ -142,7 +138,7 @@ SECRETS = {
 
 @pytest.mark.parametrize("values", SECRETS.values(), ids=SECRETS)
 def test_secrets_are_redacted(values: dict[str, Any]) -> None:
-    """In URLs, headers and bodies, of request and answer."""
+    """They may be in URLs, headers and bodies of requests and answers."""
     content = values.get("content", b"")
     request = Request(
         "POST", values.get("url", "http://h/"), values.get("headers", {}), content=content
@@ -156,8 +152,7 @@ def test_secrets_are_redacted(values: dict[str, Any]) -> None:
     assert "s3cret" not in curl(exchange)
 
 
-def test_what_is_no_secret_stays() -> None:
-    """Whole, whatever bytes it has."""
+def test_other_text_is_not_redacted() -> None:
     request = Request("POST", "http://h/?a=1", {"user_id": "u"}, content=b'\xff\xfe"a": 1')
     exchange = Exchange(request, 200, {"content-type": "text/plain"}, "Grüße, tokens: 3".encode())
 
@@ -179,7 +174,7 @@ REQUESTS = {
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[HTTPServer]:
-    """A server that says what it was sent."""
+    """A server that returns the request it received."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -203,8 +198,8 @@ def listener() -> Iterator[HTTPServer]:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 @pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
-def test_the_line_of_curl_sends_it_again(sent: Request, listener: HTTPServer) -> None:
-    """The same method, path, headers and body, with the key of the environment."""
+def test_the_curl_command_repeats_the_request(sent: Request, listener: HTTPServer) -> None:
+    """The key comes from the environment."""
     target = Target(f"http://127.0.0.1:{listener.server_port}", api_key=Secret(KEY))
     request = calls.request(
         target, sent.method, sent.url, headers=sent.headers, content=sent.content
@@ -226,7 +221,7 @@ def test_the_line_of_curl_sends_it_again(sent: Request, listener: HTTPServer) ->
 
 
 def _essential(received: list[Any]) -> list[Any]:
-    """Return what was sent without the headers in which every client differs."""
+    """Return the request without headers that vary between clients."""
     method, path, headers, content = received
     own = ("accept", "accept-encoding", "connection", "user-agent")
     others = {name.lower(): value for name, value in headers.items() if name.lower() not in own}
@@ -240,8 +235,8 @@ def _essential(received: list[Any]) -> list[Any]:
         (Request("GET", "http://h/v1?Authorization=x"), "session token"),
     ],
 )
-def test_what_curl_cannot_send_again_is_said(request_: Request, reason: str) -> None:
-    """In a comment, so that pasting it does nothing."""
+def test_requests_that_curl_cannot_repeat_have_a_comment(request_: Request, reason: str) -> None:
+    """Pasting it does nothing."""
     line = curl(Exchange(request_))
 
     assert line.startswith("# ")
