@@ -20,7 +20,7 @@ INSTALL = "pip install 'agentdouble[emulator,test]'"
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """The Chromium of this machine, without a window; one for all tests of the console."""
+    """A headless Chromium that all console tests share."""
     if importlib.util.find_spec("playwright") is None:
         _lacking("Playwright", INSTALL)
     path = chromium.find(None)
@@ -44,7 +44,7 @@ def double() -> Iterator[Emulator]:
 
 @pytest.fixture
 def opened(browser: Browser, double: Emulator) -> Iterator[Page]:
-    """The console of an empty double; afterwards nothing is in the browser's console."""
+    """The console of an empty double; the browser must log no errors."""
     double.reset(keep=())
     with console_page(browser, double) as page:
         yield page

@@ -1,4 +1,4 @@
-"""The console driven as a person uses it, in a real Chromium, and the double behind it."""
+"""Drive the console as a user does, in a real Chromium."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ DEFINITION: dict[str, Any] = {
 def console_page(
     browser: Browser, double: Emulator, *, refused: Collection[int] = (), **options: Any
 ) -> Iterator[Page]:
-    """Show the console; afterwards nothing is in the browser's console, and nothing went elsewhere.
+    """Show the console and check that the page logs no errors and sends no requests elsewhere.
 
-    ``refused`` are the statuses that requests of the page may get: the browser notes each.
+    ``refused`` are the error statuses that its requests may get, because the browser logs each.
     """
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE_MS)
@@ -63,7 +63,7 @@ def console_page(
 
 
 def go(page: Page, path: str) -> None:
-    """Show another page of the console as a link of it does."""
+    """Navigate to another console page, as its links do."""
     page.evaluate(
         "(path) => { history.pushState(null, '', path);"
         " dispatchEvent(new PopStateEvent('popstate')); }",
@@ -73,10 +73,10 @@ def go(page: Page, path: str) -> None:
 
 
 def barriers(page: Page) -> list[tuple[str, list[str]]]:
-    """Return what axe finds by WCAG 2.1 A and AA and its best practices: each rule and where.
+    """Return the violations of WCAG 2.1 A and AA and of best practices that axe finds.
 
-    The page's context needs ``bypass_csp``: axe evaluates text as a script, which the console's own
-    policy forbids.
+    The page's context needs ``bypass_csp``, because axe evaluates text as a script, which the
+    console's policy forbids.
     """
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="needs the extra test"
@@ -86,7 +86,7 @@ def barriers(page: Page) -> list[tuple[str, list[str]]]:
 
 
 def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> None:
-    """Have the shipped coder run code in a session."""
+    """Have the built-in coder run code in a session."""
     headers = {"user_id": "ann", "session_id": session}
     answer = http.post(f"{double.url}/invoke", json={"prompt": code}, headers=headers, timeout=60)
     answer.raise_for_status()
@@ -95,7 +95,7 @@ def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> No
 def run_turn(
     double: Emulator, agent: str, session: str, text: str = "one two", user: str = "ann"
 ) -> None:
-    """Begin a session of API-server mode and have its agent answer."""
+    """Start an API-server session and run one turn of its agent."""
     path = f"{double.url}/apps/{agent}/users/{user}/sessions/{session}"
     http.post(path, json={}).raise_for_status()
     message = {"role": "user", "parts": [{"text": text}]}
@@ -104,14 +104,14 @@ def run_turn(
 
 
 def create_api(double: Emulator, name: str) -> str:
-    """Create an MCP service of a definition; return its id."""
+    """Create an MCP service from an OpenAPI definition and return its id."""
     definition = {"Configuration": json.dumps(DEFINITION), "Type": "Swagger"}
     api = {"HttpApiConfiguration": definition}
     return create_service(double, name, ProtocolType="HTTP", ProtocolConfiguration=api)
 
 
 def create_service(double: Emulator, name: str, **fields: Any) -> str:
-    """Create an MCP service; return its id."""
+    """Create an MCP service and return its id."""
     body = {"Name": name, "Path": "/", "BackendType": "Custom", **fields}
     return str(act(double, "CreateMCPService", **body)["MCPServiceId"])
 

@@ -1,4 +1,4 @@
-"""What a page tries with the console of somebody else: each returns what it got, or null."""
+"""Attempts of a foreign page to use the console; each returns its result or null."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _TRIED = """async ({ url, token, what }) => {
 
 
 def got(page: Page, url: str, token: str) -> dict[str, Any]:
-    """Return what a page of somebody else got of the console at an address."""
+    """Return what a foreign page gets from the console at this URL."""
     arguments = {"url": url, "token": token, "what": ""}
     results = {
         name: page.evaluate(_TRIED.replace("EXPRESSION", expression), arguments)

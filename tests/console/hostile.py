@@ -1,4 +1,4 @@
-"""What somebody could write to act in the page that shows it, and a watch that notices each act."""
+"""Hostile texts that try to act in the page that shows them, and a watch for their actions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _ACTED = (
 
 
 class Watch:
-    """Notices what texts do in a page, and whom they ask."""
+    """Record the actions of hostile texts in a page and the requests they send."""
 
     def __init__(self, page: Page, server: socket.socket) -> None:
         self._page = page
@@ -105,11 +105,11 @@ class Watch:
 
     @property
     def address(self) -> str:
-        """Where nobody may ask."""
+        """Return the URL that must receive no requests."""
         return f"http://127.0.0.1:{self._server.getsockname()[1]}"
 
     def armed(self, name: str, text: str) -> str:
-        """Return a text with its own name in what it would do."""
+        """Return a text with its name in each action."""
         acting = text.replace("ACT", ACT)
         return acting.replace("OUT", f"{self.address}/{name}").replace("ID", name)
 
@@ -118,12 +118,12 @@ class Watch:
         return [self.armed(name, text) for name, text in HTML.items()]
 
     def click(self) -> None:
-        """Click whatever can be clicked in the frames of outputs."""
+        """Click every clickable element in the frames of outputs."""
         for frame in self._page.frames[1:]:
             frame.evaluate(_CLICKED)
 
     def noticed(self) -> list[Any]:
-        """Return what was done."""
+        """Return the recorded actions."""
         for frame in self._page.frames:
             self._noticed += frame.evaluate(_ACTED)
         for notice in self._page.evaluate("() => [window.same, ...(window.heard ?? [])]"):

@@ -1,4 +1,4 @@
-"""A connection between a page and its double that breaks when a test wants it."""
+"""A breakable connection between a page and its double."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 
 
 class Relay(socketserver.ThreadingTCPServer):
-    """Passes on what comes at an address of its own, until it is cut."""
+    """Forward connections until it is cut."""
 
     daemon_threads = True
 
@@ -26,7 +26,7 @@ class Relay(socketserver.ThreadingTCPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def cut(self) -> None:
-        """Break all connections, and make none."""
+        """Break all connections and refuse new ones."""
         self.is_cut = True
         for connection in tuple(self.open):
             _end(connection)

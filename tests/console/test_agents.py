@@ -1,4 +1,4 @@
-"""The page of agents: a conversation by each of the three ways, and what stands beside it."""
+"""The agents page: conversations in each of the three protocols."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _streaming() -> SimpleApp:
 
 @pytest.fixture(scope="module")
 def double() -> Iterator[Emulator]:
-    """A double with the tests' own agents, and an application of each other kind."""
+    """A double with the tests' agents and an application of each other kind."""
     apps = (_streaming(), A2AApp("told", runner="scripted"))
     with Emulator(*apps, agents=AGENTS, console=True, pool_size=0) as double:
         yield double
@@ -52,7 +52,7 @@ def say(page: Page, text: str) -> None:
 
 
 def has_ended(name: str) -> bool:
-    """Return whether a run that waits has been cancelled; let its thread go."""
+    """Return whether a waiting run was cancelled, and release its thread."""
     scripted = sys.modules["scripted"]
     ended = scripted.ended[name].wait(15)
     scripted.go[name].set()
@@ -60,14 +60,14 @@ def has_ended(name: str) -> bool:
 
 
 def sessions(double: Emulator, user: str) -> Any:
-    """Return a user's sessions with their histories, the oldest first."""
+    """Return a user's sessions with their histories, oldest first."""
     path = f"{double.url}/apps/scripted/users/{user}/sessions"
     listed = sorted(httpx.get(path).json(), key=lambda session: session["lastUpdateTime"])
     return [httpx.get(f"{path}/{session['id']}").json() for session in listed]
 
 
-def test_a_turn_by_the_keyboard_alone(opened: Page, double: Emulator) -> None:
-    """Its tool call is folded JSON, its address shows it again, and a client's turn is the same."""
+def test_a_turn_by_keyboard(opened: Page, double: Emulator) -> None:
+    """The address restores it, and the history equals that of a client's turn."""
     order = json.dumps({"do": "tool"})
     opened.get_by_role("link", name="Agents").press("Enter")
     opened.get_by_role("link", name="scripted").wait_for()
@@ -92,8 +92,8 @@ def test_a_turn_by_the_keyboard_alone(opened: Page, double: Emulator) -> None:
     assert generalised(own) == {**generalised(sessions(double, "ann")[0]), "userId": "console"}
 
 
-def test_every_way_of_asking_shows_the_same(opened: Page) -> None:
-    """Parts of a text are joined; what an agent says does nothing."""
+def test_every_way_of_answering_looks_the_same(opened: Page) -> None:
+    """Increments are joined, and an agent's text cannot act on the page."""
     go(opened, "/agents/app/scripted/ann")
     opened.get_by_text("Say something.").wait_for()
     log = opened.get_by_role("log", name="Conversation")
@@ -108,8 +108,8 @@ def test_every_way_of_asking_shows_the_same(opened: Page) -> None:
     assert opened.evaluate("() => window.acted") is None
 
 
-def test_stop_ends_the_run(opened: Page) -> None:
-    """The connection is closed, so the agent's run is cancelled, and the conversation goes on."""
+def test_stop_cancels_the_run(opened: Page) -> None:
+    """The conversation can go on."""
     go(opened, "/agents/app/scripted/ann")
     opened.get_by_text("Say something.").wait_for()
     say(opened, json.dumps({"do": "wait", "name": "stopped"}))
@@ -123,8 +123,8 @@ def test_stop_ends_the_run(opened: Page) -> None:
     opened.get_by_text("RuntimeError: not today").wait_for()
 
 
-def test_sessions_are_chosen_and_deleted(opened: Page, double: Emulator) -> None:
-    """With the artifacts of each; deleting one asks first."""
+def test_sessions_are_opened_and_deleted(opened: Page, double: Emulator) -> None:
+    """Each shows its artifacts. Deletion asks for confirmation."""
     path = f"{double.url}/apps/scripted/users/ann/sessions"
     httpx.post(f"{path}/older", json={"before": 1})
     go(opened, "/agents/app/scripted/ann/older")
@@ -143,7 +143,7 @@ def test_sessions_are_chosen_and_deleted(opened: Page, double: Emulator) -> None
 
 
 def test_an_application_is_invoked(opened: Page, double: Emulator) -> None:
-    """Its parts are one text; a reload and another page know what any client has said there."""
+    """Chunks are joined, and a reload shows the turns of all clients."""
     headers = {"user_id": "ann", "session_id": "s0"}
     httpx.post(f"{double.url}/invoke", json={"prompt": "before"}, headers=headers, timeout=60)
     opened.get_by_role("link", name="/invoke").wait_for()
@@ -161,8 +161,8 @@ def test_an_application_is_invoked(opened: Page, double: Emulator) -> None:
     opened.get_by_role("heading", name="/invoke").wait_for()
 
 
-def test_a_task_of_a2a(opened: Page, double: Emulator) -> None:
-    """Its states and its artifact, its context in the address; a task that waits is cancelled."""
+def test_a2a_tasks(opened: Page, double: Emulator) -> None:
+    """The page shows states and artifact, keeps the context in its URL and cancels a task."""
     go(opened, "/agents/a2a/told")
     opened.get_by_text("Say something.").wait_for()
     say(opened, json.dumps({"do": "say", "texts": ["one ", "two ", "three"]}))

@@ -1,4 +1,4 @@
-"""Who may ask the console: each check is the only one that refuses its request."""
+"""Access checks of the console; each case is refused by exactly one of them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ REFUSED: Mapping[str, tuple[int, Mapping[str, str]]] = {
 
 @pytest.mark.parametrize("path", ["/api/sessions", "/api/console/connection"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_refuses(double: Emulator, name: str, path: str) -> None:
-    """Each of these requests has all that is needed, but for one header."""
+def test_requests_with_one_bad_header_are_refused(double: Emulator, name: str, path: str) -> None:
     status, header = REFUSED[name]
 
     answer = http.get(address(double, path), headers=_encoded({**token(double), **header}))
@@ -41,16 +40,16 @@ def test_it_refuses(double: Emulator, name: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in REFUSED if "token" not in name])
-def test_the_shell_is_for_the_user_s_browser_as_well(double: Emulator, name: str) -> None:
-    """It has no data and needs no token, and no other page has a use for it."""
+def test_other_origins_cannot_load_the_shell(double: Emulator, name: str) -> None:
+    """It has no data and needs no token."""
     status, header = REFUSED[name]
 
     assert status == http.get(address(double, "/"), headers=header).status_code
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
-def test_a_form_cannot_write(double: Emulator, kind: str) -> None:
-    """What a form of any page can send changes nothing, even with the token."""
+def test_forms_cannot_write(double: Emulator, kind: str) -> None:
+    """The token does not change this."""
     headers = {**token(double), "content-type": kind}
 
     answer = http.post(address(double, "/api/clock"), headers=headers, content='{"advance_s": 60}')
@@ -58,15 +57,14 @@ def test_a_form_cannot_write(double: Emulator, kind: str) -> None:
     assert (415, 0) == (answer.status_code, double.clock.offset.total_seconds())
 
 
-def test_it_answers_as_the_double_s_own_routes_do(double: Emulator) -> None:
-    """The same routes answer both, so the same comes of a page and of a command."""
+def test_answers_equal_those_of_the_double(double: Emulator) -> None:
     own = http.get(f"{double.url}/_emulator/sessions").json()
 
     assert own == http.get(address(double, "/api/sessions"), headers=token(double)).json()
 
 
-def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
-    """An application's answer is no page of the console's origin, whatever it says of itself."""
+def test_application_answers_are_not_pages(double: Emulator) -> None:
+    """They are sandboxed, whatever their content type."""
     headers = {**token(double), "user_id": "ann", "session_id": "s0"}
 
     answer = http.post(
@@ -87,7 +85,7 @@ def test_what_the_double_serves_is_data_here(double: Emulator) -> None:
 
 @pytest.mark.parametrize(("app", "status"), [("failing", 500), ("nobody", 404)])
 def test_an_answer_names_its_request(double: Emulator, app: str, status: int) -> None:
-    """Also an error, so that a page can show what was asked."""
+    """This includes errors, so that a page can link the request."""
     path = address(double, "/api/served")
     http.post(f"{path}/apps/failing/users/u/sessions/s", json={}, headers=token(double))
     message = {"role": "user", "parts": [{"text": "x"}]}
@@ -100,8 +98,8 @@ def test_an_answer_names_its_request(double: Emulator, app: str, status: int) ->
 
 
 @pytest.mark.parametrize("path", ["/api/served/", "/api/events"])
-def test_it_has_no_websockets(double: Emulator, path: str) -> None:
-    """A page of any origin could open them, and the token is no header of theirs."""
+def test_websockets_are_refused(double: Emulator, path: str) -> None:
+    """Browsers cannot send the token with them, and any origin may open them."""
     url = address(double, path).replace("http", "ws", 1)
 
     with pytest.raises(InvalidStatus) as refused, connect(url, additional_headers=token(double)):
@@ -110,8 +108,8 @@ def test_it_has_no_websockets(double: Emulator, path: str) -> None:
     assert 404 == refused.value.response.status_code
 
 
-def test_what_a_page_looks_at_leaves_no_trace(double: Emulator) -> None:
-    """Neither in the journal nor in the counts of faults, which are about the user's clients."""
+def test_reads_of_the_console_leave_no_trace(double: Emulator) -> None:
+    """The journal and the counts of faults are for the user's clients."""
     double.reset(keep=())
     double.faults.arm("fail", "GET /list-apps")
     double.faults.arm("fail", "ListTools")
@@ -126,8 +124,8 @@ def test_what_a_page_looks_at_leaves_no_trace(double: Emulator) -> None:
     double.faults.clear()
 
 
-def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
-    """The page has no secret key; a body that is none is told."""
+def test_actions_are_signed_by_the_console(double: Emulator) -> None:
+    """The page has no secret key. An invalid body is refused."""
     response = http.post(
         address(double, "/api/console/actions/ListTools"), json={}, headers=token(double)
     )
@@ -145,8 +143,8 @@ def test_an_action_is_signed_by_the_console(double: Emulator) -> None:
 @pytest.mark.parametrize(
     "path", ["/api/../invoke", "/api/%2e%2e/invoke", "/api//invoke", "/invoke"]
 )
-def test_nothing_else_of_the_double_is_behind_it(double: Emulator, path: str) -> None:
-    """Only the double's own routes are, and only below /api."""
+def test_only_console_routes_are_served(double: Emulator, path: str) -> None:
+    """They are all below /api."""
     sent = httpx.Request(
         "POST", address(double, "/"), headers={**token(double), "content-type": "application/json"}
     )
@@ -155,8 +153,8 @@ def test_nothing_else_of_the_double_is_behind_it(double: Emulator, path: str) ->
         assert 400 <= client.send(sent).status_code < 500
 
 
-def test_each_answer_says_what_the_page_may_do(double: Emulator) -> None:
-    """Also an answer that refuses."""
+def test_every_answer_has_security_headers(double: Emulator) -> None:
+    """This includes refusals."""
     for path in ("/", "/api/sessions", "/static/main.js"):
         headers = http.get(address(double, path)).headers
 
@@ -170,14 +168,14 @@ def test_each_answer_says_what_the_page_may_do(double: Emulator) -> None:
 
 
 def test_the_frame_of_outputs_has_no_origin_and_no_network(double: Emulator) -> None:
-    """Whatever stands in it: the header says so as well as the attribute."""
+    """The header enforces it as well as the attribute."""
     policy = http.get(address(double, "/frame")).headers["content-security-policy"]
 
     assert policy.startswith("sandbox allow-scripts; default-src 'none'; img-src data:;")
 
 
-def test_a_double_of_an_api_key_needs_none_in_the_page() -> None:
-    """The token stands for it."""
+def test_the_page_needs_no_api_key() -> None:
+    """The token replaces it."""
     with Emulator(console=True, pool_size=0, api_key="k" * 20) as double:
         assert 401 == http.get(f"{double.url}/list-apps").status_code
         answer = http.get(address(double, "/api/sessions"), headers=token(double))
@@ -185,22 +183,20 @@ def test_a_double_of_an_api_key_needs_none_in_the_page() -> None:
     assert 200 == answer.status_code
 
 
-def test_two_doubles_have_two_consoles(double: Emulator) -> None:
-    """Neither token opens the other's, and the end of one does not end the other."""
+def test_two_doubles_have_separate_consoles(double: Emulator) -> None:
     with Emulator(console=True, pool_size=0, token="another") as other:
         assert 401 == http.get(address(other, "/api/health"), headers=token(double)).status_code
         assert 200 == http.get(address(other, "/api/health"), headers=token(other)).status_code
     assert 200 == http.get(address(double, "/api/health"), headers=token(double)).status_code
 
 
-def test_without_being_asked_for_there_is_none() -> None:
-    """No socket is open, and the double has no address to say."""
+def test_the_console_is_off_by_default() -> None:
     with Emulator(pool_size=0) as double:
         assert None is double.console_url
 
 
-def test_the_token_is_in_no_log(double: Emulator, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither of this module's requests, nor in the journal, nor where objects are shown."""
+def test_the_token_is_not_logged(double: Emulator, caplog: pytest.LogCaptureFixture) -> None:
+    """It is not in the journal or in reprs, either."""
     caplog.set_level(logging.DEBUG)
     secret = token(double)["authorization"].partition(" ")[2]
 
@@ -210,8 +206,8 @@ def test_the_token_is_in_no_log(double: Emulator, caplog: pytest.LogCaptureFixtu
     assert secret not in caplog.text + journal + repr(double._console)
 
 
-def test_a_request_is_asked_again(double: Emulator) -> None:
-    """It is a new request of the journal with the same answer; its signature is made anew."""
+def test_a_request_is_repeated(double: Emulator) -> None:
+    """The repeat is a new journal entry with a new signature."""
     http.post(
         f"{double.url}/invoke", json={"prompt": "print(6 * 7)"}, headers={"session_id": "again"}
     )
@@ -227,8 +223,8 @@ def test_a_request_is_asked_again(double: Emulator) -> None:
     assert action.request_body == again.request_body
 
 
-def test_no_signature_is_lent_to_a_request_that_was_refused(double: Emulator) -> None:
-    """Else a click would give the user's key to whoever sent it."""
+def test_a_refused_request_is_not_repeated_with_a_valid_signature(double: Emulator) -> None:
+    """Otherwise a click would sign a stranger's request with the user's key."""
     headers = {
         "authorization": "HMAC-SHA256 Credential=AKLTx/20260101/cn-beijing/agentkit/request, "
         f"SignedHeaders=host, Signature={'0' * 64}",

@@ -1,4 +1,4 @@
-"""How the pages read streams of events, whose lines end by CR, LF or both."""
+"""Pages read event streams with lines that end in CR, LF or both."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ PROGRAM = """
         ["data: a\u2028b\r\n\r", "\ndata: c\r\n\r", "\n"],
     ],
 )
-def test_an_event_is_read_when_its_last_line_ends(pieces: list[str]) -> None:
-    """Nothing that comes later is waited for."""
+def test_an_event_is_complete_when_its_last_line_ends(pieces: list[str]) -> None:
     command = [deno.find_deno_bin(), "run", "--quiet", "--allow-read", "-"]
 
     ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""The page of faults, and the faults that a request's page arms."""
+"""The faults page, and the faults that a request's page arms."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ pytestmark = pytest.mark.once
 
 
 def armed(double: Emulator) -> list[dict[str, Any]]:
-    """Return the armed faults, without their ids, which are never used again."""
+    """Return the armed faults without their ids, which are never reused."""
     faults = http.get(f"{double.url}/_emulator/faults").json()["faults"]
     return [{name: value for name, value in fault.items() if name != "id"} for fault in faults]
 
 
-def test_a_fault_by_the_keyboard_alone(
+def test_a_fault_is_armed_by_keyboard(
     opened: Page, double: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the same fault that the command arms; a wrong field is named at its place."""
+    """The command arms the same one. An invalid field has an error beside it."""
     described = "fail InvokeTool (nth=1, every=2, times='all', status=429)"
     opened.get_by_role("link", name="Faults", exact=True).press("Enter")
     opened.get_by_text("No faults are armed.").wait_for()
@@ -56,8 +56,8 @@ def test_a_fault_by_the_keyboard_alone(
     opened.get_by_text(described, exact=True).wait_for()
 
 
-def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -> None:
-    """By the form; a held call is released, and the counts are seen."""
+def test_a_request_page_arms_faults_for_its_operation(opened: Page, double: Emulator) -> None:
+    """A held call is released, and the page shows the counts."""
     http.get(f"{double.url}/ping")
     go(opened, f"/requests/{double.journal.entries()[-1].id}")
     opened.get_by_role("link", name="Arm a fault").click()
@@ -78,8 +78,7 @@ def test_faults_for_the_operation_of_a_request(opened: Page, double: Emulator) -
     assert [] == armed(double)
 
 
-def test_a_fault_that_cannot_be_armed(browser: Browser, double: Emulator) -> None:
-    """The double's refusal stands in the form."""
+def test_a_refused_fault_shows_the_error(browser: Browser, double: Emulator) -> None:
     with console_page(browser, double, refused=(400,)) as page:
         go(page, "/faults/InvokeTol")
         page.get_by_role("textbox", name="status").wait_for()

@@ -1,4 +1,4 @@
-"""Pages of others, and code of sessions and runtimes: none uses the console."""
+"""Foreign pages and code of sessions and runtimes cannot use the console."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Foreign(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def foreign_port() -> Iterator[int]:
-    """The port of a web server that is none of the double's."""
+    """The port of an unrelated web server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Foreign) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -47,7 +47,7 @@ def foreign_port() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    """A double with a console, and a runtime that serves a page on the double's own port."""
+    """A double with a console and a runtime that serves a page on the double's port."""
     served = tmp_path_factory.mktemp("served")
     (served / "page.html").write_bytes(PAGE)
     command = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "$PORT"]
@@ -61,10 +61,10 @@ def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     "address",
     ["http://127.0.0.1:PORT/", "http://localhost:PORT/", "data:text/html,foreign", "RUNTIME"],
 )
-def test_a_page_of_others_neither_reads_nor_writes(
+def test_a_foreign_page_cannot_read_or_write(
     browser: Browser, hosting: Emulator, foreign_port: int, address: str
 ) -> None:
-    """Not even if it has the token: another port or name, no origin, and the double's own port."""
+    """Not even a known token helps."""
     url, token = parts(hosting)
     runtime_s = f"{hosting.url}/runtimes/files/page.html"
     context = browser.new_context()
@@ -85,8 +85,8 @@ def test_a_page_of_others_neither_reads_nor_writes(
     assert not [entry for entry in hosting.journal.entries() if not entry.url.endswith(own)]
 
 
-def test_the_tries_find_what_is_open(browser: Browser, hosting: Emulator) -> None:
-    """The console's own page can do what it needs, so they try what there is to try."""
+def test_the_attempts_succeed_on_the_console_page(browser: Browser, hosting: Emulator) -> None:
+    """This shows that the attempts themselves work."""
     url, token = parts(hosting)
     page = browser.new_page()
     page.goto(f"{url}/#token={token}")
@@ -117,7 +117,6 @@ found = [*map(ask, paths), ask("/api/console/actions/ListTools", b"{}"), ask("/a
 
 
 def test_code_of_sessions_and_runtimes_is_refused(hosting: Emulator) -> None:
-    """It has no token."""
     url, _ = parts(hosting)
     code = ASK.replace("URL", repr(url))
 
@@ -129,6 +128,6 @@ def test_code_of_sessions_and_runtimes_is_refused(hosting: Emulator) -> None:
 
 
 def parts(double: Emulator) -> tuple[str, str]:
-    """Return the address of a double's console, and its token."""
+    """Return the URL of a double's console and its token."""
     url, _, token = (double.console_url or "").partition("/#token=")
     return url, token

@@ -1,4 +1,4 @@
-"""What sessions, agents, clients and definitions write is shown, and does nothing."""
+"""Texts of sessions, agents, clients and definitions are shown but cannot act."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ raise Exception(json.loads({html!r})[0])
 
 @contextmanager
 def watched(browser: Browser, double: Emulator) -> Iterator[tuple[Page, Watch]]:
-    """Show the console; afterwards nothing was done, and it still shows what happens."""
+    """Show the console and check that nothing acted and the page still works."""
     context = browser.new_context()
     page = context.new_page()
     errors: list[str] = []
@@ -101,7 +101,7 @@ def watched(browser: Browser, double: Emulator) -> Iterator[tuple[Page, Watch]]:
 
 
 def test_hostile_outputs_do_not_act(browser: Browser, double: Emulator) -> None:
-    """HTML is in frames without origin, network and scripts; pictures run none; the rest is text."""
+    """HTML is framed without origin, network and scripts, and images run no scripts."""
     double.reset(keep=())
     ask(double)
     with watched(browser, double) as (page, watch):
@@ -129,8 +129,8 @@ def test_hostile_outputs_do_not_act(browser: Browser, double: Emulator) -> None:
         assert "coder_ann_s0" in page.title() or "agentdouble" in page.title()
 
 
-def test_scripts_that_were_asked_for_reach_nothing(browser: Browser, double: Emulator) -> None:
-    """They run in a frame without origin and network, after a click."""
+def test_scripts_run_on_request_are_isolated(browser: Browser, double: Emulator) -> None:
+    """Their frame has no origin and no network."""
     double.reset(keep=())
     ask(double)
     page = browser.new_page()
@@ -155,7 +155,7 @@ def test_scripts_that_were_asked_for_reach_nothing(browser: Browser, double: Emu
 
 
 def test_hostile_requests_and_answers_do_not_act(browser: Browser) -> None:
-    """Neither their addresses, nor headers, nor bodies, nor a port that no address can have."""
+    """This covers URLs, headers, bodies and impossible ports."""
     app = SimpleApp()
 
     @app.entrypoint
@@ -195,7 +195,7 @@ def test_hostile_requests_and_answers_do_not_act(browser: Browser) -> None:
 
 
 def test_hostile_names_do_not_act(browser: Browser, double: Emulator) -> None:
-    """What has no rule for its name can have any; and the addresses of pages are anybody's."""
+    """Names are arbitrary, and anyone can link to any page URL."""
     double.reset(keep=())
     with watched(browser, double) as (page, watch):
         for name in ("__proto__", "constructor", "toString"):
@@ -211,7 +211,7 @@ def test_hostile_names_do_not_act(browser: Browser, double: Emulator) -> None:
 
 
 def sent_to(listener: socket.socket) -> list[bytes]:
-    """Return what was sent by those who have come; Chromium connects before it asks a policy."""
+    """Return the data that reached a listener; Chromium connects before it checks a policy."""
     sent = []
     with contextlib.suppress(BlockingIOError):  # nobody else has come
         while True:

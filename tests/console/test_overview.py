@@ -1,4 +1,4 @@
-"""The overview and the requests page; a double that restarts, and tokens of another double."""
+"""The overview and the requests page, restarts of the double and invalid tokens."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.once
 
 
-def test_an_empty_double_says_how_to_begin(opened: Page, double: Emulator) -> None:
-    """With the lines that send a first request; when it has come, it is there instead."""
+def test_an_empty_double_shows_how_to_begin(opened: Page, double: Emulator) -> None:
+    """The first request replaces the instructions."""
     opened.get_by_text("Send a first request").wait_for()
 
     ask(double)
@@ -29,8 +29,8 @@ def test_an_empty_double_says_how_to_begin(opened: Page, double: Emulator) -> No
     assert "token" not in opened.url
 
 
-def test_time_is_moved(opened: Page, double: Emulator) -> None:
-    """What ends by that is said."""
+def test_time_is_advanced(opened: Page, double: Emulator) -> None:
+    """The page announces the sessions that end."""
     ask(double)
     ask(double, "s1")
     act_on_session(double, "SetSessionTtl", session_id(double), Ttl=60, TtlUnit="second")
@@ -43,8 +43,7 @@ def test_time_is_moved(opened: Page, double: Emulator) -> None:
     assert 300 <= double.clock.offset.total_seconds() < 301
 
 
-def test_reset_asks_first(opened: Page, double: Emulator) -> None:
-    """And then nothing is left."""
+def test_reset_asks_for_confirmation(opened: Page, double: Emulator) -> None:
     ask(double)
     opened.get_by_role("link", name="/invoke").wait_for()
     opened.get_by_role("button", name="Reset").click()
@@ -57,8 +56,7 @@ def test_reset_asks_first(opened: Page, double: Emulator) -> None:
     opened.get_by_text("Send a first request").wait_for()
 
 
-def test_connect_hides_the_secret(opened: Page, double: Emulator) -> None:
-    """Until it is asked for."""
+def test_the_secret_key_is_hidden_until_requested(opened: Page, double: Emulator) -> None:
     opened.get_by_role("button", name="Connect").click()
     dialog = opened.get_by_role("dialog")
     dialog.get_by_text("export ").wait_for()
@@ -73,8 +71,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 
-def test_a_request_by_the_keyboard_alone(opened: Page, double: Emulator) -> None:
-    """Its page, its filter, the next one, what it rests on, and asking it again."""
+def test_requests_by_keyboard(opened: Page, double: Emulator) -> None:
+    """Filter, open and repeat one, and see its unknowns."""
     ask(double)
     opened.locator("body").press("3")
     opened.get_by_role("table", name="Requests", exact=True).get_by_role(
@@ -101,8 +99,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-def test_a_double_that_starts_again(browser: Browser) -> None:
-    """The page says that it is away, keeps what it has shown, and names where the new token is."""
+def test_a_restarted_double(browser: Browser) -> None:
+    """The page keeps its content, reports the loss and asks for the new token."""
     with Emulator(console=True, pool_size=0) as first:
         port, console_port = (int(address.rpartition(":")[2]) for address in addresses(first))
         httpx.get(f"{first.url}/list-apps")
@@ -123,8 +121,7 @@ def test_a_double_that_starts_again(browser: Browser) -> None:
         page.close()
 
 
-def test_a_broken_connection_loses_no_row(browser: Browser, double: Emulator) -> None:
-    """The page reads again what it shows."""
+def test_a_broken_connection_loses_no_requests(browser: Browser, double: Emulator) -> None:
     double.reset(keep=())
     _, console = addresses(double)
     page = browser.new_page()
@@ -144,8 +141,7 @@ def test_a_broken_connection_loses_no_row(browser: Browser, double: Emulator) ->
         page.close()
 
 
-def test_a_wrong_token_says_where_the_right_one_is(browser: Browser, double: Emulator) -> None:
-    """It is a new one at each start of the double."""
+def test_an_invalid_token_is_reported(browser: Browser, double: Emulator) -> None:
     assert double.console_url is not None
     page = browser.new_page()
 

@@ -1,4 +1,4 @@
-"""The pages of sessions: cells in the agent's own kernel, and the end of a session."""
+"""The session pages: cells, files, snapshots and the end of a session."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.once
 
 
-def test_a_cell_runs_in_the_session_s_own_kernel(opened: Page, double: Emulator) -> None:
-    """By the keyboard; what the agent has set is there, and what the agent runs is shown."""
+def test_a_cell_runs_in_the_session_kernel(opened: Page, double: Emulator) -> None:
+    """It sees the agent's variables, and the page shows the agent's runs."""
     ask(double, code="answer = 42")
     open_session(opened, double)
     opened.get_by_label("Variables").get_by_text("answer").wait_for()
@@ -33,8 +33,8 @@ def test_a_cell_runs_in_the_session_s_own_kernel(opened: Page, double: Emulator)
     opened.get_by_role("log").get_by_text("from the agent").wait_for()
 
 
-def test_a_session_is_paused_prolonged_and_ended(opened: Page, double: Emulator) -> None:
-    """Its end asks first, and its page says the reason."""
+def test_a_session_is_paused_extended_and_ended(opened: Page, double: Emulator) -> None:
+    """Ending asks for confirmation, and the page shows the reason."""
     ask(double)
     open_session(opened, double)
 
@@ -50,8 +50,8 @@ def test_a_session_is_paused_prolonged_and_ended(opened: Page, double: Emulator)
     opened.get_by_text("deleted by caller").first.wait_for()
 
 
-def test_a_session_is_kept_and_copied(opened: Page, double: Emulator) -> None:
-    """A snapshot says what is not in it; another session is made of it, and its own returns."""
+def test_a_snapshot_is_taken_copied_and_restored(opened: Page, double: Emulator) -> None:
+    """The page lists what it leaves out."""
     ask(
         double,
         code="import threading\nx = 1\nthreading.Thread(target=threading.Event().wait).start()",
@@ -78,8 +78,7 @@ def test_a_session_is_kept_and_copied(opened: Page, double: Emulator) -> None:
     ask(double, code="assert x == 1")
 
 
-def test_what_a_client_runs_is_interrupted(opened: Page, double: Emulator) -> None:
-    """By the page that shows it."""
+def test_the_code_of_a_client_is_interrupted(opened: Page, double: Emulator) -> None:
     ask(double, code="import time")
     open_session(opened, double)
     log = opened.get_by_role("log")
@@ -92,8 +91,8 @@ def test_what_a_client_runs_is_interrupted(opened: Page, double: Emulator) -> No
         request.result()
 
 
-def test_many_pieces_of_output_are_drawn_once_each(opened: Page, double: Emulator) -> None:
-    """A progress bar overwrites its line, colours go on, and only the end of a flood is kept."""
+def test_many_output_chunks_are_drawn_once(opened: Page, double: Emulator) -> None:
+    """Carriage returns overwrite, colours persist and only the end of a flood is kept."""
     ask(double)
     open_session(opened, double)
     code = opened.get_by_role("textbox", name="Code")
@@ -128,8 +127,8 @@ open("bytes", "wb").write(bytes(range(256)))
 """
 
 
-def test_files_are_read_changed_and_deleted(opened: Page, double: Emulator) -> None:
-    """By the keyboard to the tab, whose address survives a reload; a name is only a name."""
+def test_files_are_read_edited_and_deleted(opened: Page, double: Emulator) -> None:
+    """The tab is reachable by keyboard and survives a reload. Names cannot act."""
     ask(double, code=MAKE)
     open_session(opened, double)
     opened.get_by_role("tab", name="Code").focus()
@@ -161,8 +160,8 @@ def test_files_are_read_changed_and_deleted(opened: Page, double: Emulator) -> N
     assert opened.evaluate("() => window.acted") is None
 
 
-def test_files_are_brought_and_taken_away(opened: Page, double: Emulator) -> None:
-    """Larger ones in pieces; what is downloaded is never shown as a page."""
+def test_files_are_uploaded_and_downloaded(opened: Page, double: Emulator) -> None:
+    """Large ones are sent in chunks, and a download is never shown as a page."""
     ask(double)
     open_session(opened, double)
     opened.get_by_role("tab", name="Files").click()

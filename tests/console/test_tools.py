@@ -1,4 +1,4 @@
-"""The page of tools and MCP services: made, changed, called and deleted in it."""
+"""The page of tools and MCP services: create, edit, call and delete them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMON = ("Name", "Path", "CreatedAt", "UpdatedAt", "MCPServiceId", "ToolId", "T
 
 
 def hostile(elsewhere: str) -> str:
-    """Return HTML that acts, or goes elsewhere, wherever a page takes it for its own."""
+    """Return HTML that acts or sends requests wherever a page interprets it."""
     return (
         f'<img src="{elsewhere}/img" onerror="acted = 3"><script>acted = 4</script>'
         f'<a href="javascript:acted = 5">{elsewhere}/link</a><iframe src="{elsewhere}/f"></iframe>'
@@ -48,7 +48,7 @@ def hostile(elsewhere: str) -> str:
 
 
 def hostile_server(html: str) -> Server[Any]:
-    """Return a server whose names, descriptions, schemas and results are hostile."""
+    """Return a server with hostile names, descriptions, schemas and results."""
     schema = {
         "type": "object",
         "description": html,
@@ -91,7 +91,7 @@ def hostile_server(html: str) -> Server[Any]:
 
 @pytest.fixture(scope="module")
 def elsewhere() -> Iterator[socket.socket]:
-    """Where nobody may go."""
+    """A listener that must receive no connections."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         yield listener
@@ -104,7 +104,7 @@ def html(elsewhere: socket.socket) -> str:
 
 @pytest.fixture(scope="module")
 def backend(html: str) -> Iterator[str]:
-    """The address of a real MCP server."""
+    """The URL of a real MCP server."""
     endpoint = Endpoint(lambda: hostile_server(html))
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lambda _app: endpoint.running())
     listener = open_socket("127.0.0.1", 0)
@@ -118,7 +118,7 @@ def backend(html: str) -> Iterator[str]:
 def command(
     double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., str]]:
-    """Run ``agentdouble`` for the double; return what it prints."""
+    """Run ``agentdouble`` against the double and return its output."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.chdir(HERE)
 
@@ -134,7 +134,7 @@ def command(
 
 
 def comparable(service: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that do not differ between any two resources, and the names of the keys."""
+    """Return the fields that are equal in equivalent resources, and the names of keys."""
     compared = {name: value for name, value in service.items() if name not in COMMON}
     for part in compared.get("InboundAuthorizerConfiguration", {}).get("Authorizer", {}).values():
         part["ApiKeys"] = [key["Name"] for key in part["ApiKeys"]]
@@ -146,7 +146,7 @@ def comparable(service: dict[str, Any]) -> dict[str, Any]:
 
 
 def stored(double: Emulator, name: str) -> dict[str, Any]:
-    """Return all that the platform says of a service."""
+    """Return the platform's description of a service."""
     services = act(double, "ListMCPServices")["MCPServices"]
     (id_,) = (service["MCPServiceId"] for service in services if service["Name"] == name)
     service: dict[str, Any] = act(double, "GetMCPService", MCPServiceId=id_)["MCPService"]
@@ -163,10 +163,10 @@ def create_service(page: Page, name: str, source: str) -> None:
     page.get_by_role("radio", name=source).check()
 
 
-def test_a_tool_is_made_changed_and_deleted(
+def test_a_tool_is_created_edited_and_deleted(
     opened: Page, double: Emulator, command: Callable[..., str]
 ) -> None:
-    """By the keyboard; the command makes the same one, and the page shows it at once."""
+    """The command creates the same tool, and the page shows it at once."""
     html = "<img src=x onerror='acted = 7'>"
     opened.get_by_role("link", name="Tools").press("Enter")
     opened.get_by_role("link", name="New tool", exact=True).press("Enter")
@@ -201,10 +201,10 @@ def test_a_tool_is_made_changed_and_deleted(
     assert {"sandbox", "by page"} == {tool["Name"] for tool in act(double, "ListTools")["Tools"]}
 
 
-def test_a_service_is_the_same_by_command_and_by_page(
+def test_page_and_command_create_the_same_services(
     opened: Page, double: Emulator, command: Callable[..., str], backend: str, tmp_path: Path
 ) -> None:
-    """From an address with a token, a definition that is dropped, and a command."""
+    """The sources are a URL with a token, a dropped definition and a command."""
     go(opened, "/tools")
     create_service(opened, "address", "An address")
     text(opened, "Url", backend)
@@ -241,7 +241,7 @@ def test_a_service_is_the_same_by_command_and_by_page(
 
 
 def drop(page: Page, name: str, content: str) -> None:
-    """Drop a file where a definition is asked for."""
+    """Drop a file on the definition field."""
     data = page.evaluate_handle(
         "([name, text]) => { const data = new DataTransfer();"
         " data.items.add(new File([text], name)); return data; }",
@@ -251,10 +251,10 @@ def drop(page: Page, name: str, content: str) -> None:
     place.dispatch_event("drop", {"dataTransfer": data})
 
 
-def test_a_tool_is_called_and_nothing_that_it_says_acts(
+def test_a_tool_is_called_and_its_texts_cannot_act(
     opened: Page, double: Emulator, backend: str, html: str, elsewhere: socket.socket
 ) -> None:
-    """By a form of its schema; its result has text, pictures and JSON, or says that it failed."""
+    """The schema becomes a form; the result has text, images and JSON, or an error."""
     go(opened, "/tools/new/service")
     text(opened, "Name", "weather")
     text(opened, "Url", backend)
@@ -292,8 +292,8 @@ def test_a_tool_is_called_and_nothing_that_it_says_acts(
         elsewhere.accept()
 
 
-def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double: Emulator) -> None:
-    """A client with a revoked key is refused, as the page is if it asks with it just then."""
+def test_keys_are_shown_copied_created_and_revoked(browser: Browser, double: Emulator) -> None:
+    """Requests with a revoked key are refused."""
     double.reset(keep=())
     with console_page(browser, double, refused=(401,)) as opened:
         opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -342,8 +342,8 @@ def test_keys_are_hidden_shown_copied_made_and_revoked(browser: Browser, double:
         assert (401, False) == (codes[0], codes[1] == 401)
 
 
-def test_what_is_wrong_is_said_with_its_place(browser: Browser, double: Emulator) -> None:
-    """In a definition, in an address, and of services that do not answer, with a command's log."""
+def test_errors_show_their_place(browser: Browser, double: Emulator) -> None:
+    """They are in a definition, in a URL or in a dead service, which shows its log."""
     double.reset(keep=())
     absent = {"CustomConfiguration": {"Domain": "127.0.0.1", "Port": 9, "ProtocolType": "http"}}
     dead = create(double, "dead", ProtocolType="MCP", BackendConfiguration=absent)
@@ -409,8 +409,8 @@ SHOW = """async ({ schema, values }) => {
 }"""
 
 
-def test_a_form_of_any_schema(opened: Page) -> None:
-    """What is read is what was set; no schema is too strange, and what is wrong is marked."""
+def test_forms_for_arbitrary_schemas(opened: Page) -> None:
+    """They return their values, accept strange schemas and mark invalid fields."""
     for strange in STRANGE:
         opened.evaluate(SHOW, {"schema": strange})  # no exception
     place = {"type": "object", "required": ["lat"], "properties": {"lat": {"type": "number"}}}

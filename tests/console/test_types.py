@@ -1,4 +1,4 @@
-"""The types of the pages, which their comments declare."""
+"""Type-check the console's JavaScript, whose comments declare types."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PROJECT = Path(__file__).parent  # tsconfig.json is here
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 
-def test_the_modules_of_the_pages_have_no_wrong_types() -> None:
-    """TypeScript reads the modules as they are; npm fetches it once."""
+def test_the_console_modules_type_check() -> None:
+    """npm fetches TypeScript once."""
     npm = find_npm()
     if npm is None:
         reason = "needs npm: pip install 'agentdouble[conformance]'"

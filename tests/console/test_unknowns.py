@@ -1,4 +1,4 @@
-"""The page of unknowns, and what a request's page offers about what its answer rests on."""
+"""The unknowns page, and the unknowns of an answer on a request's page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture(autouse=True)
 def _own_answers(double: Emulator) -> None:
-    """A reset keeps what was chosen."""
+    """Restore the default answers, which a reset keeps."""
     http.put(f"{double.url}/_emulator/unknowns", json={}).raise_for_status()
 
 
@@ -33,8 +33,7 @@ def last(double: Emulator) -> int:
     return double.journal.entries()[-1].id
 
 
-def test_what_another_answer_would_have_changed(opened: Page, double: Emulator) -> None:
-    """By the keyboard; then the other answer is used from the next request on."""
+def test_another_answer_is_tried_and_adopted(opened: Page, double: Emulator) -> None:
     ask(double, code="1/0")
     count = len(double.journal.entries())
     go(opened, f"/requests/{last(double)}")
@@ -57,7 +56,7 @@ def test_what_another_answer_would_have_changed(opened: Page, double: Emulator) 
 def test_answers_are_chosen_and_saved_as_a_profile(
     opened: Page, double: Emulator, tmp_path: Path
 ) -> None:
-    """The file is what a double is started with; what others choose is seen, too."""
+    """A double can start with the file. The page follows changes of other clients."""
     http.get(f"{double.url}/list-apps")
     go(opened, "/unknowns")
     opened.get_by_text(f"{len(list(ledger.unknowns()))} unknowns", exact=True).wait_for()
@@ -90,8 +89,7 @@ def test_answers_are_chosen_and_saved_as_a_profile(
     )
 
 
-def test_what_cannot_be_done_is_said(browser: Browser, double: Emulator) -> None:
-    """A request that the journal lost."""
+def test_a_request_that_left_the_journal_is_reported(browser: Browser, double: Emulator) -> None:
     http.get(f"{double.url}/ping")
     with console_page(browser, double, refused=(404,)) as page:
         go(page, f"/requests/{last(double)}")
