@@ -33,7 +33,7 @@ class ModulesSnapshot:
         self._preserve = preserve
 
     def restore(self) -> None:
-        """Forget what is new, and bring back what was replaced."""
+        """Remove new modules, and restore replaced ones."""
         for name in set(sys.modules) - set(self._saved):
             if not self._preserve(name):
                 sys.modules.pop(name, None)
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leave out what is slow where nothing is named and no marker is asked for."""
+    """Skip slow tests unless a path or a marker is given."""
     if not config.option.markexpr and config.args_source is not pytest.Config.ArgsSource.ARGS:
         config.option.markexpr = "not slow"
 
@@ -71,7 +71,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print a line for each stress test, wherever it ran."""
+    """Print a line for each stress test of any worker."""
     reports = [report for kind in terminalreporter.stats.values() for report in kind]
     tallies = [
         str(value)
@@ -87,7 +87,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Give pytest-asyncio a loop to put back, as it makes one otherwise and never closes it."""
+    """Set a loop that pytest-asyncio can restore; otherwise it makes one and never closes it."""
     if item.get_closest_marker("asyncio") is None:
         return (yield)
     loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""Ports that a test has before whoever is to listen there does."""
+"""Ports that a test reserves before a server listens on them."""
 
 from __future__ import annotations
 

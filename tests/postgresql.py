@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests, from the package that Debian has, on a free port."""
+"""A PostgreSQL server for tests, from Debian's package, on a free port."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _USERS = ("postgres", "nobody")  # a server refuses to run as root
 
 
 def programs() -> Path | None:
-    """Return where PostgreSQL's programs are, the newest version's, or None."""
+    """Return the folder of the newest PostgreSQL's programs, or None."""
     binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=_version)
     if binaries:
         return binaries[-1].parent
@@ -29,7 +29,7 @@ def programs() -> Path | None:
 
 
 class Server:
-    """A server of the folder ``folder``, on one port for all its life; ``url`` leads to it."""
+    """A server with its data in ``folder``, on one port for all its life; ``url`` is its address."""
 
     def __init__(self, bin_: Path, folder: Path, port: int) -> None:
         self._user = _user()
@@ -43,22 +43,22 @@ class Server:
         _run([bin_ / "initdb", "-D", self._data, "-U", "double", "-A", "trust", "-N"], self._user)
 
     def start(self, *options: str) -> None:
-        """Start it; return when it answers."""
+        """Start the server; return when it is ready."""
         options_text = " ".join([self._options, *(f"-c {option}" for option in options)])
         _run([*self._control, "-l", self._log, "-o", options_text, "start"], self._user)
 
     def stop(self, mode: str = "immediate") -> None:
-        """End it at once, as a crash does; ``fast`` has it say so to its clients."""
+        """Stop it at once, like a crash; ``fast`` tells its clients first."""
         _run([*self._control, "-m", mode, "stop"], self._user)
 
     @property
     def pid(self) -> int:
-        """The process of the server, the parent of all its others."""
+        """Return the process id of the server's main process."""
         return int((self._data / "postmaster.pid").read_text().split()[0])
 
 
 def required() -> Path:
-    """Return where PostgreSQL's programs are; skip the test without them, in CI fail it."""
+    """Return the folder of PostgreSQL's programs; if missing, skip the test, or fail it in CI."""
     directory = programs()
     if directory is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
@@ -68,14 +68,14 @@ def required() -> Path:
 
 @contextmanager
 def running(bin_: Path) -> Iterator[str]:
-    """Yield the URL of a new and empty server; nothing of it is left behind."""
+    """Yield the URL of a new, empty server; remove it afterwards."""
     with serving(bin_) as server:
         yield server.url
 
 
 @contextmanager
 def serving(bin_: Path) -> Iterator[Server]:
-    """Yield a new and empty server that answers; nothing of it is left behind."""
+    """Yield a new, empty server that is ready; remove it afterwards."""
     prefix = "agentdouble-pg-"
     with tempfile.TemporaryDirectory(prefix=prefix) as folder, ports.reserved() as port:
         server = Server(bin_, Path(folder), port)  # the port is held while a test has it stopped
@@ -93,7 +93,7 @@ def _version(path: Path) -> int:
 
 
 def _user() -> pwd.struct_passwd | None:
-    """Return whom to run it as, None for ourselves."""
+    """Return the user to run it as, or None for the current one."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}

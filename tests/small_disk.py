@@ -1,4 +1,4 @@
-"""A disk of a test's own, which it may fill."""
+"""A small disk that a test may fill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def mounted(path: Path, size: str) -> Iterator[None]:
-    """Put a file system of a size ("256k") at a path; skip where nobody may."""
+    """Mount a file system of a size ("256k") at a path; skip without permission."""
     if os.geteuid() != 0:
         pytest.skip("only root mounts a small disk")
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
@@ -28,7 +28,7 @@ def mounted(path: Path, size: str) -> Iterator[None]:
 
 @contextmanager
 def filled(folder: Path) -> Iterator[None]:
-    """Fill a disk to its last byte."""
+    """Fill a disk completely."""
     ballast = folder / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:

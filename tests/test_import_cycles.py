@@ -1,4 +1,4 @@
-"""Circles of imports stay small: what is in one can only be read, and moved, together."""
+"""Import cycles stay small, because their modules can only be read and moved together."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ Imports = Mapping[str, frozenset[str]]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_more_than_three_modules_import_each_other(package: str) -> None:
-    """An import in a function or under TYPE_CHECKING counts as well: readers follow it too."""
+def test_import_cycles_have_at_most_three_modules(package: str) -> None:
+    """Imports in functions and under TYPE_CHECKING count, because readers follow them too."""
     large = [cycle for cycle in cycles(imports_of(package)) if len(cycle) > ALLOWED]
 
     assert [] == large, "move what they share into a module of its own"
 
 
 def test_cycles_are_found() -> None:
-    """The largest first; a module that no path leads back to is in none."""
+    """Largest cycles come first; modules outside a cycle are in none."""
     two = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}, "g": {"g"}}
 
     assert [["a", "b", "c"], ["d", "e"]] == cycles({name: frozenset(two[name]) for name in two})
 
 
-def test_every_kind_of_import_counts(tmp_path: Path) -> None:
-    """In a function, under a condition, of a name in a package and of a module in it."""
+def test_all_kinds_of_imports_count(tmp_path: Path) -> None:
+    """Imports in functions, under conditions, of names in a package and of its modules."""
     (tmp_path / "__init__.py").write_text("from p.low import x\n")
     (tmp_path / "low.py").write_text("def late():\n    import p.high\n")
     (tmp_path / "high.py").write_text("if TYPE_CHECKING:\n    from p import late, low\n")
@@ -44,7 +44,7 @@ def test_every_kind_of_import_counts(tmp_path: Path) -> None:
 
 
 def imports_of(package: str) -> Imports:
-    """Return what each module of a package imports of it."""
+    """Return the imports among the modules of a package."""
     return read(ROOT / PACKAGES[package] / package, package)
 
 
@@ -71,7 +71,7 @@ def _imported(tree: ast.Module, modules: frozenset[str]) -> Iterator[str]:
 
 
 def cycles(imports: Imports) -> list[list[str]]:
-    """Return the modules that import each other, circle by circle, the largest first."""
+    """Return the import cycles as lists of modules, largest first."""
     reached = {module: _reached_from(module, imports) for module in imports}
     sccs = {
         tuple(sorted(member for member in reached[module] if module in reached[member]))

@@ -81,7 +81,7 @@ class Caller:
         self._body = json.dumps(call)
 
     def cpu_ms(self) -> float:
-        """Return what the process has used so far."""
+        """Return the CPU time of the process so far."""
         times = self._process.cpu_times()
         return (times.user + times.system) * 1000
 
@@ -97,7 +97,7 @@ class Caller:
 
 @contextmanager
 def serving(script: str) -> Iterator[Caller]:
-    """Serve in a process of its own; yield a caller of it."""
+    """Serve in a separate process; yield a caller."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -114,8 +114,8 @@ def serving(script: str) -> Iterator[Caller]:
             process.communicate()
 
 
-def test_a_message_costs_little_more_than_on_the_bare_sdk() -> None:
-    """The medians of a message to its completed task, and the CPU of the process."""
+def test_message_costs_little_more_than_on_the_bare_sdk() -> None:
+    """Compare the median times to a completed task, and the CPU of the process."""
     took: dict[str, list[float]] = {"bare": [], "double": []}
     used: dict[str, float] = {}
     with serving(BARE) as bare, serving(DOUBLE) as double:

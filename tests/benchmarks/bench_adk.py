@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(not PYTHON, reason=__doc__.split("\n\n")[1])
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    """A double, and the real server."""
+    """Start a double and the real server."""
     with ExitStack() as stack:
         urls = []
         for name, words in (("double", DOUBLE), ("real", REAL)):
@@ -136,7 +136,7 @@ def bench_a_turn_costs_the_same_in_a_long_session(
 
 
 def bench_memory_after_many_sessions(servers: Servers) -> None:
-    """What each takes more after the sessions, of which the double keeps some as objects."""
+    """Compare the growth of both; the double keeps some sessions as objects."""
 
     async def measured() -> list[tuple[float, float]]:
         async with connected(servers) as pair:

@@ -32,14 +32,14 @@ HISTORY = 1000
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU of the server a request, and the median a request takes; both in milliseconds."""
+    """Server CPU and median time per request, both in milliseconds."""
 
     cpu_ms: float
     p50_ms: float
 
 
 class Server:
-    """A server under measurement, asked over one connection that is kept."""
+    """A server under measurement, called over one persistent connection."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -93,7 +93,7 @@ class Server:
 
 
 async def measure(server: Server, call: Callable[[], Awaitable[object]], times: int) -> Measured:
-    """Ask one thing several times."""
+    """Repeat one request."""
     took = []
     cpu_s = server.cpu_s()
     for _ in range(times):
@@ -118,7 +118,7 @@ async def run(server: Server) -> Measured:
 
 
 async def stream(server: Server) -> Measured:
-    """An event of a stream of 200, the cost of the request included."""
+    """Return the cost per event of a stream of 200, including the request."""
 
     async def one() -> None:
         answer = await server.run("streamer", sessions.pop(), "/run_sse")
@@ -130,7 +130,7 @@ async def stream(server: Server) -> Measured:
 
 
 async def history(server: Server) -> float:
-    """How much longer a run takes in a session with 1,000 events than in a new one."""
+    """Return how much longer a run takes in a session with 1,000 events than in a new one."""
     full, empty = await server.session("echo"), await server.session("echo")
     for _ in range(HISTORY // 2):
         await server.run("echo", full)

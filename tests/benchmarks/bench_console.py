@@ -121,7 +121,7 @@ def loaded(browser: Browser, url: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def adk_web(program: str | None) -> Iterator[str]:
-    """Run ``adk web``; give its address, or nothing without the program."""
+    """Run ``adk web``; yield its address, or nothing without the program."""
     if program is None:
         yield ""
         return
@@ -205,7 +205,7 @@ def busy(browser: Browser, minutes: float, pages: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def requests_to(url: str) -> Iterator[None]:
-    """Ask a double ``RATE`` times a second."""
+    """Send a double ``RATE`` requests a second."""
     ends = threading.Event()
 
     def ask() -> None:
@@ -225,7 +225,7 @@ def requests_to(url: str) -> Iterator[None]:
 
 
 def cpu_of(browser: Browser) -> float:
-    """Return the seconds that the processes of pages have used."""
+    """Return the CPU seconds of the pages' processes."""
     session = browser.new_browser_cdp_session()
     processes = session.send("SystemInfo.getProcessInfo")["processInfo"]
     session.detach()

@@ -69,7 +69,7 @@ class Session:
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[str]:
-    """The address of a bare MCPServer."""
+    """Return the address of a bare MCPServer."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         fd = listener.fileno()
         process = subprocess.Popen([sys.executable, "-c", BACKEND, str(fd)], pass_fds=[fd])
@@ -79,7 +79,7 @@ def bare() -> Iterator[str]:
 
 
 def bench_a_service_costs_at_most_a_millisecond(bare: str) -> None:
-    """The medians of a trivial tool, through a service and without it, in the quietest rounds."""
+    """Compare a trivial tool's medians with and without a service, in the quietest rounds."""
     with Emulator() as double:
         double.mcp.create("bench", bare, key=KEY)
         sessions = {

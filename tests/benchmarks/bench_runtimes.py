@@ -33,7 +33,7 @@ TARGET = "simple:app"
 
 
 def by_itself_ms() -> float:
-    """Return how long the application takes to its first answer."""
+    """Return the time until the application's first answer."""
     port = free_port()
     began = time.perf_counter()
     with subprocess.Popen(
@@ -50,7 +50,7 @@ def by_itself_ms() -> float:
 
 
 def through_ms(double: Emulator) -> float:
-    """Return how long the first request of a new runtime takes."""
+    """Return the time of the first request to a new runtime."""
     double.runtimes.create("cold", directory=APPLICATIONS, application=TARGET)
     netloc = urlsplit(double.url).netloc
     began = time.perf_counter()
@@ -72,7 +72,7 @@ def answers(netloc: str, path: str) -> bool:
 
 
 def bench_a_cold_start_costs_little_more_than_the_applications_own() -> None:
-    """The quickest and the median of each; the first round of a double warms up."""
+    """Print the minimum and the median of each; the first round of a double is a warm-up."""
     with Emulator() as double:
         first = through_ms(double)
         pairs = [(by_itself_ms(), through_ms(double)) for _ in range(ROUNDS)]
@@ -86,7 +86,7 @@ def bench_a_cold_start_costs_little_more_than_the_applications_own() -> None:
 
 
 class Asked:
-    """Asks over one connection, and tells how long the first bytes of a body took."""
+    """Sends requests over one connection, and returns the time to the first bytes of a body."""
 
     def __init__(self, netloc: str, head: str, body: bytes = b"", until: bytes = b"") -> None:
         host, _, port = netloc.partition(":")
@@ -112,7 +112,7 @@ class Asked:
 
 
 def port_of(double: Emulator, runtime: str) -> int:
-    """Return where the one instance of a runtime listens."""
+    """Return the port of a runtime's only instance."""
     headers = {"X-API-Key": double.token}
     url = f"{double.url}/_emulator/runtimes"
     runtimes = httpx.get(url, headers=headers).json()["runtimes"]
@@ -141,11 +141,11 @@ def compared(title: str, head: str, path: str, body: bytes, until: bytes, most_m
 
 
 def bench_a_probe_through_the_gateway() -> None:
-    """At most 1.5 ms more than of the instance itself."""
+    """It takes at most 1.5 ms more than a probe of the instance."""
     compared("a probe", "GET", "/ping", b"", b"pong", 1.5)
 
 
 def bench_the_first_event_through_the_gateway() -> None:
-    """At most 2 ms later than from the instance itself."""
+    """It arrives at most 2 ms later than from the instance."""
     body = b'{"prompt": "one two three"}'
     compared("the first event", "POST", "/invoke", body, b"data: ", 2.0)

@@ -66,7 +66,7 @@ def bench_first_answer_stock_provisioner(benchmark: Any, local: Caller) -> None:
 
 @pytest.mark.benchmark(group="new session, first answer over HTTP")
 def bench_first_answer_stock_jupyter_client(benchmark: Any) -> None:
-    """jupyter_client alone, as its documentation has it; no HTTP."""
+    """Use jupyter_client alone, as in its documentation, without HTTP."""
 
     async def start_and_run() -> None:
         manager, client = await start_new_async_kernel()
@@ -97,7 +97,7 @@ def bench_warm_call_javascript(benchmark: Any, forking: Caller) -> None:
 
 @pytest.mark.benchmark(group="warm call")
 def bench_warm_call_raw_client(benchmark: Any) -> None:
-    """The floor: jupyter_client's own client on a stock kernel, without HTTP."""
+    """Measure the floor: jupyter_client on a stock kernel, without HTTP."""
     loop = asyncio.new_event_loop()
     manager, client = loop.run_until_complete(start_new_async_kernel())
 
@@ -111,7 +111,7 @@ def bench_warm_call_raw_client(benchmark: Any) -> None:
 
 
 def bench_starts_a_second(forking: Caller, capsys: pytest.CaptureFixture[str]) -> None:
-    """Starts, two at a time; then 100 sessions alive: their memory, and that all answer."""
+    """Start sessions two at a time; then call 100 live ones and measure their memory."""
     names = [fresh() for _ in range(100)]
     callers = [Caller(forking.double) for _ in range(2)]
     started = time.perf_counter()
@@ -136,7 +136,7 @@ def bench_starts_a_second(forking: Caller, capsys: pytest.CaptureFixture[str]) -
 
 
 def bench_javascript_memory(forking: Caller, capsys: pytest.CaptureFixture[str]) -> None:
-    """Twenty JavaScript sessions alive: what a kernel and its engine take."""
+    """Measure the kernel and engine of twenty live JavaScript sessions."""
     names = [fresh() for _ in range(20)]
     forking.reconnect()
     for name in names:

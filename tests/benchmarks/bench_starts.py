@@ -32,7 +32,7 @@ BURSTS = 5
 
 
 class Driver:
-    """A double in this process; does what the lines of its standard input ask for."""
+    """A double in this process, controlled by lines on its standard input."""
 
     def __init__(self, double: Emulator) -> None:
         self._double = double
@@ -50,7 +50,7 @@ class Driver:
         return took * 1000, cpu * 1000
 
     def burst(self) -> tuple[float, float]:
-        """Return the starts a second of sessions at once, and the MiB of each."""
+        """Return the concurrent starts a second, and the MiB per session."""
         callers = [Caller(self._double) for _ in range(AT_ONCE)]
         start = time.perf_counter()
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -76,7 +76,7 @@ def _descendants() -> list[psutil.Process]:
 
 
 def _kernels() -> list[psutil.Process]:
-    """Return the processes of sessions: they have threads, unlike the fork server and its helpers."""
+    """Return the session processes: they have threads, unlike the fork server and its helpers."""
     sessions = []
     for process in _descendants():
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -86,7 +86,7 @@ def _kernels() -> list[psutil.Process]:
 
 
 def _cpu_s() -> float:
-    """Return the CPU time of all processes below this one, by the scheduler's own count (ns)."""
+    """Return the CPU time of all descendants, as the scheduler counts it (ns)."""
     used = 0
     for process in _descendants():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError, psutil.NoSuchProcess):
@@ -96,7 +96,7 @@ def _cpu_s() -> float:
 
 
 def drive(settings: dict[str, Any]) -> None:
-    """Serve the standard input."""
+    """Serve the commands on standard input."""
     with Emulator(pool_size=0, max_instances=400, **settings) as double:
         driver = Driver(double)
         print("ready", flush=True)
@@ -106,7 +106,7 @@ def drive(settings: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def driven(base: str | None, isolation: str) -> Iterator[Any]:
-    """Yield a function that asks the driver of a double."""
+    """Yield a function that calls a double's driver."""
     environment = dict(os.environ) if base is None else {**os.environ, "PYTHONPATH": base}
     settings = json.dumps({"isolation": isolation})
     command = [sys.executable, "-m", __spec__.name, "--drive", settings]
@@ -124,7 +124,7 @@ def driven(base: str | None, isolation: str) -> Iterator[Any]:
 
 
 def compare(bases: dict[str, str | None], isolation: str) -> None:
-    """Measure the doubles in turns."""
+    """Measure the doubles in alternation."""
     with contextlib.ExitStack() as stack:
         asks = {name: stack.enter_context(driven(base, isolation)) for name, base in bases.items()}
         firsts: dict[str, list[Any]] = {name: [] for name in asks}

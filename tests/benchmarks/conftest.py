@@ -41,11 +41,11 @@ class Caller:
         return inner
 
     def reconnect(self) -> None:
-        """Begin anew: the server closes a connection that is idle for five seconds."""
+        """Reconnect, because the server closes a connection that is idle for five seconds."""
         self._connection.close()
 
     def sessions(self) -> list[dict[str, Any]]:
-        """Return the living sessions."""
+        """Return the live sessions."""
         self._connection.request("GET", "/_emulator/sessions", headers=self._own)
         sessions: list[dict[str, Any]] = json.load(self._connection.getresponse())["sessions"]
         return sessions
@@ -66,7 +66,7 @@ class Caller:
 
 
 def fresh() -> str:
-    """Return a session id that nobody has used."""
+    """Return an unused session id."""
     return f"s{next(_sessions)}"
 
 
@@ -86,17 +86,17 @@ def _caller(**settings: Any) -> Iterator[Caller]:
 
 @pytest.fixture(scope="module")
 def forking() -> Iterator[Caller]:
-    """A double that forks each kernel when it is asked for."""
+    """Start a double that forks each kernel on request."""
     yield from _caller(pool_size=0)
 
 
 @pytest.fixture(scope="module")
 def pooling() -> Iterator[Caller]:
-    """A double with ready kernels."""
+    """Start a double with ready kernels."""
     yield from _caller(pool_size=4)
 
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Caller]:
-    """A double whose kernels start through the stock provisioner."""
+    """Start a double whose kernels use the stock provisioner."""
     yield from _caller(provisioner="local-provisioner", pool_size=0)

@@ -22,7 +22,7 @@ _OWN = str(Path(agentdouble.__file__).parent)
 
 @contextmanager
 def entered(double: Emulator) -> Iterator[set[CodeType]]:
-    """Collect the functions of agentdouble that the event loop of a double enters inside."""
+    """Collect the agentdouble functions that a double's event loop enters inside the context."""
     codes: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -40,7 +40,7 @@ def entered(double: Emulator) -> Iterator[set[CodeType]]:
 
 
 def warm_invoke_tool() -> set[CodeType]:
-    """Return the functions that every warm InvokeTool enters: not those of work beside it."""
+    """Return the functions that every warm InvokeTool enters, without concurrent work."""
     with Emulator() as double:
         result(double, "1+1")
         rounds = []

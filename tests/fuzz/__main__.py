@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz [OPTION...]``: fuzz a double, and end with schemathesis's status."""
+"""``python -m tests.fuzz [OPTION...]``: fuzz a double; exit with schemathesis's status."""
 
 from __future__ import annotations
 

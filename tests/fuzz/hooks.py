@@ -1,4 +1,4 @@
-"""What schemathesis does not know of a double: signatures, and the token of a session."""
+"""Schemathesis hooks that add signatures, and the token of a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SESSION = dict(parse_qsl(os.environ["FUZZED_SESSION"]))
 
 
 class _Credentials(AuthBase):
-    """Signs actions, and names a session to the data plane."""
+    """Signs actions, and adds a session to data-plane requests."""
 
     def __call__(self, request: PreparedRequest) -> PreparedRequest:
         parts = urlsplit(str(request.url))

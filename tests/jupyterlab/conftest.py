@@ -25,7 +25,7 @@ SCREENSHOTS = "DOUBLECHECK_SCREENSHOTS"
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """The Chromium of this machine, without a window."""
+    """Start this machine's Chromium without a window."""
     path = _needed()
     from playwright.sync_api import sync_playwright
 
@@ -38,7 +38,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="package")
 def lab() -> Iterator[Lab]:
-    """A JupyterLab with copies of the notebooks of this repository."""
+    """Start a JupyterLab with copies of this repository's notebooks."""
     _needed()
     # pytest's own directories, below one for each worker, are too long for the kernels' sockets
     with TemporaryDirectory(prefix="lab-") as folder:
@@ -50,20 +50,20 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="package")
 def page(browser: Browser, lab: Lab) -> Iterator[Page]:
-    """A page with that JupyterLab, loaded once."""
+    """Open that JupyterLab in a page, once."""
     with started(browser, lab) as page:
         yield page
 
 
 @pytest.fixture(scope="session")
 def screenshots() -> Path | None:
-    """The folder for pictures of what is shown, if one is named: they are to be looked at."""
+    """Return the folder for pictures of outputs to look at, if one is named."""
     named = os.environ.get(SCREENSHOTS)
     return None if not named else Path(named).resolve()
 
 
 def _needed() -> str:
-    """Return the path of Chromium; skip the test without what it needs, in CI fail it."""
+    """Return the path of Chromium; without requirements skip the test, or fail it in CI."""
     for module in ("jupyterlab", "playwright"):
         if importlib.util.find_spec(module) is None:
             _lacking(module, INSTALL)

@@ -1,4 +1,4 @@
-"""A server that remembers what it was asked for."""
+"""A server that records the requested paths."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ TIMEOUT_S = 60
 
 @dataclass
 class Hearing:
-    """What was heard: the paths that were asked for."""
+    """The requested paths."""
 
     url: str
     paths: list[str] = field(default_factory=list)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def note(self, path: str) -> None:
-        """Remember a path."""
+        """Record a path."""
         with self._changed:
             self.paths.append(path)
             self._changed.notify_all()
 
     def wait_for(self, path: str) -> None:
-        """Return when a path has been asked for."""
+        """Return when a path has been requested."""
         with self._changed:
             assert self._changed.wait_for(lambda: path in self.paths, TIMEOUT_S), self.paths
 
 
 @contextmanager
 def hearing() -> Iterator[Hearing]:
-    """Listen on a free port of loopback; whoever asks gets an empty answer."""
+    """Listen on a free port of loopback and answer every request with an empty body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -1,4 +1,4 @@
-"""A notebook that is open in JupyterLab, in a browser."""
+"""A notebook open in JupyterLab, in a browser."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CELLS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
 
 @dataclass(frozen=True)
 class Faint:
-    """A text in an output that is hard to read: its colour is too close to what is behind it."""
+    """A hard-to-read text in an output: its colour is too close to its background."""
 
     text: str
     contrast: float
@@ -59,31 +59,31 @@ class Faint:
 
 @dataclass
 class OpenNotebook:
-    """Drives a notebook; ``requests`` are the addresses that its page has asked for."""
+    """Drives a notebook; ``requests`` are the addresses that its page has requested."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
 
     def note(self, request: Request) -> None:
-        """Remember what the page asks for."""
+        """Record a request of the page."""
         self.requests.append(request.url)
 
     def run_all(self) -> None:
-        """Run all cells; return when the last one has ended."""
+        """Run all cells; return when the last one has finished."""
         self.page.evaluate(_RUN_ALL, RUN_ALL_TIMEOUT_MS)
 
     def code_cells(self) -> list[dict[str, Any]]:
-        """Return its code cells as the file has them."""
+        """Return the code cells in the file."""
         cells: list[dict[str, Any]] = self.page.evaluate(_CELLS)
         return [cell for cell in cells if cell["cell_type"] == "code"]
 
     def run(self, source: str) -> list[dict[str, Any]]:
-        """Run source in a new cell at the end; return its outputs as the file has them."""
+        """Run source in a new cell at the end; return its outputs in the file."""
         self.begin(source)
         return self.ended()
 
     def begin(self, source: str) -> None:
-        """Begin to run source in a new cell at the end."""
+        """Start source in a new cell at the end."""
         self.write(source)
         self.page.evaluate(_BEGIN)
 
@@ -92,13 +92,13 @@ class OpenNotebook:
         self.page.evaluate(_ADD, source)
 
     def ended(self) -> list[dict[str, Any]]:
-        """Return the outputs of the cell that was begun last when it has ended."""
+        """Wait for the cell that was started last, and return its outputs."""
         self.page.evaluate("() => window.running")
         outputs: list[dict[str, Any]] = self.code_cells()[-1]["outputs"]
         return outputs
 
     def command(self, name: str, **options: Any) -> Any:
-        """Run one of JupyterLab's commands to its end."""
+        """Run one of JupyterLab's commands to completion."""
         run = "([name, options]) => window.jupyterapp.commands.execute(name, options)"
         return self.page.evaluate(run, [name, options])
 
@@ -110,17 +110,17 @@ class OpenNotebook:
         )
 
     def outputs(self) -> Locator:
-        """What is shown below its code cells, one element a cell."""
+        """Return the displayed outputs of code cells, one element a cell."""
         return self.page.locator(".jp-CodeCell .jp-Cell-outputArea")
 
     def framed(self, text: str) -> Locator:
-        """A text in the frame of the last output, which is brought into sight: then it loads."""
+        """Scroll to the last output's frame, so that it loads, and return a text in it."""
         outer = self.outputs().last.locator("iframe")
         outer.scroll_into_view_if_needed()
         return outer.content_frame.frame_locator("iframe").get_by_text(text, exact=True)
 
     def faint_texts(self, least: float) -> list[Faint]:
-        """Return the texts in outputs whose contrast is less, those in frames included."""
+        """Return the texts in outputs and their frames that have less contrast than this."""
         script = f"([root, behind]) => ({_CONTRAST})(root, behind)"
         faint = [Faint(**item) for item in self.page.evaluate(script, [".jp-OutputArea", None])]
         for frame in self._frames_of_outputs():
@@ -129,7 +129,7 @@ class OpenNotebook:
         return [item for item in faint if item.contrast < least]
 
     def photograph(self, folder: Path, name: str) -> None:
-        """Keep a picture of the output of each cell that has one."""
+        """Save a picture of the output of each cell that has one."""
         folder.mkdir(parents=True, exist_ok=True)
         for number, area in enumerate(self.outputs().all(), 1):
             box = area.bounding_box()
@@ -142,7 +142,7 @@ class OpenNotebook:
 
 @contextmanager
 def started(browser: Browser, lab: Lab) -> Iterator[Page]:
-    """Yield a page with JupyterLab, in which nothing is open."""
+    """Yield a page with JupyterLab and no open notebook."""
     with browser.new_context(viewport=SIZE) as context:
         context.set_default_timeout(TIMEOUT_MS)
         page = context.new_page()
@@ -154,7 +154,7 @@ def started(browser: Browser, lab: Lab) -> Iterator[Page]:
 
 @contextmanager
 def opened(page: Page, notebook: str) -> Iterator[OpenNotebook]:
-    """Open a notebook; its kernel is ready, and has ended after it."""
+    """Open a notebook and wait for its kernel; end the kernel afterwards."""
     view = OpenNotebook(page)
     page.on("request", view.note)
     page.evaluate(_OPEN, notebook)

@@ -1,4 +1,4 @@
-"""A real JupyterLab on loopback, with a folder, settings and a token of its own."""
+"""A real JupyterLab on loopback, with a separate folder, settings and token."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class Lab:
 
     @property
     def address(self) -> str:
-        """Where a browser has it, in a workspace in which nothing is open."""
+        """Return its address for a browser, with an empty workspace."""
         return f"{self.url}lab?token={self.token}&reset"
 
 
 @contextmanager
 def serving(place: Path) -> Iterator[Lab]:
-    """Serve ``place/notebooks``; the server and all that it started have ended after it."""
+    """Serve ``place/notebooks``; end the server and all its child processes afterwards."""
     folder = place / "notebooks"
     folder.mkdir(exist_ok=True)
     _write_settings(place / "settings")
@@ -89,7 +89,7 @@ def _write_settings(folder: Path) -> None:
 
 @contextmanager
 def _told_by(process: subprocess.Popen[str]) -> Iterator[Queue[str]]:
-    """Yield where it says that it serves; what it says from then on is read and let go of."""
+    """Yield a queue that receives the server's address; discard its later output."""
     assert process.stderr is not None
     lines = Queue[str]()
     thread = threading.Thread(target=_read, args=(process.stderr, lines), daemon=True)

@@ -1,4 +1,4 @@
-"""Cells of the sandbox in JupyterLab: typed, run, stopped and restarted as a reader does it."""
+"""Sandbox cells in JupyterLab: typed, run, stopped and restarted as by a reader."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HOSTILE = """
 
 @pytest.fixture(scope="module")
 def notebook(page: Page, lab: Lab) -> Iterator[OpenNotebook]:
-    """A notebook of cells of the sandbox; their state is kept."""
+    """Open a notebook of sandbox cells, which keep their state."""
     (lab.folder / "cells.ipynb").write_text(json.dumps(EMPTY))
     with opened(page, "cells.ipynb") as view:
         view.run(f"%load_ext doublecheck\n{PATIENT}")
@@ -60,7 +60,7 @@ def notebook(page: Page, lab: Lab) -> Iterator[OpenNotebook]:
 
 @pytest.fixture
 def elsewhere() -> Iterator[Hearing]:
-    """A server that a page of ours has no business with."""
+    """Start a server that our pages must not call."""
     with hearing() as requests:
         yield requests
 
@@ -69,8 +69,8 @@ def printed(outputs: list[dict[str, Any]]) -> str:
     return "".join(output["text"] for output in outputs if output["output_type"] == "stream")
 
 
-def test_what_a_cell_prints_is_seen_while_it_runs(notebook: OpenNotebook) -> None:
-    """The stop button then ends it, in a few words; the session keeps its state."""
+def test_output_appears_while_a_cell_runs(notebook: OpenNotebook) -> None:
+    """The stop button interrupts it with a short error; the session keeps its state."""
     notebook.run("%%sandbox\nkept = 6 * 7")
     notebook.begin("%%sandbox\nimport time\nprint('it runs')\ntime.sleep(600)")
 
@@ -86,10 +86,10 @@ def test_what_a_cell_prints_is_seen_while_it_runs(notebook: OpenNotebook) -> Non
     assert "42\n" == printed(notebook.run("%%sandbox\nprint(kept)"))
 
 
-def test_html_that_runs_is_shown_in_a_frame_of_its_own(
+def test_html_with_scripts_runs_in_a_frame(
     notebook: OpenNotebook, screenshots: Path | None
 ) -> None:
-    """Its script runs there, and what that draws is readable in either theme."""
+    """The output of its script is readable in either theme."""
     faint = {}
     notebook.run(f"%%sandbox\nfrom IPython.display import HTML\nHTML({RUNS!r})")
     notebook.framed("drawn by a script").wait_for()
@@ -103,10 +103,10 @@ def test_html_that_runs_is_shown_in_a_frame_of_its_own(
     assert {DARK: [], LIGHT: []} == faint
 
 
-def test_html_of_a_session_does_not_reach_the_page(
+def test_html_of_a_session_cannot_reach_the_page(
     notebook: OpenNotebook, elsewhere: Hearing
 ) -> None:
-    """Nor does it ask anything of anybody; the same HTML of the notebook's own does both."""
+    """It sends no requests either; the same HTML from the notebook's kernel does both."""
     cell = "from IPython.display import HTML\nHTML('''{}''')"
     their_cell = cell.format(HOSTILE.format(url=elsewhere.url, whose="theirs"))
     our_cell = cell.format(HOSTILE.format(url=elsewhere.url, whose="ours"))

@@ -1,4 +1,4 @@
-"""The notebooks of this repository, opened and run in JupyterLab as a reader does."""
+"""The notebooks of this repository, opened and run in JupyterLab as by a reader."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("notebook", sorted(file.name for file in NOTEBOOKS.glob("*.ipynb")))
-def test_a_notebook_runs_and_is_readable(
+def test_notebook_runs_and_is_readable(
     page: Page, lab: Lab, notebook: str, screenshots: Path | None
 ) -> None:
-    """Every cell runs, nothing comes from elsewhere, and in either theme each text stands out."""
+    """No cell fails or loads from elsewhere, and each text stands out in either theme."""
     faint = {}
     with opened(page, notebook) as view:
         view.run_all()

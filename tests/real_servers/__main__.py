@@ -18,7 +18,7 @@ CACHE = Path(__file__).parents[2] / ".nox" / "real-servers"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is chosen; return 1 if anything differs."""
+    """Run the chosen servers; return 1 if anything differs."""
     options = _options(arguments)
     options.cache.mkdir(parents=True, exist_ok=True)
     logging.basicConfig(filename=options.cache / "double.log", filemode="w")

@@ -1,4 +1,4 @@
-"""The official suite against servers on the SDK of TypeScript: directly, and through services."""
+"""The official suite against servers on the TypeScript SDK: directly, and through services."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SDK_EXAMPLES = ("simpleStreamableHttp", "honoWebStandardStreamableHttp")  # over
 
 
 def results(double: Emulator, cache: Path, only: list[str]) -> Iterator[Result]:
-    """Compare what the suite finds directly with what it finds through a service."""
+    """Compare the suite's results directly and through a service."""
     chosen = {f"suite: {name}": value for name, value in ON_TYPESCRIPT.items()}
     chosen = {name: value for name, value in chosen.items() if not only or name in only}
     if not chosen:

@@ -1,4 +1,4 @@
-"""Environments for servers: virtual environments, and a folder with packages of npm."""
+"""Environments for servers: virtual environments, and a folder of npm packages."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INSTALL_TIMEOUT_S = 600
 
 
 class Environment(Protocol):
-    """Where a server is installed."""
+    """The place where a server is installed."""
 
     def make(self, cache: Path) -> None:
-        """Install it below a folder, unless it is there."""
+        """Install it below a folder unless it is there."""
 
     def command(self, cache: Path) -> Sequence[str]:
         """Return the command that runs the server."""
@@ -29,7 +29,7 @@ class Environment(Protocol):
 
 @dataclass(frozen=True)
 class Npm:
-    """A program of the packages that ``from_npm`` pins, or one of ours that uses them."""
+    """A program from the packages that ``from_npm`` pins, or one of ours that uses them."""
 
     program: str
     bundled: bool = False
@@ -76,7 +76,7 @@ class Python:
 
 
 def run(command: Sequence[str], folder: Path | None = None) -> None:
-    """Run a command; raise RuntimeError with what it says if it fails."""
+    """Run a command; raise RuntimeError with its output if it fails."""
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     done = subprocess.run(
         command,

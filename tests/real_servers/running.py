@@ -1,4 +1,4 @@
-"""Runs a server behind a service, and what is run with it."""
+"""Run servers behind services, and compare the results."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _both_eras(double: Emulator, server: Server, name: str, transport: str) -> I
 
 
 def tried(label: str, use: Callable[[], str]) -> Result:
-    """Return the result of what is run."""
+    """Run a function and return its result as a row."""
     try:
         return Result(label, use())
     except Exception:
@@ -106,7 +106,7 @@ def tried(label: str, use: Callable[[], str]) -> Result:
 def compared(
     suite: Suite, addresses: Mapping[str, str], results: Path
 ) -> tuple[str, Mapping[str, Outcome]]:
-    """Put the suite to each address; return what it found, and the outcomes."""
+    """Run the suite against each address; return the steps and the outcomes."""
     runs = {name: suite.revision(url, REVISION, results / name) for name, url in addresses.items()}
     figures = [
         f"{name} {len(outcome.scored) - len(outcome.failed)}/{len(outcome.scored)}"

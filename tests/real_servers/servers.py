@@ -1,4 +1,4 @@
-"""The servers, and what is run with each."""
+"""The servers, and the calls to each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OFFICIAL = "@modelcontextprotocol"
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call: ``says`` is part of its result, ``hears`` what reaches the client meanwhile."""
+    """A tool call: ``says`` is part of its result, ``hears`` the messages to the client meanwhile."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Server:
-    """A server: how it is run over standard streams, and over HTTP, with $PORT as its port."""
+    """A server and its commands for standard streams and for HTTP, with $PORT as its port."""
 
     name: str
     environment: Environment

@@ -26,7 +26,7 @@ _TIMEOUT_S = 120
 
 
 class User:
-    """Who sits at the client; ``heard`` has what reached it."""
+    """The user of the client; ``heard`` has the messages that arrived."""
 
     def __init__(self) -> None:
         self.heard: set[str] = set()

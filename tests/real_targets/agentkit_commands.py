@@ -170,7 +170,7 @@ _IDS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command came to: ``works``, ``refused`` with what, or ``fails`` with the output."""
+    """The outcome of a command: ``works``, ``refused`` with the reason, or ``fails`` with output."""
 
     command: str
     kind: str
@@ -178,19 +178,19 @@ class Outcome:
 
 
 def names(python: str) -> list[str]:
-    """Return the commands of the command line's own help."""
+    """Return the commands in the help of the command line."""
     return _run([python, "-W", "ignore", "-c", NAMES], Path(), os.environ).stdout.split("\n")[:-1]
 
 
 def unlisted(commands: list[str]) -> list[str]:
-    """Return the commands about which this module says nothing."""
+    """Return the commands that this module does not list."""
     ran = [f"{command} " for command in (*WORKS, *NOT_BUILT)]
     rest = [cmd for cmd in commands if not any(run.startswith(f"{cmd} ") for run in ran)]
     return [cmd for cmd in rest if not any(f"{cmd} ".startswith(f"{part} ") for part in ELSEWHERE)]
 
 
 def outcomes(python: str) -> Iterator[Outcome]:
-    """Run all commands that ask the platform, in order, against a double of their own."""
+    """Run all commands that call the platform, in order, against a double."""
     agentkit = str(Path(python).with_name("agentkit"))
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""What is known of where the real implementations depart from the specification."""
+"""The known deviations of the real implementations from the specification."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ else:
 
 
 def gaps(package: str) -> Mapping[str, str]:
-    """Return what was seen, by the clause that it departs from."""
+    """Return the observed deviations by clause."""
     text = Path(__file__).with_name("deviations.toml").read_text("utf-8")
     reasons: Mapping[str, str] = tomllib.loads(text)[package]
     return reasons

@@ -13,7 +13,7 @@ from tests.real_targets.platforms import IMPLEMENTATIONS, Implementation
 
 
 def case(*packages: str) -> pytest.MarkDecorator:
-    """Run a test with each of these implementations, or with all, where they are installed."""
+    """Run a test with each of these implementations, or with all, if they are installed."""
     chosen = [impl for impl in IMPLEMENTATIONS if impl.package in packages or not packages]
     return pytest.mark.parametrize("implementation", [_installed(impl) for impl in chosen])
 

@@ -1,4 +1,4 @@
-"""The real implementations, and how each is served: nobody here wrote them."""
+"""The third-party implementations, and how to serve each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Report:
     reasons: Mapping[str, str]
 
     def those(self, verdict: str) -> set[str]:
-        """Return the clauses of a verdict."""
+        """Return the clauses with a verdict."""
         return {id_ for id_, value in self.verdicts.items() if value == verdict}
 
 
@@ -54,12 +54,12 @@ def check(addresses: Addresses) -> Report:
 
 
 def check_double() -> Report:
-    """Run every check on a double of its own."""
+    """Run every check on a new double."""
     return report_of(json.loads(doublecheck("run", "--json")))
 
 
 def report_of(document: Mapping[str, Any]) -> Report:
-    """Return what a report in JSON says."""
+    """Parse a report in JSON."""
     clauses = document["clauses"]
     return Report(
         {clause["id"]: clause["verdict"] for clause in clauses},
@@ -73,7 +73,7 @@ def report_of(document: Mapping[str, Any]) -> Report:
 
 @contextmanager
 def _adk(python: str, folder: Path) -> Iterator[Addresses]:
-    """google-adk's own API server, with the reference agent."""
+    """Serve google-adk's API server with the reference agent."""
     reference_files.write("agentkit", folder)
     words = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
     with serving(python, *words, "agents", folder=folder) as url:
@@ -82,7 +82,7 @@ def _adk(python: str, folder: Path) -> Iterator[Addresses]:
 
 @contextmanager
 def _agentkit(python: str, folder: Path) -> Iterator[Addresses]:
-    """The reference applications with the platform's SDK; their sandbox is a double's."""
+    """Serve the reference applications on the platform's SDK, with a double's sandbox."""
     reference_files.write("agentkit", folder)
     files = {
         "application": "app.py",

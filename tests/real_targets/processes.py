@@ -1,4 +1,4 @@
-"""Programs of other interpreters, each at a port of its own, for as long as they are looked at."""
+"""Programs of other interpreters, each served on its port inside a context."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def serving(
 
 
 def version(python: str, package: str) -> str:
-    """Return the version of a package that an interpreter has."""
+    """Return the version of a package in an interpreter."""
     code = f"from importlib.metadata import version; print(version({package!r}))"
     ended = subprocess.run(
         [python, "-c", code], capture_output=True, text=True, timeout=60, check=True

@@ -50,7 +50,7 @@ def verdicts(report: Report, group: str) -> Sequence[str]:
 
 
 def cell(verdicts: Sequence[str]) -> str:
-    """Return how many came to what; what nobody could expect of the target is not counted."""
+    """Return the counts of the verdicts, without clauses that the target need not fulfil."""
     counts = Counter(verdicts)
     counted = [f"{counts[verdict]} {verdict}" for verdict in SHOWN if counts[verdict]]
     return ", ".join(counted) or "not offered"
@@ -64,7 +64,7 @@ def column(impl: Implementation, python: str) -> tuple[str, Report]:
 
 
 def main() -> None:
-    """Print the table, and below it what the implementations do otherwise."""
+    """Print the table, followed by the deviations of the implementations."""
     missing = [impl for impl in IMPLEMENTATIONS if impl.variable not in os.environ]
     if missing:
         lines = [f"{impl.variable}: a Python with pip install '{impl.install}'" for impl in missing]

@@ -51,26 +51,25 @@ asyncio.run(use(*sys.argv[1:]))
 
 @pytest.fixture
 def double() -> Iterator[Emulator]:
-    """A double with the reference applications."""
+    """Start a double with the reference applications."""
     with Emulator(*reference_apps()) as double:
         yield double
 
 
 @case("agentkit-sdk-python")
-def test_an_agent_of_adk_calls_an_a2a_application(
+def test_adk_agent_calls_an_a2a_application(
     implementation: Implementation, double: Emulator, tmp_path: Path
 ) -> None:
-    """Its remote agent reads the card and passes the answer on."""
+    """Its remote agent reads the card and returns the application's answer."""
     card = f"{double.url}/.well-known/agent.json"
 
     assert "say hello" == _answer(implementation, tmp_path, CALL_AN_AGENT, card)
 
 
 @case("agentkit-sdk-python")
-def test_an_agent_of_adk_finds_the_tools_of_an_mcp_application(
+def test_adk_agent_lists_the_tools_of_an_mcp_application(
     implementation: Implementation, double: Emulator, tmp_path: Path
 ) -> None:
-    """Its toolset lists them all."""
     names = sorted(function.__name__ for function in (*TOOLS, AGENT))
 
     assert names == _answer(implementation, tmp_path, USE_TOOLS, f"{double.url}/mcp").split()

@@ -1,4 +1,4 @@
-"""Every check, against implementations that nobody here wrote."""
+"""Every check, against third-party implementations."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LIBRARY = {"A2A-05"}  # checked in the library, not at an address
 
 
 @case()
-def test_every_deviation_is_known(implementation: Implementation, tmp_path: Path) -> None:
-    """What fails is what is explained, and nothing stands in the way of a check."""
+def test_deviations_are_known(implementation: Implementation, tmp_path: Path) -> None:
+    """Exactly the explained clauses fail, and no check ends with an error."""
     with implementation.serve(os.environ[implementation.variable], tmp_path) as addresses:
         report = platforms.check(addresses)
 
@@ -39,10 +39,10 @@ def test_every_deviation_is_known(implementation: Implementation, tmp_path: Path
 
 
 @case("agentkit-sdk-python")
-def test_without_a_ping_function_ping_is_not_found(
+def test_ping_is_not_found_without_a_ping_function(
     implementation: Implementation, tmp_path: Path
 ) -> None:
-    """PRB-05 asked directly; the other three probes answer."""
+    """The other three probes of PRB-05 answer."""
     python = os.environ[implementation.variable]
     with serving(python, "-c", WITHOUT_PING, folder=tmp_path) as url:
         probes = ("ping", "health", "readiness", "liveness")
@@ -57,14 +57,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_every_command_works_or_is_refused_by_name() -> None:
-    """None fails in another way, and none waits for what never comes."""
+def test_commands_work_or_are_refused() -> None:
+    """No command fails in another way or hangs."""
     found_outcomes = list(agentkit_commands.outcomes(os.environ[VARIABLE]))
 
     expected = dict.fromkeys(WORKS, "works") | dict.fromkeys(NOT_BUILT, "refused")
     assert expected == {outcome.command: outcome.kind for outcome in found_outcomes}, found_outcomes
 
 
-def test_every_command_is_known() -> None:
-    """A new version of the command line with a new command is noticed."""
+def test_commands_are_listed() -> None:
+    """A new version of the command line with a new command fails here."""
     assert [] == agentkit_commands.unlisted(agentkit_commands.names(os.environ[VARIABLE]))

@@ -1,4 +1,4 @@
-"""The ``stress`` fixture: each test that takes it is checked and told in one line at the end."""
+"""The ``stress`` fixture, which checks each test that uses it and reports it in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.stress.tally import TALLY, Stress
 
 @pytest.fixture
 def stress(request: pytest.FixtureRequest) -> Stress:
-    """The scale, the seed and the tally of this test."""
+    """Return the scale, the seed and the tally of this test."""
     config = request.config
     if config.getoption("--stress") == "long":
         faulthandler.cancel_dump_traceback_later()  # it takes longer than any test may
@@ -26,7 +26,7 @@ def stress(request: pytest.FixtureRequest) -> Stress:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """Check the tally of a stress test when it has come to its end, and have its line reported."""
+    """Check the tally of a stress test when it has finished, and report its line."""
     tally = pyfuncitem.funcargs.get("stress")
     if not isinstance(tally, Stress):
         return (yield)

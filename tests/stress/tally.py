@@ -1,4 +1,4 @@
-"""What a stress test counts: what it tried, what failed, what was lost."""
+"""The tally of a stress test: attempts, failures and losses."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Stress:
         self.random = random.Random(f"{self.name} {self.seed}")
 
     def scale(self, short: int, long: int) -> int:
-        """Return how many of something the run at hand does."""
+        """Return how many of something this run uses."""
         return long if self.long else short
 
     def failed(self, check: str) -> None:
-        """Count something that was answered wrongly, or not at all."""
+        """Count a wrong or missing answer."""
         self.failures.append(check)
 
     def lost(self, name: str) -> None:
-        """Count something acknowledged that is gone, or something refused that is there."""
+        """Count something acknowledged that is missing, or something refused that exists."""
         self.losses.append(name)
 
     def line(self) -> str:
@@ -47,7 +47,7 @@ class Stress:
         return f"{self.name}: {counts}{figures} (seed {self.seed})"
 
     def check(self) -> None:
-        """Fail if anything failed or was lost, and if nothing was tried."""
+        """Fail if anything failed or was lost, or if nothing was tried."""
         wrong = [*self.failures, *self.losses]
         assert not wrong, "\n".join([self.line(), *wrong[:_SHOWN]])
         assert self.tried, f"{self.line()}: nothing was tried"

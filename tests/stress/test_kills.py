@@ -38,13 +38,13 @@ double.serve(lambda: print(double.url, flush=True))
 
 @dataclass
 class Book:
-    """What was asked for, by name: acknowledged, refused, or neither."""
+    """The requested names: acknowledged, refused, or neither."""
 
     acknowledged: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
 
     def compare(self, present_names: set[str], stress: Stress) -> None:
-        """Tell the tally what is missing, and what is there though it was refused."""
+        """Tally what is missing, and what exists although it was refused."""
         for name in sorted(self.acknowledged - present_names):
             stress.lost(f"{name} was acknowledged and is gone")
         for name in sorted(self.refused & present_names):
@@ -52,7 +52,7 @@ class Book:
 
 
 class Writers:
-    """Threads that write on every surface of a double that HTTP reaches, until they are told."""
+    """Threads that write on every HTTP surface of a double until they are stopped."""
 
     def __init__(self, url: str, book: Book, prefix: str) -> None:
         self._url = url
@@ -64,7 +64,7 @@ class Writers:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Write inside."""
+        """Write inside the context."""
         with ThreadPoolExecutor(WRITERS) as pool:
             done = [pool.submit(self._write, number) for number in range(WRITERS)]
             try:
@@ -104,7 +104,7 @@ class Writers:
 
 
 def names_at(url: str) -> set[str]:
-    """Return every name that a double has."""
+    """Return every name in a double."""
     present_names = {session["id"] for session in http.get(url + USER, timeout=60).json()}
     present_names |= set(http.get(f"{url}{USER}/one/artifacts", timeout=60).json())
     return present_names | set(http.get(f"{url}{USER}/one", timeout=60).json()["state"])
@@ -112,7 +112,7 @@ def names_at(url: str) -> set[str]:
 
 @contextmanager
 def process(state: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Start a double in a process of its own and yield its address."""
+    """Start a double in a process and yield its address."""
     command = [sys.executable, "-c", _DOUBLE, state]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as double:
         try:
@@ -124,16 +124,16 @@ def process(state: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 @pytest.fixture
 def server() -> Iterator[postgresql.Server]:
-    """A PostgreSQL of the test's own."""
+    """Start a PostgreSQL server for this test."""
     with postgresql.serving(postgresql.required()) as server:
         yield server
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_kills_of_the_double(
+def test_kill_of_the_double_loses_no_acknowledged_write(
     kind: str, stress: Stress, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """SIGKILL in the middle of writes; the next one has what was acknowledged."""
+    """SIGKILL interrupts writes; the next double has all that were acknowledged."""
     state = f"sqlite:///{tmp_path / 'state.db'}"
     if kind == "postgresql":
         state = request.getfixturevalue("server").url
@@ -153,8 +153,8 @@ def test_kills_of_the_double(
     stress.figures |= {"kills": kills, "acknowledged": len(book.acknowledged)}
 
 
-def test_kills_of_the_server(stress: Stress, server: postgresql.Server) -> None:
-    """PostgreSQL ends and comes back under writes; the double goes on, and is the one owner."""
+def test_kill_of_postgresql_loses_no_write(stress: Stress, server: postgresql.Server) -> None:
+    """PostgreSQL restarts during writes; the double continues and stays the only owner."""
     book, kills = Book(), stress.scale(1, 10)
     with Emulator(state=server.url) as double:
         http.post(f"{double.url}{USER}/one", json={})
@@ -177,8 +177,8 @@ def test_kills_of_the_server(stress: Stress, server: postgresql.Server) -> None:
     stress.figures["refused"] = len(book.refused)
 
 
-def test_full_disks(stress: Stress, tmp_path: Path) -> None:
-    """A disk is full and has room again under writes."""
+def test_full_disk_loses_no_acknowledged_write(stress: Stress, tmp_path: Path) -> None:
+    """The disk fills up and gets space again during writes."""
     with small_disk.mounted(tmp_path, "2m"):
         _fill_and_free(stress, tmp_path)
 
@@ -221,7 +221,7 @@ def _healthy(url: str) -> bool:
 
 
 def _starts(state: str) -> bool:
-    """Whether a second double may have the state."""
+    """Return whether a second double can open the state."""
     try:
         with Emulator(state=state):
             return True

@@ -1,4 +1,4 @@
-"""Many sessions at once: they run code, come and go, and expire together."""
+"""Many sessions at once: they run code, start and end, and expire together."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ MINUTE = dt.timedelta(minutes=1)
 MOST = 2000  # or as many as there is memory for: each takes 20 MiB
 
 
-def test_many_sessions_alive(stress: Stress) -> None:
-    """None fails, each keeps its state, and all that are due together are gone together."""
+def test_many_sessions_work_and_expire_together(stress: Stress) -> None:
+    """None fails, and each keeps its state until it expires."""
     count = min(stress.scale(24, MOST), capacity.session_limit().sessions - 8)
     with Emulator(pool_size=0, max_instances=count + 8) as double:
         text(double, "x = -1", "stays", ttl_s=86_400)

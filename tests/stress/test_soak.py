@@ -1,4 +1,4 @@
-"""Round after round of everything that a double does; nothing of a round is left after it."""
+"""Repeated rounds of everything that a double does leave nothing behind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEFT_AT_ONCE = 4  # callers of each round who do not wait for their answer
 
 @dataclass(frozen=True)
 class Present:
-    """What there is of a double."""
+    """The resources that a double holds."""
 
     processes: int
     threads: int
@@ -53,7 +53,7 @@ def present(root: Path) -> Present:
 
 
 class Rounds:
-    """Asks a double for a bit of everything, in an order of chance, and resets it."""
+    """Uses every feature of a double a little, in random order, and resets it."""
 
     def __init__(self, double: Emulator, stress: Stress) -> None:
         self._double = double
@@ -71,7 +71,7 @@ class Rounds:
         }
 
     def run(self) -> None:
-        """Have one round of each kind, and reset the double."""
+        """Run one round of each kind, and reset the double."""
         kinds = [*self._kinds]
         self._stress.random.shuffle(kinds)
         for kind in kinds:
@@ -88,7 +88,7 @@ class Rounds:
         return answer.status_code == 200
 
     def _leave(self) -> bool:
-        """Ask for what is still to start, and close the connection before it has."""
+        """Request something slow to start, and close the connection before it has started."""
         at = urlsplit(self._double.url)
         for number in range(LEFT_AT_ONCE):
             with socket.create_connection((at.hostname, at.port), 60) as sock:
@@ -98,15 +98,15 @@ class Rounds:
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """A directory; the path of a socket, which lies deep below, has 108 bytes at most."""
+    """Return a directory with a short path, since a socket's path has at most 108 bytes."""
     with tempfile.TemporaryDirectory(prefix="s-") as directory:
         yield Path(directory)
 
 
-def test_rounds_of_everything_leave_nothing(
+def test_rounds_leave_nothing_behind(
     stress: Stress, tmp_path: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No process, thread, descriptor or file more than after the first rounds."""
+    """Processes, threads, descriptors and files do not grow after the first rounds."""
     root = short_path
     monkeypatch.setattr(tempfile, "tempdir", str(root))
     tables = [small.table(tmp_path / name) for name in ("one", "left", "broken")]

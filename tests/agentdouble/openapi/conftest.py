@@ -17,7 +17,7 @@ ARTIFACT = f"file://{APPLICATIONS}?" + urlencode({"command": f"{sys.executable} 
 
 @pytest.fixture(scope="package")
 def described() -> Iterator[Emulator]:
-    """A double whose documents are read; no test resets it while it is driven."""
+    """Start a double to read documents from; no test resets it while it is driven."""
     with Emulator(runtime_sources=(APPLICATIONS,)) as double:
         yield double
 

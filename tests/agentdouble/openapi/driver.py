@@ -1,4 +1,4 @@
-"""A client that holds every answer of a double against the operation of its OpenAPI document."""
+"""A client that validates every answer of a double against its OpenAPI document."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def operations_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[
 
 
 class Driver:
-    """Asks a double; ``driven`` are the operations that have answered with success."""
+    """Calls a double; ``driven`` are the operations that have succeeded."""
 
     def __init__(self, double: Emulator, document: dict[str, Any]) -> None:
         self.double = double
@@ -43,7 +43,7 @@ class Driver:
         self._operations = sorted(operations, key=_width)
 
     def act(self, action: str, **body: Any) -> dict[str, Any]:
-        """Ask for an action, and return its Result, empty if it is refused."""
+        """Call an action and return its Result, or an empty one if it is refused."""
         answer = send(signed(self.double, body, action=action))
         operation = self._document["paths"][f"/?Action={action}&Version={VERSION}"]["post"]
         self._check(operation, answer)
@@ -51,13 +51,13 @@ class Driver:
         return result
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
-        """Send a request whose operation the document names."""
+        """Send a request to an operation of the document."""
         answer = http.request(method, self.double.url + path, **options)
         self._check(self._find(method, path), answer)
         return answer
 
     def plane(self, plane: DataPlane, method: str, path: str, **options: Any) -> httpx.Response:
-        """Ask the data plane of a session."""
+        """Call the data plane of a session."""
         query = {**plane.query, **options.pop("params", {})}
         return self.ask(method, path, params=query, **options)
 
@@ -95,7 +95,7 @@ def _width(operation: tuple[str, str, Any]) -> tuple[int, int]:
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema by which an object has no field but those that are named."""
+    """Return a schema in which objects allow only the named fields."""
     if isinstance(schema, list):
         return [_closed(item) for item in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Every operation is driven once, and what a running double answers is what its document says."""
+"""Answers of a running double match its OpenAPI documents, for every operation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ INITIALIZE = {
 
 @contextmanager
 def covers(driver: Driver, document: dict[str, Any], *tags: str, but: str = "") -> Iterator[None]:
-    """Hold that every operation with these tags is driven inside, except those that ``but`` names."""
+    """Assert that the context drives every operation with these tags, except those in ``but``."""
     yield
     request = {
         operation["operationId"]
@@ -55,8 +55,8 @@ def actions_of(document: dict[str, Any], *words: str) -> set[str]:
     return {name for name in names if name[0].isupper() and any(word in name for word in words)}
 
 
-def test_actions_on_tools_and_sessions(driver: Driver, document: dict[str, Any]) -> None:
-    """And InvokeTool, with both operations."""
+def test_tool_and_session_actions_match(driver: Driver, document: dict[str, Any]) -> None:
+    """This includes InvokeTool with both operations."""
     tool = driver.act("CreateTool", Name="driven", ToolType="CodeEnv")["ToolId"]
     driver.act("UpdateTool", ToolId=tool, Description="changed")
     driver.act("GetTool", ToolId=tool)
@@ -87,8 +87,8 @@ def test_actions_on_tools_and_sessions(driver: Driver, document: dict[str, Any])
     assert set() == actions - driver.driven, MISSING
 
 
-def test_actions_on_mcp_services(driver: Driver, document: dict[str, Any]) -> None:
-    """A service in front of an HTTP API that nobody asks."""
+def test_mcp_service_actions_match(driver: Driver, document: dict[str, Any]) -> None:
+    """The service's backend is an HTTP API that is never called."""
     service = driver.act(
         "CreateMCPService",
         Name="driven",
@@ -113,7 +113,7 @@ def test_actions_on_mcp_services(driver: Driver, document: dict[str, Any]) -> No
 
 
 def speak_mcp(driver: Driver, path: str, headers: dict[str, str]) -> None:
-    """Open and end a session; to listen would take for ever."""
+    """Open and end a session; listening would never return."""
     takes = {"Accept": "application/json, text/event-stream", **headers}
     opened = driver.ask("POST", path, json=INITIALIZE, headers=takes)
     in_session = {**takes, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
@@ -124,8 +124,8 @@ def speak_mcp(driver: Driver, path: str, headers: dict[str, str]) -> None:
     driver.ask("POST", path, json=INITIALIZE)
 
 
-def test_actions_on_runtimes(driver: Driver, document: dict[str, Any]) -> None:
-    """And its instances, while one runs."""
+def test_runtime_actions_match(driver: Driver, document: dict[str, Any]) -> None:
+    """This includes a running instance."""
     fields = {"Name": "driven", "RoleName": "r", "ArtifactType": "file", "ArtifactUrl": ARTIFACT}
     runtime = driver.act("CreateRuntime", **fields, MinInstance=0)["RuntimeId"]
     described = driver.act("GetRuntime", RuntimeId=runtime)
@@ -144,8 +144,8 @@ def test_actions_on_runtimes(driver: Driver, document: dict[str, Any]) -> None:
     assert set() == actions_of(document, "Runtime") - driver.driven, MISSING
 
 
-def test_applications(driver: Driver, document: dict[str, Any]) -> None:
-    """The shipped ones: simple, MCP, A2A."""
+def test_shipped_applications_match(driver: Driver, document: dict[str, Any]) -> None:
+    """These are simple, MCP and A2A applications."""
     kinds = ("Applications", "A2A applications", "Landing page", "OpenAPI")
     message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "6 * 7"}]}
     modern = {"A2A-Version": "1.0"}
@@ -177,8 +177,8 @@ def test_applications(driver: Driver, document: dict[str, Any]) -> None:
         driver.ask("DELETE", f"{configs}/c1", headers=modern)
 
 
-def test_the_api_server(driver: Driver, document: dict[str, Any]) -> None:
-    """Sessions, runs and artifacts."""
+def test_api_server_matches(driver: Driver, document: dict[str, Any]) -> None:
+    """This covers sessions, runs and artifacts."""
     message = {"role": "user", "parts": [{"text": "hello"}]}
     with covers(driver, document, "API server", but=FOR_ADK):
         session_id = driver.ask("POST", SESSIONS, json={}).json()["id"]
@@ -214,8 +214,8 @@ def plane(described: Emulator) -> DataPlane:
     return data_plane(described, "plane")
 
 
-def test_the_data_plane(driver: Driver, document: dict[str, Any], plane: DataPlane) -> None:
-    """Code, commands and files of one session."""
+def test_data_plane_matches(driver: Driver, document: dict[str, Any], plane: DataPlane) -> None:
+    """One session gets code, commands and files."""
 
     def post(path: str, /, **body: Any) -> Any:
         return driver.plane(plane, "POST", path, json=body).json().get("data")

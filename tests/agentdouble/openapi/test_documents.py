@@ -14,13 +14,13 @@ from tests.agentdouble.openapi.driver import operations_of
 
 @pytest.mark.slow
 @pytest.mark.once  # five seconds: the validator looks at each reference of each operation
-def test_it_is_an_openapi_document(document: dict[str, Any]) -> None:
-    """Of version 3.1, by the specification's own schema."""
+def test_document_is_valid_openapi(document: dict[str, Any]) -> None:
+    """The specification's schema for version 3.1 accepts it."""
     assert [] == [error.message for error in OpenAPIV31SpecValidator(document).iter_errors()]
 
 
-def test_each_operation_has_a_name_and_a_summary(document: dict[str, Any]) -> None:
-    """No two have the same name, by which generated clients call them."""
+def test_operations_have_unique_names_and_summaries(document: dict[str, Any]) -> None:
+    """Generated clients call operations by these names."""
     operations = [operation for _, _, operation in operations_of(document)]
     names = [operation["operationId"] for operation in operations]
 
@@ -29,8 +29,8 @@ def test_each_operation_has_a_name_and_a_summary(document: dict[str, Any]) -> No
     assert [] == [name for name in names if not re.fullmatch(r"[A-Za-z]\w*", name)]
 
 
-def test_each_operation_is_served(described: Emulator, document: dict[str, Any]) -> None:
-    """No request to it is answered with the words for an unknown path, action or method."""
+def test_operations_are_served(described: Emulator, document: dict[str, Any]) -> None:
+    """None answers like an unknown path, action or method."""
     unserved = []
     for method, path, operation in operations_of(document):
         if "Action=" in path:
@@ -47,9 +47,7 @@ def test_each_operation_is_served(described: Emulator, document: dict[str, Any])
     assert [] == unserved
 
 
-def test_each_action_that_is_built_is_described(
-    described: Emulator, document: dict[str, Any]
-) -> None:
+def test_implemented_actions_are_described(described: Emulator, document: dict[str, Any]) -> None:
     """The others are refused by name."""
     actions = {path[len("/?Action=") :].partition("&")[0] for path in document["paths"]}
 
@@ -60,8 +58,7 @@ def test_each_action_that_is_built_is_described(
     assert 501 not in {answer.status_code for answer in answers}
 
 
-def test_the_document_is_guarded(described: Emulator) -> None:
-    """A web page reads ndocument."""
+def test_document_is_refused_to_web_pages(described: Emulator) -> None:
     answer = http.get(f"{described.url}/openapi.json", headers={"Origin": "https://evil.example"})
 
     assert 403 == answer.status_code

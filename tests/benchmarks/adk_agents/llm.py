@@ -1,4 +1,4 @@
-"""An agent of ADK with a model that answers without being asked over a network."""
+"""An agent of ADK with a model that answers without a network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Model(BaseLlm):  # type: ignore[misc,unused-ignore]
     async def generate_content_async(
         self, llm_request: Any, stream: bool = False
     ) -> AsyncIterator[LlmResponse]:
-        """Say how much there is to read."""
+        """Return the size of the request."""
         text = f"an answer to {len(llm_request.contents)} contents"
         yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 

@@ -30,7 +30,7 @@ _DOUBLE = ("agentdouble", "serve", "--quiet", "--port", "{port}", "--agents", "a
 
 
 def write(folder: Path) -> None:
-    """Write the sources: ``agents``, the modules that they ``shared``, and ``veadk``."""
+    """Write the sources: ``agents``, the ``shared`` modules, and ``veadk``."""
     _, *parts = _FILE.split(_SOURCES.read_text("utf-8"))
     for name, text in zip(parts[::2], parts[1::2], strict=True):
         path = folder / name
@@ -60,6 +60,6 @@ def serve(python: str, folder: Path, more: Sequence[str] = ()) -> Iterator[tuple
 
 
 def has_both(python: str) -> bool:
-    """Return whether an interpreter has google-adk and what the double needs."""
+    """Return whether an interpreter has google-adk and the double's requirements."""
     code = "import google.adk, mcp, uvicorn, ipykernel"
     return subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0

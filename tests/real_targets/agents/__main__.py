@@ -16,7 +16,7 @@ _SHOWN = 6  # of one agent: the others often follow from the first
 
 
 def main() -> int:
-    """Print a row for each agent, then what differs."""
+    """Print a row for each agent, then the differences."""
     python = os.environ.get("DOUBLECHECK_ADK_PYTHON")
     if not python:
         sys.exit(f"DOUBLECHECK_ADK_PYTHON names no Python: {INSTALL}")

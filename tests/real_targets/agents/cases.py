@@ -1,4 +1,4 @@
-"""What each agent is asked: a name of ``applications``, what it is about, and its script."""
+"""The cases: for each agent in ``applications``, its topic and its script."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def _info(talk: Conversation) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """An agent, what it is about, and what it is asked."""
+    """An agent, its topic, and its script."""
 
     app: str
     about: str

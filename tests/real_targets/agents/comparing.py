@@ -1,4 +1,4 @@
-"""A case asked of both servers, where the answers differ, and what may differ and why."""
+"""Compare both servers' answers to a case, and explain the differences that are allowed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True)
 class Difference:
-    """A place in an answer, with what the real server and what the double has there."""
+    """A place in an answer, with the values of the real server and of the double."""
 
     app: str
     request: str
@@ -30,7 +30,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Compared:
-    """A case with what both answered."""
+    """A case with the answers of both servers."""
 
     case: Case
     requests: int
@@ -39,7 +39,7 @@ class Compared:
 
 
 def compare(case: Case, real: str, double: str) -> Compared:
-    """Ask both servers a case."""
+    """Run a case on both servers."""
     answers = [_answers(case, url) for url in (real, double)]
     differences = tuple(_between(case.app, *answers))
     total = sum(len(run.body) for run in answers[0] if "/run" in run.request and run.status == 200)
@@ -81,7 +81,7 @@ def _differing(real: Any, double: Any, place: str) -> Iterator[tuple[str, Any, A
 
 @dataclass(frozen=True)
 class Explained:
-    """A kind of difference, and its reason."""
+    """A kind of difference and its reason."""
 
     reason: str
     covers: Callable[[Difference], bool]
@@ -153,7 +153,7 @@ KINDS = (
 
 
 def reason(difference: Difference) -> str | None:
-    """Return why a difference may be, or None if it may not."""
+    """Return the reason for a difference, or None if it is not allowed."""
     return next((kind.reason for kind in KINDS if kind.covers(difference)), None)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of an agent over the wire, and what was answered, without ids and times."""
+"""A conversation with an agent over the wire, recorded without ids and times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\S*")
 
 @dataclass(frozen=True)
 class Answer:
-    """What was asked, in short, and what came back."""
+    """A short form of the request, and the response."""
 
     request: str
     status: int
@@ -29,7 +29,7 @@ class Answer:
 
 @dataclass
 class Conversation:
-    """Requests about one application by a user in a session; ``answers`` has what came back."""
+    """A user's requests in one session of an application; ``answers`` has the responses."""
 
     url: str
     app: str
@@ -38,7 +38,7 @@ class Conversation:
     answers: list[Answer] = field(default_factory=list)
 
     def create(self, body: Json = None, *, session_id: str | None = None) -> None:
-        """Create the session, or another, which is then this conversation's."""
+        """Create the session, or another one, which becomes the session of this conversation."""
         self.session_id = session_id or self.session_id
         self.ask("POST", self._path(), {"sessionId": self.session_id, **(body or {})})
 
@@ -47,7 +47,7 @@ class Conversation:
         return _events(self.ask("POST", "/run", self._run_body(message, more)))
 
     def stream(self, message: str | Json, **more: Json) -> list[Json]:
-        """Run a turn by ``/run_sse`` and return what it sent."""
+        """Run a turn by ``/run_sse`` and return the events."""
         body = self._run_body(message, {"streaming": True, **more})
         return _events(self.ask("POST", "/run_sse", body))
 
@@ -75,13 +75,13 @@ class Conversation:
         self.ask("PATCH", path, {"sessionId": self.session_id})
 
     def delete(self) -> None:
-        """Delete the session, and read it and list those that are left."""
+        """Delete the session, try to read it, and list the remaining ones."""
         self.ask("DELETE", self._path(self.session_id))
         self.read()
         self.ask("GET", self._path())
 
     def ask(self, method: str, path: str, body: Json = None) -> Json:
-        """Send a request, note the answer and return its body."""
+        """Send a request, record the answer and return its body."""
         status, answer = self._sent(method, path, body)
         request = f"{method} {path} {_summary(body)}".strip()
         self.answers.append(Answer(request, status, answer))
@@ -98,7 +98,7 @@ class Conversation:
         return response.status_code, _body(response)
 
     def normalized(self) -> list[Answer]:
-        """Return the answers with ids numbered in their order, and without times."""
+        """Return the answers without times, and with ids numbered in order."""
         ids: dict[str, str] = {}
         return [
             Answer(_plain(answer.request, ids), answer.status, _plain(answer.body, ids))
@@ -124,7 +124,7 @@ def _events(answer: Json) -> list[Json]:
 
 
 def responses(events: list[Json], name: str, response: Json) -> list[Json]:
-    """Return the parts of a message that answers the calls of a function in these events."""
+    """Return the message parts that answer a function's calls in these events."""
     calls = [
         part["functionCall"]
         for event in events

@@ -37,7 +37,7 @@ VEADK_SERVER = (
 def servers(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str]]:
-    """The addresses of ``adk api_server`` and of the double, in memory and with a database."""
+    """Yield the addresses of ``adk api_server`` and the double, in memory and with a database."""
     python = os.environ.get("DOUBLECHECK_ADK_PYTHON", "")
     if not python or not has_both(python):
         pytest.skip(f"DOUBLECHECK_ADK_PYTHON names no Python with both: {INSTALL}")
@@ -47,13 +47,12 @@ def servers(
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.app) for case in CASES])
-def test_an_agent_behaves_the_same_on_both(servers: tuple[str, str], case: Case) -> None:
-    """Events, state, artifacts, memory and errors, but for what is explained."""
+def test_agent_behaves_the_same_on_both(servers: tuple[str, str], case: Case) -> None:
+    """Events, state, artifacts, memory and errors match, except for explained differences."""
     assert [] == list(map(str, unexplained(compare(case, *servers))))
 
 
-def test_every_agent_is_asked() -> None:
-    """Each of the agents has a case."""
+def test_agents_have_cases() -> None:
     assert names() <= {case.app for case in CASES}
 
 
@@ -67,8 +66,8 @@ def test_every_agent_is_asked() -> None:
         ("raises_value_error", RAISED),
     ],
 )
-def test_the_reason_is_told_with_the_file(servers: tuple[str, str], app: str, reason: str) -> None:
-    """In the detail of status 500; the other agents of the directory run."""
+def test_load_error_names_reason_and_file(servers: tuple[str, str], app: str, reason: str) -> None:
+    """Status 500 has them in its detail; other agents in the directory still run."""
     talk = Conversation(servers[1], app)
     talk.create()
     talk.run("hello")
@@ -80,8 +79,8 @@ def test_the_reason_is_told_with_the_file(servers: tuple[str, str], app: str, re
 
 
 @pytest.mark.skipif(VEADK not in os.environ, reason=f"{VEADK} names no Python that has veadk")
-def test_an_agent_of_veadk_runs_code_in_the_double_that_hosts_it(tmp_path: Path) -> None:
-    """Its own API server is the runtime; its run_code finds the sandbox by the variables."""
+def test_veadk_agent_runs_code_in_its_double(tmp_path: Path) -> None:
+    """The runtime is veadk's API server; run_code finds the sandbox by environment variables."""
     write(tmp_path)
     with Emulator() as double:
         url = double.runtimes.create(
