@@ -59,9 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Have one process for tests and files that are named, and for all with ``-s``.
+    """Use one process for named tests and files, and for everything with ``-s``.
 
-    Workers take a moment to start, and show nothing of what a test prints or asks.
+    Workers start slowly, and show no output or prompts of a test.
     """
     folders = any(Path(argument).is_dir() for argument in config.args)
     if folders and config.option.capture != "no":

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def reserved() -> Iterator[int]:
-    """Yield a port of loopback that nobody else is given: who is told of it may listen there.
+    """Yield a loopback port that no other process gets, for a server to listen on.
 
     It is bound and nobody listens: whoever asks for a free port gets another one, and a server
     that sets SO_REUSEADDR may take it.

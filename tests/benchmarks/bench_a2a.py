@@ -1,4 +1,4 @@
-"""What the double costs an A2A application: a message to its completed task, against the SDK alone.
+"""The double's cost for an A2A application: a message to its completed task, against the bare SDK.
 
     python -m pytest -s tests/benchmarks/bench_a2a.py
 

@@ -1,4 +1,4 @@
-"""What a copy of a session costs that has pandas and 200 MiB of data: time, CPU, memory.
+"""The cost of copying a session with pandas and 200 MiB of data: time, CPU, memory.
 
 Run: python -m tests.benchmarks.bench_copies [--copies 500] [--at-once 20]
 

@@ -1,4 +1,4 @@
-"""What a service costs: a call through it against the same call of its backend.
+"""The cost of a service: a call through it, compared with a direct call of its backend.
 
     python -m pytest -s tests/benchmarks/bench_mcp.py -o python_files='bench_*.py' \
         -o python_functions='bench_*'

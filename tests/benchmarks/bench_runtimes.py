@@ -1,4 +1,4 @@
-"""What runtimes cost: a cold start, and the gateway, against the application by itself.
+"""The cost of runtimes: a cold start, and the gateway, compared with the bare application.
 
     python -m pytest -s tests/benchmarks/bench_runtimes.py -o python_files='bench_*.py' \
         -o python_functions='bench_*'

@@ -1,4 +1,4 @@
-"""What the start of a Python session costs: its first answer, many at once, memory.
+"""The cost of starting a Python session: first answer, concurrent starts, memory.
 
 Run: python -m tests.benchmarks.bench_starts [--base /path/to/emulator]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: doubles of several kinds, and a client that costs little.
+"""Shared fixtures of the benchmarks: several kinds of doubles, and a cheap client.
 
 httpx costs half a millisecond a request, more than some of what is measured here, so the
 calls go over ``http.client``.

@@ -77,7 +77,7 @@ def _node_on_path() -> Node:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run has found: for each scenario the status of each check that is not passed.
+    """The outcome of a run: for each scenario, the status of each check that did not pass.
 
     ``scored`` are the scenarios that the revision requires, ``extra`` those that are run beside.
     """

@@ -31,7 +31,7 @@ class Implementation:
 
 @dataclass(frozen=True)
 class Report:
-    """What the checks found: the verdict on each clause, and why, where it did not pass."""
+    """The verdict on each clause, with a reason unless it passed."""
 
     verdicts: Mapping[str, str]
     reasons: Mapping[str, str]

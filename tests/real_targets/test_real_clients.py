@@ -1,4 +1,4 @@
-"""The other way round: what agents on the platform's SDK call, answered by the double.
+"""Agents on the platform's SDK call applications on the double.
 
 Its google-adk is of the time of A2A 0.3; tests/real_clients has the newest one.
 """

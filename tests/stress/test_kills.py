@@ -1,4 +1,4 @@
-"""Doubles, servers and disks that end in the middle of writes: nothing acknowledged is lost.
+"""Doubles, servers and disks that fail during writes lose nothing acknowledged.
 
 What was refused is not there; of what got no answer either may be.
 """

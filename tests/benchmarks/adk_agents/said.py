@@ -1,4 +1,4 @@
-"""An agent of ADK that says one text and counts its turns."""
+"""An ADK agent that sends one text and counts its turns."""
 
 from __future__ import annotations
 

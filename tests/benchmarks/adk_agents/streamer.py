@@ -1,4 +1,4 @@
-"""An agent of ADK that says 200 increments, and then the whole text."""
+"""An ADK agent that sends 200 increments, and then the whole text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Agents of google-adk of many kinds, on ``adk api_server`` and on the double: the same answers.
+"""Many kinds of google-adk agents behave the same on ``adk api_server`` and on the double.
 
-``applications.txt`` has the sources of the agents, ``cases.py`` what each is asked, ``comparing.py``
-what may differ and why. Both servers run in one environment, and start once for all agents::
+``applications.txt`` has the sources of the agents, ``cases.py`` their scripts, ``comparing.py``
+the allowed differences. Both servers run in one environment, and start once for all agents::
 
     python3 -m venv adk && adk/bin/pip install 'google-adk[a2a]' -e '.[emulator]'
     export DOUBLECHECK_ADK_PYTHON=$PWD/adk/bin/python
