@@ -16,10 +16,10 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     URL,
@@ -42,7 +42,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.schema import CreateSchema
 
 from agentdouble.errors import StateError
-from agentdouble.state.store import Change, Record, Store, unbroken
+from agentdouble.state.store import Change, Record, Store
+
+T = TypeVar("T")
 
 SCHEMA = "agentdouble"  # in PostgreSQL
 LOCK = 0x6167656E74  # "agent": the double's advisory lock in PostgreSQL
@@ -88,6 +90,7 @@ class DatabaseStore(Store):
         self._writing = asyncio.Lock()
         self._queued: dict[tuple[str, str], Change] = {}
         self._flushing: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Future[Any]] = set()
         self._has_failed = False
         self._is_open = False
 
@@ -108,6 +111,8 @@ class DatabaseStore(Store):
         """Write what is queued and release the database; log what cannot be kept."""
         if self._flushing is not None:
             self._flushing.cancel()
+        while self._running:  # of callers that were cancelled; a connection in use is never closed
+            await asyncio.wait(self._running)
         if self._is_open:
             try:
                 await self.saved()
@@ -136,7 +141,7 @@ class DatabaseStore(Store):
     async def write(self, *changes: Change) -> None:
         """Write changes in one transaction, even if the caller is cancelled meanwhile."""
         if changes:
-            await unbroken(self._write(changes))
+            await self._unbroken(self._write(changes))
 
     def put(self, change: Change) -> None:
         """Queue a change; the write is repeated until it succeeds."""
@@ -147,13 +152,20 @@ class DatabaseStore(Store):
     async def saved(self) -> None:
         """Return when everything that was queued is in the database; raise StateError if not."""
         if self._queued:
-            await unbroken(self._write(()))
+            await self._unbroken(self._write(()))
 
     async def check(self) -> None:
         """Raise StateError if nothing can be written now; try a write if the last one failed."""
         if self._has_failed:
             await self.write(Change(_PROBE, _PROBE, {"text": "x" * _PROBE_BYTES}))
             await self.write(Change(_PROBE, _PROBE))
+
+    async def _unbroken(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work to its end, even if the caller is cancelled meanwhile; ``close()`` waits for it."""
+        task = asyncio.ensure_future(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
 
     async def _flush(self) -> None:
         while self._queued:
@@ -219,7 +231,7 @@ class DatabaseStore(Store):
                 rows: Sequence[Any] = (await connection.execute(query)).all()
                 return rows
 
-        return await unbroken(fetch())
+        return await self._unbroken(fetch())
 
     async def _commit(self, changes: Sequence[Change]) -> None:
         """Write changes in one transaction; raise StateError if they are not written."""

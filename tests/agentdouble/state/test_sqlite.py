@@ -51,6 +51,23 @@ def test_records_outlive_their_store(tmp_path: Path) -> None:
     assert {"one": {"n": 1}, "two": {"n": 2}} == saved(tmp_path / "a.db")
 
 
+def test_close_waits_for_the_write_of_a_cancelled_caller(tmp_path: Path) -> None:
+    """The write is complete, and the file is not locked any more."""
+
+    async def main() -> bool:
+        store = make_store(url(tmp_path / "a.db"))
+        await store.open()
+        change = Change("tool", "one", {"text": "x" * 20_000_000})
+        writing = asyncio.ensure_future(store.write(change))
+        await asyncio.sleep(0)
+        writing.cancel()
+        await store.close()
+        return writing.cancelled()
+
+    assert asyncio.run(main())
+    assert ["one"] == [*saved(tmp_path / "a.db")]
+
+
 @pytest.mark.slow
 def test_saved_records_survive_a_kill(tmp_path: Path) -> None:
     """SIGKILL right after saved() loses nothing and leaves no lock."""

@@ -21,7 +21,7 @@ def test_card_has_all_required_fields(ordinary_double: Emulator) -> None:
     skill = {
         "id": "ordinary",
         "name": "ordinary",
-        "description": "Written as the specification has it: no cancel, no task sent first.",
+        "description": "An executor as in the specification: no cancel, no task event first.",
         "tags": ["agent"],
     }
 
