@@ -226,7 +226,7 @@ def missing(field: str) -> ActionError:
 
 
 def invalid(field: str, reason: str) -> ActionError:
-    """Return the refusal of a field's value; ``why`` is a clause without a full stop."""
+    """Return the refusal of a field's value; ``reason`` is a clause without a full stop."""
     return ActionError("InvalidParameter", f"The parameter {field} is invalid: {reason}.")
 
 

@@ -12,7 +12,7 @@ class LiveError(AgentDoubleError):
 
 
 class TooManyListenersError(LiveError):
-    """Too many clients listen to ``what``; ``limit`` is the allowed number."""
+    """Too many clients listen to ``source``; ``limit`` is the allowed number."""
 
     def __init__(self, limit: int, source: str = "the outputs of sessions") -> None:
         super().__init__(f"Too many listeners on {source} (limit {limit}); close some.")

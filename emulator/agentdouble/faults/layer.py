@@ -41,7 +41,7 @@ _NO_JSON = '{"success": tru'
 
 
 class EventEnds:
-    """A search for the end of the ``wanted``-th server-sent event in a body that comes in pieces.
+    """A search for the end of the ``count``-th server-sent event in a body that comes in pieces.
 
     A block without data is not an event: it may be a comment that keeps the connection alive.
     """

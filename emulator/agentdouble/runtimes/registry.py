@@ -69,8 +69,8 @@ class RuntimeRegistry(Registry[Managed]):
 
     A created runtime is stored. A declared runtime is as the settings declare it at each start,
     whatever changes were made to it before. If a runtime does not set its own idle time, ``idle_s``
-    applies, provided that the ledger lets the settings decide. ``taken`` are names that no runtime
-    can have.
+    applies, provided that the ledger lets the settings decide. ``reserved`` are names that no
+    runtime can have.
     """
 
     kind = "runtime"

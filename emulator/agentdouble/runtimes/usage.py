@@ -46,7 +46,7 @@ class Watch:
         self._measuring = asyncio.Lock()
 
     async def run(self) -> None:
-        """Measure the instances for ever."""
+        """Measure the instances until it is cancelled."""
         while True:
             limited = any(instance.definition.memory_limit for _, instance in self._begun())
             await asyncio.sleep(INTERVAL_S if limited else _LONG_INTERVAL_S)

@@ -40,7 +40,7 @@ _FORMAT = "{desc}: {bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
 
 
 class Bar:
-    """The progress of ``what``: a tqdm bar that appears after a second, and is removed at the end.
+    """A progress bar: a tqdm bar that appears after a second, and is removed at the end.
 
     Use it in a with statement. In a notebook it is a widget with ipywidgets, and a line of text
     without. On a terminal it is a line. It is not shown if standard error goes to a file or the log

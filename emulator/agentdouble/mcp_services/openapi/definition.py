@@ -143,7 +143,7 @@ class Document:
         self.version = version
 
     def target(self, reference: str, location: str) -> Any:
-        """Return the target of a reference; ``place`` is where the reference is."""
+        """Return the target of a reference; ``location`` is where the reference is."""
         if not reference.startswith("#"):
             raise DefinitionError(
                 f"the reference {reference!r} leads out of the document, and what is outside is "
