@@ -14,9 +14,10 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 CAPS = ROOT / "house.toml"
@@ -71,19 +72,35 @@ NO_CODE = (
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+class Module(NamedTuple):
+    """A Python file: its source, its nodes, and how many lines of code it has."""
+
+    source: str
+    nodes: list[ast.AST]
+    lines: int
+
+
 def main() -> int:
     """Print each room with its cap; return 1 if one is above it."""
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.js"], cwd=ROOT, check=True, capture_output=True, text=True
     )
-    lines = {
-        name: code_lines(ROOT / name) for name in listed.stdout.split() if (ROOT / name).exists()
-    }
+    modules, lines = {}, {}
+    for name in listed.stdout.split():
+        if not (ROOT / name).exists():
+            continue
+        source = (ROOT / name).read_text("utf-8")
+        if name.endswith(".js"):
+            lines[name] = script_lines(source)
+        else:
+            nodes = [*ast.walk(ast.parse(source))]
+            lines[name] = code_lines(source, nodes)
+            modules[name] = Module(source, nodes, lines[name])
     text = CAPS.read_text("utf-8")
     counts = {
         (folder, name): count
         for folder in sorted({cap["folder"] for cap in COUNT.finditer(text)})
-        for name, count in counts_of(folder, lines).items()
+        for name, count in counts_of(folder, modules).items()
     }
     if "--lower" in sys.argv:
         text = ROOM.sub(lambda cap: lowered(cap, lines), text)
@@ -102,40 +119,32 @@ def main() -> int:
     return int(bool(above))
 
 
-def counts_of(folder: str, lines: dict[str, int]) -> dict[str, int]:
+def counts_of(folder: str, modules: Mapping[str, Module]) -> dict[str, int]:
     """Return the counts of the Python files of a folder."""
-    files = [Path(name) for name in lines if name.startswith(f"{folder}/") and name.endswith(".py")]
-    sources = [(ROOT / path).read_text("utf-8") for path in files]
-    trees = [ast.parse(source) for source in sources]
-    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, IMPORTS)]
-    private = [
-        node.name
-        for tree in trees
-        for node in ast.walk(tree)
-        if isinstance(node, FUNCTIONS) and re.match("_[^_]", node.name)
-    ]
-    words = Counter(re.findall(r"\b_\w+", "\n".join(sources)))
-    bound = Counter(name for tree in trees for node in ast.walk(tree) for name in names_of(node))
-    stems = Counter(path.name for path in files if not path.name.startswith("__"))
+    inside = {Path(n): module for n, module in modules.items() if n.startswith(f"{folder}/")}
+    nodes = [node for module in inside.values() for node in module.nodes]
+    imports = [node for node in nodes if isinstance(node, IMPORTS)]
+    functions = [node for node in nodes if isinstance(node, FUNCTIONS)]
+    in_functions = {
+        node for function in functions for node in ast.walk(function) if isinstance(node, IMPORTS)
+    }
+    sources = "\n".join(module.source for module in inside.values())
+    words = Counter(re.findall(r"\b_\w+", sources))
+    bound = Counter(name for node in nodes for name in names_of(node))
+    stems = Counter(path.name for path in inside if not path.name.startswith("__"))
     return {
-        "imports in functions": sum(len(imports_in_functions(tree)) for tree in trees),
-        "private functions used once": sum(words[name] == 2 for name in private),
+        "imports in functions": len(in_functions),
+        "private functions used once": sum(
+            words[function.name] == 2 for function in functions if re.match("_[^_]", function.name)
+        ),
         "import lines, per mille": 1000
         * sum((node.end_lineno or node.lineno) - node.lineno + 1 for node in imports)
-        // sum(lines[str(path)] for path in files),
+        // sum(module.lines for module in inside.values()),
         "vague names": sum(bound[name] for name in VAGUE),
         "files under 60 lines": sum(
-            lines[str(path)] < 60 and not path.name.startswith("__") for path in files
+            module.lines < 60 and not path.name.startswith("__") for path, module in inside.items()
         ),
         "file names used more than twice": sum(count > 2 for count in stems.values()),
-    }
-
-
-def imports_in_functions(tree: ast.AST) -> set[ast.AST]:
-    """Return the imports that are inside a function."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))
-    return {
-        node for function in functions for node in ast.walk(function) if isinstance(node, IMPORTS)
     }
 
 
@@ -149,24 +158,24 @@ def names_of(node: ast.AST) -> Iterator[str]:
         yield node.name.lstrip("_")
 
 
-def code_lines(path: Path) -> int:
-    """Return the number of lines of code in a file."""
-    source = path.read_text("utf-8")
-    if path.suffix == ".js":
-        without = re.sub(r"/\*.*?\*/", "", source, flags=re.S)
-        return sum(
-            bool(line.strip()) and not line.strip().startswith("//")
-            for line in without.splitlines()
-        )
+def code_lines(source: str, nodes: list[ast.AST]) -> int:
+    """Return the number of lines of code in Python."""
     code: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in NO_CODE:
             code.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             docstring = node.body[0]
             code.difference_update(range(docstring.lineno, (docstring.end_lineno or 0) + 1))
     return len(code)
+
+
+def script_lines(source: str) -> int:
+    """Return the number of lines of code in JavaScript."""
+    without = re.sub(r"/\*.*?\*/", "", source, flags=re.S)
+    lines = map(str.strip, without.splitlines())
+    return sum(bool(line) and not line.startswith("//") for line in lines)
 
 
 def size(room: str, lines: dict[str, int]) -> tuple[int, int]:
@@ -187,8 +196,8 @@ def shown(cap: re.Match[str], lines: dict[str, int]) -> str | None:
     room, most = cap["room"], (int(cap["lines"]), int(cap["files"]))
     now = size(room, lines)
     above = [
-        f"{n - m} {what} too many"
-        for n, m, what in zip(now, most, ("lines", "files"), strict=True)
+        f"{n - m} {unit} too many"
+        for n, m, unit in zip(now, most, ("lines", "files"), strict=True)
         if n > m
     ]
     print(

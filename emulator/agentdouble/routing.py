@@ -101,6 +101,7 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
         return session_token.render_refusal(refusal)
     if mcp_hosting.is_mcp(connection):
         return mcp_hosting.render_refusal(refusal)
+    # A POST to the root is JSON-RPC for the A2A application there.
     if a2a_paths.is_a2a(connection) or (
         connection.scope["path"] == "/" and connection.scope.get("method") == "POST"
     ):

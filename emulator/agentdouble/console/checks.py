@@ -130,7 +130,7 @@ _OF_THE_PAGE = (
 
 @dataclass(frozen=True)
 class Double:
-    """What a console is given of its double; ``app`` is the whole double with all its layers."""
+    """What a console is given of its double; ``app`` is the whole double with all its middleware."""
 
     app: ASGIApp = field(repr=False)
     journal: Journal = field(repr=False)
@@ -146,7 +146,7 @@ class Double:
         """Have the double answer a request at another path.
 
         Forwarding keeps one set of routes, so that pages and commands cannot differ. The request
-        passes all layers of the double. What a browser adds is taken out, because the console's
+        passes all middleware of the double. What a browser adds is taken out, because the console's
         own checks have judged it.
         """
         headers = [self._at_the_double(header) for header in _of_no_page(scope)]

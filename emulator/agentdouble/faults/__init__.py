@@ -9,7 +9,7 @@ nothing of a lost response. A fault that happens to running code is a context va
 sandbox reads.
 """
 
-from agentdouble.faults.layer import FaultMiddleware, InjectedFault, injected_fault
+from agentdouble.faults.middleware import FaultMiddleware, InjectedFault, injected_fault
 from agentdouble.faults.plan import Faults, FaultState
 
 __all__ = ["FaultMiddleware", "FaultState", "Faults", "InjectedFault", "injected_fault"]

@@ -197,9 +197,7 @@ class Faults:
         """Disarm a fault and release its held calls; raise FaultError for an unknown id."""
         armed = self.find(id_)
         with self._lock:
-            self._armed = tuple(
-                other_fault for other_fault in self._armed if other_fault is not armed
-            )
+            self._armed = tuple(fault for fault in self._armed if fault is not armed)
         armed.release(disarm=True)
         with self._lock:
             return armed.state()

@@ -40,9 +40,9 @@ def presented(scope: Scope) -> str | None:
 def find(key: str | None, keys: Sequence[str]) -> str | None:
     """Return the matching key, or None, in a time that does not depend on the key."""
     match = None
-    for key_ in keys:
-        if hmac.compare_digest(key_.encode(), (key or "").encode("utf-8", "surrogatepass")):
-            match = key_
+    for valid in keys:
+        if hmac.compare_digest(valid.encode(), (key or "").encode("utf-8", "surrogatepass")):
+            match = valid
     return match
 
 

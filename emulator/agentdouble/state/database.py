@@ -111,7 +111,8 @@ class DatabaseStore(Store):
         """Write what is queued and release the database; log what cannot be kept."""
         if self._flushing is not None:
             self._flushing.cancel()
-        while self._running:  # of callers that were cancelled; a connection in use is never closed
+        # Work of cancelled callers: dispose() would leave the connection that it uses open.
+        while self._running:
             await asyncio.wait(self._running)
         if self._is_open:
             try:
@@ -172,7 +173,7 @@ class DatabaseStore(Store):
             with suppress(StateError):
                 await self.saved()
                 continue
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(RETRY_S)  # not in an except, whose error keeps its statement open
 
     async def _write(self, changes: Sequence[Change]) -> None:
         """Write what is queued, and changes; after a failure, what is queued stays queued."""

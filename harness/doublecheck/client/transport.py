@@ -89,15 +89,15 @@ def _verify(target: Target) -> ssl.SSLContext | bool:
 
 def arguments(request: Request) -> dict[str, Any]:
     """Return a request as the arguments of an httpx client's ``request`` and ``stream``."""
-    arguments_: dict[str, Any] = {
+    kwargs: dict[str, Any] = {
         "method": request.method,
         "url": request.url,
         "headers": {name: value.encode() for name, value in request.headers.items()},
         "content": request.content,
     }
     if request.timeout_s is not None:
-        arguments_["timeout"] = _timeout(request.timeout_s)
-    return arguments_
+        kwargs["timeout"] = _timeout(request.timeout_s)
+    return kwargs
 
 
 @contextmanager

@@ -133,7 +133,7 @@ class Examples:
         self, check: Body, inputs: Mapping[str, Input], count: int, *phases: Phase
     ) -> None:
         """Run a check for random examples, until one fails."""
-        strategies = {name: input_.strategy for name, input_ in inputs.items()}
+        strategies = {name: field.strategy for name, field in inputs.items()}
         limits = settings(
             max_examples=max(count, 1),
             phases=phases,
@@ -176,11 +176,11 @@ def chosen(plan: Plan) -> tuple[int, int]:
 
 def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
     """Yield the examples that are always tried, combined across the inputs in order."""
-    most = max(len(input_.always) for input_ in inputs.values())
-    if not all(input_.always for input_ in inputs.values()):
+    most = max(len(field.always) for field in inputs.values())
+    if not all(field.always for field in inputs.values()):
         return
     for number in range(most):
-        yield {name: input_.always[number % len(input_.always)] for name, input_ in inputs.items()}
+        yield {name: field.always[number % len(field.always)] for name, field in inputs.items()}
 
 
 def _described(values: Values) -> str:

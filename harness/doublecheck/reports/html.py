@@ -98,7 +98,7 @@ def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:
 
 def _table(rows: Sequence[Row], targets: Sequence[str]) -> Markup:
     heads = ["clause", "level", *(targets if len(targets) > 1 else ["verdict"]), ""]
-    head = element("thead", element("tr", *(element("th", head_, scope="col") for head_ in heads)))
+    head = element("thead", element("tr", *(element("th", text, scope="col") for text in heads)))
     return element(
         "table",
         head,

@@ -98,7 +98,7 @@ def shown(value: Any) -> str:
 def _table(path: Path, where: str, entries: Any) -> Table:
     if not isinstance(entries, dict):
         raise ConfigurationError(f"{where} must be a table.", source=str(path))
-    values = {key: _value(path, where, key, value_) for key, value_ in entries.items()}
+    values = {key: _value(path, where, key, entry) for key, entry in entries.items()}
     for key, value in values.items():
         if BY_KEY[key].type == "file":
             values[key] = str(path.parent / str(value))

@@ -65,11 +65,7 @@ def _pair(plan: Plan, environ: Mapping[str, str], prefix: str) -> Credentials | 
 
 def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
     key = BY_NAME["api_key"].key
-    keys = {
-        surface_: environ[variable_of(surface_)]
-        for surface_ in KEYED
-        if environ.get(variable_of(surface_))
-    }
+    keys = {surface: value for surface in KEYED if (value := environ.get(variable_of(surface)))}
     if isinstance(named := plan.value(key), Mapping):
         for surface, name in named.items():
             keys[surface] = _required_variable(plan, environ, key, name)
@@ -113,7 +109,7 @@ def lines(plan: Plan, environ: Mapping[str, str]) -> list[str]:
         if key not in ("kind", "url")
     ]
     usual = (fact.variable for fact in FACTS if fact.secret)
-    variables = [name_ for name_ in (*usual, *map(variable_of, KEYED)) if environ.get(name_)]
+    variables = [key for key in (*usual, *map(variable_of, KEYED)) if environ.get(key)]
     unused = "not used for this platform; set DOUBLECHECK_URL to use them"
     return [
         f"platform: {name} at {url.value} ({url.source})",

@@ -140,16 +140,16 @@ def _environment(sources: Sources) -> tuple[dict[str, SourcedValue], dict[str, S
     return _read(values, own), _read(values, others)
 
 
-def _read(values_: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
+def _read(facts: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
     """Read the given values by key, each with its source. Raise ConfigurationError."""
     values = {}
     for key, source in sources.items():
-        if values_.get(key) is None:
+        if facts.get(key) is None:
             continue
         try:
-            values[key] = SourcedValue(read_value(BY_KEY[key], values_[key]), source)
+            values[key] = SourcedValue(read_value(BY_KEY[key], facts[key]), source)
         except ValueError as error:
-            message = f"{source} must be {error}, not {shown(values_[key])}."
+            message = f"{source} must be {error}, not {shown(facts[key])}."
             raise ConfigurationError(message, source=source, key=key) from None
     return values
 

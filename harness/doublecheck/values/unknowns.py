@@ -76,9 +76,7 @@ def ledger_unknowns(
 
 
 def _unknown(unknown: ledger.Unknown, answer: str, settled: bool, relied_on: bool) -> Unknown:
-    meanings = {
-        answer_.name: answer_.meaning for answer_ in (unknown.default, *unknown.alternatives)
-    }
+    meanings = {option.name: option.meaning for option in (unknown.default, *unknown.alternatives)}
     return Unknown(
         unknown.id,
         unknown.section,

@@ -172,9 +172,10 @@ def _read_sessions(response: httpx.Response, app: str, user_id: str) -> AgentSes
 
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:
-    listed = read_list(response)
-    named = (it.get("name", it.get("filename")) if isinstance(it, dict) else it for it in listed)
-    return tuple(map(str, named))
+    return tuple(
+        str(item.get("name", item.get("filename")) if isinstance(item, dict) else item)
+        for item in read_list(response)
+    )
 
 
 def _read_content(response: httpx.Response) -> bytes:

@@ -334,7 +334,7 @@ def test_connection_faults_work_over_tls() -> None:
 
 
 def test_every_kind_of_fault_has_an_effect() -> None:
-    from agentdouble.faults.layer import _EFFECTS
+    from agentdouble.faults.middleware import _EFFECTS
 
     assert set(KINDS.values()) == set(_EFFECTS)
 

@@ -180,10 +180,10 @@ def _undeclared(path: str, fields: list[Input]) -> list[Input]:
     ]
 
 
-def _with_arguments(body: Body | None, inputs_: list[Input], names: list[str]) -> Body | None:
+def _with_arguments(body: Body | None, inputs: list[Input], names: list[str]) -> Body | None:
     if body is None:
         return None
-    pairs = list(zip(names, inputs_, strict=True))
+    pairs = list(zip(names, inputs, strict=True))
     if body.argument is None:
         fields = {name: field.name for name, field in pairs if field.where == "form"}
         return dataclasses.replace(body, arguments=fields)

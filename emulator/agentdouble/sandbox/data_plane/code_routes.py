@@ -186,11 +186,11 @@ class CodeRoutes:
             "default_timeout": self._settings.exec_timeout_s,
             "max_timeout": self._settings.exec_timeout_max_s,
         }
-        languages_ = [
+        listed = [
             {"language": name, "description": description, "runtime_version": None, **limits}
             for name, description in supported
         ]
-        return envelope({"languages": languages_}, "Operation successful")
+        return envelope({"languages": listed}, "Operation successful")
 
     async def _in_notebook(
         self,

@@ -245,18 +245,18 @@ class Files:
         """Return the entries of a directory."""
         with as_failure("list", body.path):
             path = self._paths.real(body.path)
-            entries_ = await asyncio.to_thread(entries, path, body)
-        for entry in entries_:
+            listed = await asyncio.to_thread(entries, path, body)
+        for entry in listed:
             entry["path"] = self._paths.shown(entry["path"])
-        directories = sum(entry["is_directory"] for entry in entries_)
+        directories = sum(entry["is_directory"] for entry in listed)
         data = {
             "path": body.path,
-            "files": entries_,
-            "total_count": len(entries_),
+            "files": listed,
+            "total_count": len(listed),
             "directory_count": directories,
-            "file_count": len(entries_) - directories,
+            "file_count": len(listed) - directories,
         }
-        return Answer(data, f"Found {len(entries_)} items")
+        return Answer(data, f"Found {len(listed)} items")
 
 
 def find(path: str, pattern: str) -> list[str]:

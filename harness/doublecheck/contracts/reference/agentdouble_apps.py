@@ -14,22 +14,20 @@ if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
     from agentdouble.apps.loading import App
 
-
-_ALONE = frozenset({"application", "api_server", "control_plane", "sandbox", "library"})
+# Surfaces whose checks need no application of MCP or A2A.
+_SIMPLE = frozenset({"application", "api_server", "control_plane", "sandbox", "library"})
 
 
 def reference_apps(surfaces: Collection[str] | None = None) -> tuple[App, ...]:
-    """Return the reference applications that checks of some surfaces need.
+    """Return the reference applications that the checks of these surfaces need; by default all.
 
     They are the simple one, one without a ping function, and those of MCP and A2A, whose SDKs take
     a second to import.
     """
     simple = reference_app(), bare_app()
-    return (
-        simple
-        if surfaces is not None and _ALONE.issuperset(surfaces)
-        else (*simple, reference_tools(), reference_executor())
-    )
+    if surfaces is not None and _SIMPLE.issuperset(surfaces):
+        return simple
+    return *simple, reference_tools(), reference_executor()
 
 
 def reference_app() -> SimpleApp:

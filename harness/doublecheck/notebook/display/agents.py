@@ -78,7 +78,8 @@ def session(session: AgentSession) -> Markup:
 def sessions(sessions: Sequence[AgentSession]) -> Markup:
     """Return the sessions of a user, without their histories."""
     rows = [
-        [code(it.id), it.app_name, it.user_id, tree(dict(it.state), opened=0)] for it in sessions
+        [code(session.id), session.app_name, session.user_id, tree(dict(session.state), opened=0)]
+        for session in sessions
     ]
     return box(
         title(counted(len(sessions), "session")),
