@@ -1,0 +1,278 @@
+"""The variants of applications and of API-server mode."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+from tests.mutants.agents import (
+    APPS,
+    ARTIFACTS,
+    CREATE,
+    DELETE,
+    HEALTH,
+    LIST,
+    NAMED,
+    READ,
+    RUN,
+    RUNS,
+    STREAM,
+    VERSION,
+    history,
+    hold_back,
+    is_increment,
+    joined,
+    runs,
+    stream_events,
+    text,
+    text_of,
+)
+from tests.mutants.changes import always, at, drop, put, where
+from tests.mutants.wire import (
+    Answer,
+    Change,
+    Request,
+    answers,
+    data_of,
+    event_of,
+    events,
+    in_place,
+    raw_events,
+)
+from tests.mutants.wire import text_of as data_text
+from tests.variants.forms import (
+    IN_CAPITALS,
+    OF_A_VENDOR,
+    as_text,
+    instead,
+    of_json,
+    of_list,
+    of_streams,
+    of_text,
+    several_lines,
+    status,
+)
+
+INVOKE = "POST /invoke"
+numbers = itertools.count()
+
+
+def split_words(event: Any) -> Any:
+    """Send an increment as several, which split words."""
+    whole = text_of(event)
+    if not is_increment(event) or len(whole) < 2:
+        return event
+    middle = len(whole) // 2
+    return [text(always(part))(event) for part in (whole[:middle], whole[middle:])]
+
+
+def joined_by_two(state: dict[str, Any], event: Any) -> Any:
+    """Join two increments into one."""
+
+    def pairs(waiting: list[Any]) -> list[Any]:
+        some = [waiting[n : n + 2] for n in range(0, len(waiting), 2)]
+        return [event for pair in some for event in joined(pair)]
+
+    return hold_back(pairs)(state, event)
+
+
+def unless_gated(change: Change) -> Change:
+    """Change only streams that do not wait for their reader."""
+    return Change(
+        lambda request: change.matches(request) and b"gate" not in request.body, event=change.event
+    )
+
+
+def snake_case(part: Any) -> Any:
+    """Name the fields of a part in snake case."""
+    names = {"functionCall": "function_call", "functionResponse": "function_response"}
+    return {names.get(name, name): value for name, value in part.items()}
+
+
+def of_every_event(change: Any) -> list[Change]:
+    """Change the events of runs and of histories."""
+    return [*runs(change), history(at("*", change))]
+
+
+def parts(change: Any) -> list[Change]:
+    """Change the parts of events."""
+    return of_every_event(at("content.parts.*", change))
+
+
+def in_an_object(raw: bytes) -> bytes:
+    """Send a string of a stream in an object."""
+    return raw if is_failure(raw) else event_of({"delta": data_text(raw)})
+
+
+def beside_an_index(raw: bytes) -> bytes:
+    """Send a string of a stream beside another value."""
+    wrapped = {"type": "text", "index": next(numbers), "text": data_text(raw)}
+    return raw if is_failure(raw) else event_of(wrapped)
+
+
+def is_failure(raw: bytes) -> bool:
+    """Return whether an event of a stream reports a failure."""
+    document = data_of(raw)
+    return isinstance(document, dict) and "error_type" in document
+
+
+def refused_with_text(answer: Answer, _request: Request) -> None:
+    """Refuse with text."""
+    if answer.status == 400:
+        answer.body, answer.headers["content-type"] = b"Not JSON.", "text/plain"
+
+
+def as_error_event(answer: Answer, _request: Request) -> None:
+    """Refuse with an event."""
+    if answer.status == 422:
+        answer.status, answer.headers["content-type"] = 200, "text/event-stream"
+        answer.body = b'data: {"error": {"code": 7, "message": "No."}}\n\n'
+
+
+WITHOUT_PARTS = {"id": "e", "content": {"role": "model", "parts": []}, "actions": {"stateDelta": 1}}
+NO_TEXT = {"thought": None, "inlineData": None, "text": None}
+ERROR = {"errorCode": "INVALID", "errorMessage": "No."}
+APPLICATION: dict[str, Any] = {
+    **of_json("* /invoke"),
+    **of_streams(INVOKE),
+    "content_type_in_capitals": in_place(INVOKE, IN_CAPITALS),
+    "content_type_of_a_vendor": in_place(INVOKE, OF_A_VENDOR),
+    "result_in_an_object": answers(INVOKE, of_text(lambda text: {"result": text})),
+    "output_in_an_object": answers(INVOKE, of_text(lambda text: {"output": text})),
+    "result_in_a_list": answers(INVOKE, of_text(lambda text: [text])),
+    "result_beside_a_status": answers(
+        INVOKE, of_text(lambda text: {"status": "success", "response": text})
+    ),
+    "result_beside_a_code": answers(
+        INVOKE,
+        of_text(
+            lambda text: {"code": "0", "message": "", "data": text, "trace": f"{next(numbers)}"}
+        ),
+    ),
+    "result_in_nested_objects": answers(
+        INVOKE, of_text(lambda text: {"data": {"output": {"text": text}}, "usage": {"tokens": 3}})
+    ),
+    "result_as_a_message": answers(
+        INVOKE,
+        of_text(lambda text: {"choices": [{"message": {"role": "assistant", "content": text}}]}),
+    ),
+    "result_beside_its_request": answers(
+        INVOKE,
+        lambda text, request: (
+            {"input": request.json, "output": text} if isinstance(text, str) else text
+        ),
+    ),
+    "strings_in_objects": raw_events(INVOKE, in_an_object),
+    "strings_beside_an_index": raw_events(INVOKE, beside_an_index),
+    "probes_with_further_fields": [
+        answers(f"GET /{name}", put(further={"a": [None]}))
+        for name in ("ping", "health", "readiness", "liveness")
+    ],
+    "ping_is_text": as_text("GET /ping", lambda document: str(document["status"])),
+    "ping_is_text_of_a_page": as_text(
+        "GET /ping", lambda document: str(document["status"]), "text/html; charset=utf-8"
+    ),
+    "ping_is_a_message": answers("GET *ping", lambda it: {"message": it["status"], "error": None}),
+    "ping_beside_other_texts": answers(
+        "GET *ping",
+        lambda it: {"code": "0", "data": {"text": it["status"]}, "at": f"{next(numbers)}"},
+    ),
+    "health_is_text": as_text("GET /health", lambda _: "ok\n"),
+    "health_is_up": answers("GET /health", always({"status": "UP", "checks": []})),
+    "health_counts_errors": answers("GET *health", always({"healthy": True, "errors": 0})),
+    "liveness_is_a_number": answers("GET *liveness", lambda _: {"uptime_s": next(numbers) + 0.5}),
+    "readiness_is_true": answers("GET /readiness", always({"ready": True})),
+    "readiness_is_a_list": answers("GET *readiness", always([{"name": "db", "status": "pass"}])),
+    "broken_json_is_422": status(INVOKE, 400, 422),
+    "broken_json_is_refused_with_text": in_place(INVOKE, refused_with_text),
+    "an_exception_is_502": status(INVOKE, 500, 502),
+    "an_exception_is_400": status(INVOKE, 500, 400),
+    "an_exception_is_no_success": instead(INVOKE, 500, 200, {"success": False, "message": "No."}),
+    "an_exception_has_a_code": instead(INVOKE, 500, 200, {"code": 500, "message": "No."}),
+    "stream_errors_have_further_fields": events(
+        INVOKE, where(lambda value: "error" in value, put(code=7))
+    ),
+    "stream_errors_have_a_type": raw_events(
+        INVOKE, lambda raw: b"event: error\n" + raw if b'"error"' in raw else raw
+    ),
+}
+API_SERVER: dict[str, Any] = {
+    **of_json("* /*"),
+    **of_streams(STREAM),
+    "several_data_lines": raw_events(STREAM, several_lines),
+    "content_type_in_capitals": in_place("* *", IN_CAPITALS),
+    "content_type_of_a_vendor": in_place("* *", OF_A_VENDOR),
+    "applications_in_an_object": answers(APPS, lambda names: {"apps": names}),
+    "applications_under_another_name": answers(APPS, lambda names: {"applications": names}),
+    "applications_beside_other_lists": answers(
+        APPS, lambda names: {"apps": names, "total": len(names), "errors": [], "next": None}
+    ),
+    "applications_in_nested_objects": answers(APPS, lambda names: {"data": {"list": names}}),
+    "applications_are_objects": answers(APPS, at("*", lambda name: {"name": name})),
+    "applications_have_an_app_name": answers(
+        APPS, at("*", lambda name: {"id": "7", "appName": name, "description": ""})
+    ),
+    "applications_in_another_order": answers(APPS, lambda names: names[::-1]),
+    "sessions_in_an_object": answers(LIST, lambda some: {"sessions": some}),
+    "sessions_on_a_page": answers(LIST, lambda some: {"items": some, "nextPageToken": ""}),
+    "sessions_in_another_order": answers(LIST, lambda some: some[::-1]),
+    "sessions_listed_with_id_alone": answers(LIST, at("*", lambda item: {"id": item["id"]})),
+    "sessions_without_app_and_user": [
+        answers(CREATE, drop("appName", "userId", "state")),
+        answers(READ, drop("appName", "userId", "state")),
+    ],
+    "sessions_with_further_fields": [
+        answers(route, where(lambda it: "id" in it, put(title=None, tags=[], createTime="2026")))
+        for route in (CREATE, NAMED, READ)
+    ],
+    "events_of_a_session_under_another_name": answers(
+        READ, lambda it: {"history" if name == "events" else name: it[name] for name in it}
+    ),
+    "a_session_is_created_with_201": [status(CREATE, 200, 201), status(NAMED, 200, 201)],
+    "deletion_is_204": status(DELETE, 200, 204),
+    "deletion_is_202": status(DELETE, 200, 202),
+    "deletion_is_text": as_text(DELETE, lambda _: "deleted"),
+    "deletion_tells_a_result": answers(DELETE, always({"deleted": True})),
+    "an_unknown_session_is_410": status(READ, 404, 410),
+    "an_unknown_session_is_403": status(READ, 404, 403),
+    "an_unknown_session_is_null": instead(READ, 404, 200, None),
+    "an_unknown_application_is_403": [status(RUNS, 404, 403), status(NAMED, 404, 403)],
+    "artifacts_in_an_object": answers(ARTIFACTS, lambda some: {"artifacts": some}),
+    "artifacts_have_a_file_name": answers(
+        ARTIFACTS, at("*", lambda name: {"fileName": name, "version": 0, "mimeType": "text/plain"})
+    ),
+    "artifacts_on_a_page": answers(
+        ARTIFACTS, lambda some: {"items": [{"id": name} for name in some], "warnings": []}
+    ),
+    "events_in_an_object": answers(RUN, of_list(lambda some: {"events": some})),
+    "events_beside_other_lists": answers(
+        RUN, of_list(lambda some: {"warnings": [], "data": {"events": some}, "usage": {}})
+    ),
+    "events_with_further_fields": answers(RUN, of_list(at("*", put(model={"name": "m"})))),
+    "events_with_nulls": answers(RUN, of_list(at("*", put(errorCode=None)))),
+    "events_without_parts_between": [
+        answers(RUN, of_list(lambda some: [it for event in some for it in (event, WITHOUT_PARTS)])),
+        events(STREAM, lambda event: [WITHOUT_PARTS, event]),
+        history(lambda some: [it for event in some for it in (WITHOUT_PARTS, event)]),
+    ],
+    "streamed_events_with_further_fields": events(STREAM, put(model={"name": "m"})),
+    "increments_that_split_words": events(STREAM, split_words),
+    "increments_joined_by_two": unless_gated(stream_events(joined_by_two)),
+    "parts_with_nulls": parts(lambda part: {**NO_TEXT, **part}),
+    "parts_in_snake_case": parts(snake_case),
+    "answers_of_tools_have_the_role_tool": of_every_event(
+        at("content", where(lambda it: "functionResponse" in json.dumps(it), put(role="tool")))
+    ),
+    "a_missing_field_is_400": status("POST /run*", 422, 400),
+    "a_missing_field_is_an_event": in_place(STREAM, as_error_event),
+    "a_missing_field_is_in_the_list": instead(RUN, 422, 200, [ERROR]),
+    "health_counts_errors": answers(HEALTH, always({"status": "pass", "errors": []})),
+    "health_is_empty": status(HEALTH, 200, 204),
+    "version_is_text": as_text(VERSION, lambda _: "1.2.3"),
+    "version_is_a_string": answers(VERSION, always("1.2.3")),
+    "version_is_a_word": answers(VERSION, always({"version": "nightly"})),
+    "version_is_text_of_a_word": as_text(VERSION, lambda _: "main\n"),
+    "version_is_nested": answers(VERSION, always({"build": {"commit": "abcdef"}, "status": "ok"})),
+    "version_beside_an_uptime": answers(VERSION, lambda it: {**it, "uptime_s": next(numbers)}),
+}

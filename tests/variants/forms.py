@@ -1,0 +1,156 @@
+"""Changes of form that the specification leaves open, for the tables of variants."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.mutants.changes import OfValue, where
+from tests.mutants.wire import Answer, Change, Request, in_place, raw_events, routed, text_of
+
+
+def written(form: Callable[[Any], str]) -> Callable[[Answer, Request], None]:
+    """Serialize JSON differently."""
+
+    def in_place(answer: Answer, _request: Request) -> None:
+        if answer.json is not None:
+            answer.body = form(answer.json).encode()
+
+    return in_place
+
+
+def backwards(document: Any) -> Any:
+    """Reverse the order of fields."""
+    if isinstance(document, list):
+        return [backwards(item) for item in document]
+    if isinstance(document, dict):
+        return {name: backwards(document[name]) for name in reversed(document)}
+    return document
+
+
+def typed(new: str, old: str = "application/json") -> Callable[[Answer, Request], None]:
+    """Send another content type instead of this one."""
+
+    def in_place(answer: Answer, _request: Request) -> None:
+        if answer.headers.get("content-type", "").startswith(old):
+            answer.headers["content-type"] = new
+
+    return in_place
+
+
+IN_CAPITALS = typed("Application/JSON; Charset=UTF-8")
+OF_A_VENDOR = typed("application/vnd.example.v1+json")
+
+
+def several_lines(raw: bytes) -> bytes:
+    """Send the JSON of an event on several lines."""
+    try:
+        document = json.loads(text_of(raw))
+    except ValueError:
+        return raw
+    some = json.dumps(document, indent=1).splitlines() if isinstance(document, dict) else ()
+    return "".join(f"data: {line}\n" for line in some).encode() + b"\n" if some else raw
+
+
+def closer(raw: bytes) -> bytes:
+    """Omit the space after ``data:`` unless the data starts with one."""
+    return re.sub(rb"(?m)^data: (?! )", b"data:", raw)
+
+
+def ended_by(line_end: bytes) -> Callable[[bytes], bytes]:
+    """End lines in another way."""
+    return lambda raw: raw.replace(b"\r\n", b"\n").replace(b"\n", line_end)
+
+
+def marked(route: str) -> Change:
+    """Begin a stream with a byte order mark."""
+
+    def event(raw: bytes, request: Request) -> list[bytes]:
+        mark = b"" if request.state.get("marked") else b"\xef\xbb\xbf"
+        request.state["marked"] = True
+        return [mark + raw]
+
+    return Change(routed(route), event=event)
+
+
+def stream_typed(route: str) -> Change:
+    """Send the content type of streams in capitals, with a charset."""
+    kind = "Text/Event-Stream; Charset=UTF-8"
+    return Change(routed(route), head=lambda headers: headers.update({"content-type": kind}))
+
+
+JSON = {
+    "json_over_several_lines": written(lambda document: f"\r\n {json.dumps(document, indent=2)} "),
+    "json_escaped": written(lambda document: json.dumps(document, separators=(",", ":"))),
+    "json_unescaped": written(lambda document: json.dumps(document, ensure_ascii=False)),
+    "json_keys_backwards": written(lambda document: json.dumps(backwards(document))),
+    "further_headers": lambda answer, _: answer.headers.update({"x-trace": "1", "vary": "Origin"}),
+}
+STREAMS: Mapping[str, Callable[[bytes], Any]] = {
+    "events_with_ids_and_comments": lambda raw: b": alive\nid: 7\nretry: 3000\n" + raw,
+    "comments_between_events": lambda raw: [b": ping\n\n", raw, b":\n\n"],
+    "events_without_data_between": lambda raw: [b"event: ping\n\n", raw, b"retry: 3000\n\n"],
+    "lines_of_unknown_fields": lambda raw: b"trace: 1\nunknown\n" + raw,
+    "lines_that_end_with_crlf": ended_by(b"\r\n"),
+    "lines_that_end_with_cr": ended_by(b"\r"),
+    "data_without_a_space": closer,
+    "bytes_one_by_one": lambda raw: (
+        [raw[i : i + 1] for i in range(len(raw))] if len(raw) < 5000 else [raw]
+    ),
+}
+
+
+def of_json(route: str, *names: str) -> dict[str, Change]:
+    """Return variants of JSON in all forms, or in these."""
+    return {name: in_place(route, JSON[name]) for name in names or JSON}
+
+
+def of_streams(route: str) -> dict[str, Change]:
+    """Return variants of streams in all forms."""
+    return {
+        **{name: raw_events(route, change) for name, change in STREAMS.items()},
+        "a_byte_order_mark": marked(route),
+        "stream_type_in_capitals": stream_typed(route),
+    }
+
+
+def status(route: str, of: int, new: int) -> Change:
+    """Answer with another status."""
+
+    def change_status(answer: Answer, _request: Request) -> None:
+        if answer.status == of:
+            answer.status = new
+            answer.body = b"" if new == 204 else answer.body
+
+    return in_place(route, change_status)
+
+
+def as_text(route: str, text: Callable[[Any], str], kind: str = "text/plain") -> Change:
+    """Answer with text."""
+
+    def change_type(answer: Answer, _request: Request) -> None:
+        answer.body, answer.headers["content-type"] = text(answer.json).encode(), kind
+
+    return in_place(route, change_type)
+
+
+def instead(route: str, of: int, new: int, document: Any) -> Change:
+    """Answer with another status and JSON."""
+
+    def change_answer(answer: Answer, _request: Request) -> None:
+        if answer.status == of:
+            answer.set(new, document)
+
+    return in_place(route, change_answer)
+
+
+def of_list(change: OfValue) -> OfValue:
+    """Change lists only."""
+    return where(lambda value: isinstance(value, list), change)
+
+
+def of_text(change: Callable[..., Any]) -> Callable[[Any, Request], Any]:
+    """Change texts only."""
+    return lambda value, _request: change(value) if isinstance(value, str) else value

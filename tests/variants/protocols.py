@@ -1,0 +1,285 @@
+"""The variants of MCP servers, of services and of A2A applications."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tests.mutants.changes import OfValue, at, drop, put, where, with_header
+from tests.mutants.protocols import (
+    CARD,
+    ENDPOINT,
+    SERVICE,
+    initialized,
+    nested,
+    schemas,
+    streamed,
+    tasks,
+    tools,
+    update_of,
+)
+from tests.mutants.wire import (
+    Answer,
+    Ask,
+    Change,
+    Request,
+    answers,
+    around,
+    called_with,
+    calls,
+    data_of,
+    event_of,
+    in_place,
+    messages,
+    raw_events,
+)
+from tests.variants.forms import JSON, of_json, of_streams, several_lines, status, typed
+
+A2A, MCP = "POST /", ENDPOINT
+
+# ---- MCP
+
+
+def sent_as(form: Callable[[Any], tuple[str, bytes]]) -> Change:
+    """Send replies of MCP in another form: their content type and content."""
+
+    async def reply(request: Request, ask: Ask) -> Answer:
+        answer = await ask(request)
+        events = "event-stream" in answer.headers.get("content-type", "")
+        document = data_of(answer.body.replace(b"\r\n", b"\n")) if events else answer.json
+        if answer.status == 200 and document is not None:
+            answer.headers["content-type"], answer.body = form(document)
+        return answer
+
+    return around(f"POST {ENDPOINT[2:]}", reply)
+
+
+def as_events(*before: bytes) -> Callable[[Any], tuple[str, bytes]]:
+    """Send a reply as an event, after others."""
+    return lambda document: ("text/event-stream", b"".join(before) + event_of(document))
+
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
+
+
+def as_protocol_error(document: Any) -> Any:
+    """Report a tool's error as one of the protocol."""
+    if not document.get("result", {}).get("isError"):
+        return document
+    return {"jsonrpc": "2.0", "id": document["id"], "error": {"code": -32602, "message": "No."}}
+
+
+def as_tool_error(document: Any) -> Any:
+    """Report the protocol's error as one of a tool."""
+    if "error" not in document:
+        return document
+    content = [{"type": "text", "text": document["error"]["message"]}]
+    return {
+        "jsonrpc": "2.0",
+        "id": document["id"],
+        "result": {"content": content, "isError": True},
+    }
+
+
+def with_status(route: str, new: int) -> Change:
+    """Send JSON-RPC errors with an HTTP status."""
+
+    def change_answer(answer: Answer, _request: Request) -> None:
+        if isinstance(answer.json, dict) and "error" in answer.json:
+            answer.status = new
+
+    return in_place(route, change_answer)
+
+
+def without_sessions() -> list[Change]:
+    """Give no id to sessions; requests belong to the one that was opened last."""
+    opened: dict[str, str] = {}
+
+    async def reply(request: Request, ask: Ask) -> Answer:
+        if request.method == "DELETE":
+            return Answer(405, {}, b"")
+        session = opened.get(request.path)
+        if session is not None and b'"initialize"' not in request.body:
+            request = with_header(request, "mcp-session-id", session)
+        answer = await ask(request)
+        new = answer.headers.pop("mcp-session-id", None)
+        if new is not None and b'"initialize"' in request.body:
+            opened[request.path] = new
+        return answer
+
+    return [around(f"{method} {ENDPOINT[2:]}", reply) for method in ("POST", "DELETE")]
+
+
+def on_pages() -> list[Change]:
+    """List tools on two pages."""
+
+    def chosen(params: Any, request: Request) -> Any:
+        request.state["second"] = (params or {}).get("cursor") == "second"
+        return drop("cursor")(params or {})
+
+    def page(result: Any, request: Request) -> Any:
+        some = result["tools"]
+        if request.state.get("second"):
+            return {**result, "tools": some[1:]}
+        return {**result, "tools": some[:1], "nextCursor": "second"}
+
+    return [called_with("tools/list", chosen), calls("tools/list", page)]
+
+
+def definitions(schema: Any) -> Any:
+    """Keep definitions under their older name."""
+    text = json.dumps(schema).replace('"#/$defs/', '"#/definitions/')
+    return json.loads(text.replace('"$defs": ', '"definitions": '))
+
+
+def types_in_a_list(schema: Any) -> Any:
+    """Write alternatives of types as a list."""
+    kinds = [option.get("type") for option in schema.get("anyOf", ())]
+    return {**drop("anyOf")(schema), "type": kinds} if all(kinds) and kinds else schema
+
+
+def constants(schema: Any) -> Any:
+    """Write an enum as alternatives."""
+    if not isinstance(schema.get("enum"), list):
+        return schema
+    return {**drop("enum", "type")(schema), "oneOf": [{"const": it} for it in schema["enum"]]}
+
+
+LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
+MCP_VARIANTS: dict[str, Any] = {
+    "tools_in_another_order": tools(lambda some: some[::-1]),
+    "tools_with_annotations": tools(at("*", put(title="T", annotations={"readOnlyHint": True}))),
+    "tools_without_output_schemas": tools(at("*", drop("outputSchema"))),
+    "tools_on_two_pages": on_pages(),
+    "schemas_with_titles": schemas(put(title="Arguments")),
+    "schemas_that_refuse_more": schemas(put(additionalProperties=False)),
+    "schemas_with_definitions": schemas(definitions),
+    "schemas_with_descriptions": schemas(
+        at(
+            "properties",
+            lambda some: {
+                name: {"description": "An argument.", **schema} for name, schema in some.items()
+            },
+        )
+    ),
+    "schemas_with_types_in_a_list": schemas(nested(types_in_a_list)),
+    "schemas_with_constants": schemas(nested(constants)),
+    "results_with_metadata": calls("tools/call", put(_meta={"trace": "1"})),
+    "results_with_links": calls("tools/call", at("content", lambda some: [*some, LINK])),
+    "results_without_is_error": calls(
+        "tools/call", where(lambda it: not it.get("isError"), drop("isError"))
+    ),
+    "wrong_arguments_are_errors_of_the_protocol": messages("tools/call", as_protocol_error),
+    "unknown_tools_are_errors_of_a_tool": messages("tools/call", as_tool_error),
+    "an_older_version": initialized(put(protocolVersion="2025-06-18")),
+    "an_agreement_with_further_fields": initialized(
+        lambda it: at("capabilities", put(completions={}))({**it, "instructions": "Call."})
+    ),
+    "replies_as_json": sent_as(lambda it: ("application/json", json.dumps(it).encode())),
+    "replies_as_events": sent_as(as_events()),
+    "replies_after_an_empty_event": sent_as(as_events(b"id: 1\nretry: 9\ndata:\n\n")),
+    "replies_after_a_notification": sent_as(as_events(event_of(NOTE))),
+    "replies_with_further_members": messages("*", put(trace="1"), MCP),
+    "errors_with_a_status": [
+        sent_as(lambda it: ("application/json", json.dumps(it).encode())),
+        with_status(f"POST {ENDPOINT[2:]}", 400),
+    ],
+    "sessions_without_ids": without_sessions(),
+    "no_stream_of_the_server": around(f"GET {ENDPOINT[2:]}", lambda *_: refused_method()),
+    "notifications_are_204": status(f"POST {ENDPOINT[2:]}", 202, 204),
+    "a_refused_key_is_403": status(MCP, 401, 403),
+    "a_refused_key_is_404": status(MCP, 401, 404),
+}
+
+
+MCP_SERVERS = {**of_json(MCP), **of_streams(MCP), **MCP_VARIANTS}
+
+
+async def refused_method() -> Answer:
+    """Refuse a method of HTTP."""
+    return Answer(405, {"allow": "POST"}, b"")
+
+
+# ---- services
+
+
+OF_THE_API = re.compile("(find|add|change|correct|remove|fail)(Things?|Part)")
+
+
+def named(change: Callable[[str], str], back: Callable[[str], str]) -> list[Change]:
+    """Name the tools of the reference API differently."""
+    return [
+        tools(at("*.name", lambda it: change(it) if OF_THE_API.search(it) else it), SERVICE),
+        called_with("tools/call", at("name", back), SERVICE),
+    ]
+
+
+def of_the_api(change: OfValue) -> Change:
+    """Change the results of the reference API."""
+
+    def changed(result: Any, request: Request) -> Any:
+        name = request.json["params"]["name"]
+        return change(result) if OF_THE_API.search(name) and not result.get("isError") else result
+
+    return calls("tools/call", changed, SERVICE)
+
+
+def in_an_envelope(text: str) -> str:
+    """Send the answer of an API as a part of JSON."""
+    try:
+        return json.dumps({"status": 200, "headers": {}, "body": json.loads(text)})
+    except ValueError:
+        return text
+
+
+SERVICES: dict[str, Any] = {
+    **of_json(MCP, "json_keys_backwards"),
+    **MCP_VARIANTS,
+    "operations_with_a_prefix": named("things__{}".format, lambda it: it.removeprefix("things__")),
+    "answers_of_an_api_as_text_alone": of_the_api(drop("structuredContent")),
+    "answers_of_an_api_in_an_envelope": of_the_api(
+        lambda it: at("content.*.text", in_an_envelope)(drop("structuredContent")(it))
+    ),
+}
+
+
+# ---- A2A
+
+
+def further_updates(document: Any, _request: Request) -> Any:
+    """Report after each result that the executor is still working."""
+    update = update_of(document)
+    if update is None:
+        return document
+    status = {"state": "TASK_STATE_WORKING"}
+    ids = {"taskId": update["taskId"], "contextId": update["contextId"]}
+    return [document, {**document, "result": {"statusUpdate": {**ids, "status": status}}}]
+
+
+GRPC = {"url": "https://grpc.example", "protocolBinding": "GRPC", "protocolVersion": "1.0"}
+TASKS = ("SendMessage", "GetTask")
+A2A_VARIANTS: dict[str, Any] = {
+    **of_json(A2A),
+    **of_streams(A2A),
+    "several_data_lines": raw_events(A2A, several_lines),
+    "card_over_several_lines": in_place(CARD, JSON["json_over_several_lines"]),
+    "card_of_a_vendor_s_type": in_place(CARD, typed("application/a2a+json")),
+    "a_card_with_further_fields": answers(
+        CARD, put(provider={"organization": "o", "url": "https://o.example"})
+    ),
+    "a_card_with_further_interfaces": answers(
+        CARD, at("supportedInterfaces", lambda some: [GRPC, *some])
+    ),
+    "replies_with_further_members": messages("*", put(trace="1")),
+    "tasks_with_metadata": tasks(TASKS, put(metadata={"x": 1})),
+    "tasks_without_a_history": tasks(TASKS, drop("history")),
+    "named_artifacts": tasks(TASKS, at("artifacts.*", put(name="result", metadata={}))),
+    "artifacts_with_further_parts": tasks(
+        TASKS, at("artifacts.*.parts", lambda some: [*some, {"data": {"a": 1}}])
+    ),
+    "streamed_updates_of_the_state": streamed(further_updates),
+    "other_texts_of_errors": answers(A2A, at("error", put(message="No.", data=[]))),
+    "errors_with_a_status": with_status(A2A, 404),
+}
