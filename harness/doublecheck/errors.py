@@ -176,6 +176,20 @@ class RefusedError(AnswerError):
         self.code = code
 
 
+class EndedCopyError(RefusedError):
+    """A copy of a session has ended: its validity has passed, or it was destroyed.
+
+    It has no other instance, unlike a session of a user: a new one would lack the copied state.
+    """
+
+    def __init__(self, session_id: str, error: RefusedError) -> None:
+        message = (
+            f"The copy {session_id} of a session has ended, and its state with it. Make another "
+            f"with platform.sandbox(from_snapshot=..., ttl_s=...). {error}"
+        )
+        super().__init__(message, status=error.status, body=error.body, code=error.code)
+
+
 class ResultError(DoubleCheckError):
     """A result is a failure: code raised, a command, a tool or an agent failed.
 

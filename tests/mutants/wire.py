@@ -11,7 +11,7 @@ import datetime as dt
 import inspect
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode
@@ -236,7 +236,7 @@ def rpc(method: str, route: str = "* *") -> Matches:
 # ---- the layer
 
 
-def installed(patch: pytest.MonkeyPatch, changes: tuple[Change, ...]) -> None:
+def installed(patch: pytest.MonkeyPatch, changes: Sequence[Change]) -> None:
     """Put the changes in front of every application that uvicorn serves from now on."""
     initialize = uvicorn.Config.__init__
 
@@ -253,7 +253,7 @@ class Layer:
     """An ASGI application with changes in front; it passes other requests through."""
 
     app: ASGIApp
-    changes: tuple[Change, ...]
+    changes: Sequence[Change]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"].startswith("/_emulator"):
@@ -306,7 +306,7 @@ class _Sender:
         if message["type"] == "http.response.start":
             headers = _decoded(message["headers"])
             self._start = message
-            self._streams = "text/event-stream" in headers.get("content-type", "")
+            self._streams = "text/event-stream" in headers.get("content-type", "").lower()
             if self._streams:
                 for change in self._changes:
                     if change.head is not None:

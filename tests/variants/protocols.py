@@ -125,7 +125,8 @@ def on_pages() -> list[Change]:
             return {**result, "tools": some[1:]}
         return {**result, "tools": some[:1], "nextCursor": "second"}
 
-    return [called_with("tools/list", chosen), calls("tools/list", page)]
+    route = "POST /mcp"  # a service passes the pages of its backend on
+    return [called_with("tools/list", chosen, route), calls("tools/list", page, route)]
 
 
 def definitions(schema: Any) -> Any:

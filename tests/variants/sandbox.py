@@ -81,13 +81,15 @@ def with_html(output: Any) -> Any:
     return {**output, "data": {"text/html": "<b>value</b>", **(output["data"] or {})}}
 
 
+def with_dots(id_: str) -> str:
+    """Return an id with dots and colons."""
+    return f"{id_}.a:1~b" if id_ else id_
+
+
 def dotted() -> list[Change]:
-    """Give sessions ids with dots and colons."""
-    named = at("SessionId", lambda id_: id_.removesuffix(".a:1~b"))
-    return [
-        bodies(named, *ACTIONS),
-        envelope("Result.SessionId", lambda id_: f"{id_}.a:1~b" if id_ else id_),
-    ]
+    """Give sessions ids with dots and colons, and know them by these."""
+    named = at("SessionId", lambda id_: id_.removesuffix(with_dots(" ").strip()))
+    return [bodies(named, *ACTIONS), envelope("Result.SessionId", with_dots)]
 
 
 OUTPUTS: dict[str, Any] = {
@@ -119,7 +121,7 @@ CONTROL_PLANE: dict[str, Any] = {
     "another_service_and_region": envelope(
         "ResponseMetadata", put(Service="another", Region="eu-1")
     ),
-    "session_ids_with_dots": dotted(),
+    "session_ids_with_dots": envelope("Result.SessionId", with_dots),
     "other_error_codes": answers(CONTROL, at("ResponseMetadata.Error", put(CodeN=1, Data={}))),
     "refusals_without_an_envelope": refusals(lambda it, text: it.set(it.status, {"error": text})),
     "refusals_as_text": refusals(as_plain_text),

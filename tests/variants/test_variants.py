@@ -1,26 +1,65 @@
+"""Platforms that answer in other forms that the specification leaves open are not blamed."""
+
 from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from doublecheck.client._sync.platform import Platform
+from doublecheck.client.open_target import serving_double
 from doublecheck.compare import pytest_sweep
+from doublecheck.contracts import evidence
 from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import DoubleCheckError
 from doublecheck.run import pytest_run
 from doublecheck.target.facts import Surface
 from tests.mutants import campaign
-from tests.mutants.wire import installed
-from tests.variants.tables import VARIANTS, Variant
+from tests.mutants.wire import Change, installed
+from tests.variants import agents, protocols, sandbox
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 FEW = "--platform-examples=2"  # the first ones have most in them
 BLAMED = (Verdict.FAILED, Verdict.ERROR)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A platform that answers in another form."""
+
+    surface: Surface
+    name: str
+    changes: tuple[Change, ...]
+
+    def __str__(self) -> str:
+        return f"{self.surface}-{self.name}"
+
+
+TABLE: dict[Surface, dict[str, Any]] = {
+    "application": agents.APPLICATION,
+    "api_server": agents.API_SERVER,
+    "control_plane": sandbox.CONTROL_PLANE,
+    "sandbox": sandbox.SANDBOX,
+    "mcp": protocols.MCP_SERVERS,
+    "services": protocols.SERVICES,
+    "a2a": protocols.A2A_VARIANTS,
+    "library": {"results_in_other_forms": list(sandbox.OUTPUTS.values())},
+}
+VARIANTS = tuple(
+    Variant(surface, name, (change,) if isinstance(change, Change) else tuple(change))
+    for surface, variants in TABLE.items()
+    for name, change in variants.items()
+)
 # CI tries every eighth.
 SOME = VARIANTS[:: 8 if os.environ.get("CI") else 1]
 APART = {"SBX-11", "INV-09"}  # start browsers and kernels
@@ -42,6 +81,30 @@ def test_legal_variant_passes_checks(variant: Variant, monkeypatch: pytest.Monke
     assert Verdict.PASSED in run.verdicts().values()
 
 
+@pytest.mark.parametrize("surface", ["application", "api_server", "control_plane", "mcp", "a2a"])
+def test_legal_variants_are_evidence_of_their_surface(
+    surface: Surface, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A live platform that answers in their form has the surface."""
+    changes: list[Change] = []
+    installed(monkeypatch, changes)
+    missing = {}
+
+    apps = reference_apps({surface})
+    with (
+        serving_double(*apps, reference_app=True, agents=REFERENCE_AGENTS) as target,
+        Platform(target) as platform,
+    ):
+        for variant in (it for it in VARIANTS if it.surface == surface):
+            changes[:] = variant.changes
+            try:
+                evidence.require(platform, surface)
+            except DoubleCheckError as error:
+                missing[variant.name] = str(error)
+
+    assert {} == missing
+
+
 @pytest.mark.parametrize("name", OF_ONE_CLAUSE)
 def test_fault_fails_only_its_clause(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other clauses of its surface pass, though their checks encounter it."""
@@ -58,7 +121,7 @@ def test_variants_have_unique_names() -> None:
     names = Counter(map(str, VARIANTS))
 
     assert [] == [name for name, count in names.items() if count > 1]
-    assert 80 <= len(VARIANTS)
+    assert 250 <= len(VARIANTS)
 
 
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:

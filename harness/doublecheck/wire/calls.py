@@ -32,6 +32,12 @@ def media_type(response: httpx.Response) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
+def is_json(response: httpx.Response) -> bool:
+    """Whether an answer is JSON, by its Content-Type."""
+    kind = media_type(response)
+    return kind == "application/json" or kind.endswith("+json")
+
+
 @dataclass(frozen=True, repr=False)
 class Request:
     """One HTTP request. A ``timeout_s`` of None means the platform's own."""
@@ -129,6 +135,15 @@ def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> R
         body=response.text,
         code=code,
     )
+
+
+def refuse_by_json_rpc(response: httpx.Response) -> None:
+    """Raise RefusedError if an answer is a JSON-RPC error, whatever its status."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = response.json()
+        error = document.get("error") if isinstance(document, dict) else None
+        if isinstance(error, dict) and "jsonrpc" in document:
+            raise refused_by_json_rpc(response, error)
 
 
 def refuse(response: httpx.Response) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from doublecheck.client.copies import living
+
 if TYPE_CHECKING:
     from doublecheck.client._async.platform import AsyncPlatform
     from doublecheck.client._async.protocols import AsyncBrowser
@@ -16,7 +18,8 @@ class AsyncPlatformSandbox:
     """A user's sandbox session. Its instance is created on first use.
 
     A copy of a snapshot does not belong to a user: its SessionId (``s-...``) in ``instance_id``
-    names it.
+    names it. Once it has ended, it raises EndedCopyError, while a session of a user has a new
+    instance.
     """
 
     platform: AsyncPlatform
@@ -34,9 +37,10 @@ class AsyncPlatformSandbox:
         check: bool = False,
     ) -> CodeResult:
         """Run code and return its result; see ``Platform.run_code()``."""
-        return await self.platform.run_code(
-            code, language, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
-        )
+        with living(self.instance_id):
+            return await self.platform.run_code(
+                code, language, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
+            )
 
     async def exec_bash(
         self,
@@ -47,28 +51,33 @@ class AsyncPlatformSandbox:
         check: bool = False,
     ) -> BashResult:
         """Run a command in the session's terminal."""
-        return await self.platform.exec_bash(
-            command, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
-        )
+        with living(self.instance_id):
+            return await self.platform.exec_bash(
+                command, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
+            )
 
     async def upload(self, path: str, content: bytes) -> str:
         """Upload a file to the session and return its path."""
-        return await self.platform.upload(path, content, **self._named())
+        with living(self.instance_id):
+            return await self.platform.upload(path, content, **self._named())
 
     async def download(self, path: str) -> bytes:
         """Download a file from the session."""
-        return await self.platform.download(path, **self._named())
+        with living(self.instance_id):
+            return await self.platform.download(path, **self._named())
 
     async def browser(self) -> AsyncBrowser:
         """Return the session's browser."""
-        return await self.platform.browser(**self._named())
+        with living(self.instance_id):
+            return await self.platform.browser(**self._named())
 
     async def snapshot(self) -> SessionSnapshot:
         """Take a snapshot. ``platform.sandbox(from_snapshot=...)`` makes copies of the session.
 
         Raises RefusedError, with the reason, if the platform cannot take it.
         """
-        return await self.platform.snapshot_session(**self._named())
+        with living(self.instance_id):
+            return await self.platform.snapshot_session(**self._named())
 
     async def destroy(self) -> bool:
         """End the session's instance. Return whether there was one."""

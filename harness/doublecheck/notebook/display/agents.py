@@ -147,11 +147,9 @@ def _event_parts(event: AgentEvent) -> Iterator[Markup]:
         if part.get("text"):
             text = clipped(str(part["text"]), source="event.text")
             yield element("div", quiet(text) if part.get("thought") else text, style=_TEXT)
-        if part.get("functionCall") is not None:
-            call = part["functionCall"]
+        if call := part.get("functionCall") or part.get("function_call"):
             yield tree(call.get("args") or {}, name=f"→ {call.get('name')}")
-        if part.get("functionResponse") is not None:
-            response = part["functionResponse"]
+        if response := part.get("functionResponse") or part.get("function_response"):
             yield tree(response.get("response"), name=f"↳ {response.get('name')}", opened=0)
         if part.get("inlineData") is not None:
             kind = str(part["inlineData"].get("mimeType"))
