@@ -85,6 +85,7 @@ def _library(frame: FrameType | None) -> str | None:
 
 try:
     import respx
+    from respx.mocks import HTTPXMocker
     from respx.models import AllMockedAssertionError, PassThrough
 except ImportError:
     raise MissingExtraError(
@@ -156,8 +157,22 @@ class PlatformMock:
         with (
             patch.object(httpx.HTTPTransport, "handle_request", handle_request),
             patch.object(httpx.AsyncHTTPTransport, "handle_async_request", handle_async_request),
+            patch.object(HTTPXMocker, "handler", self._unless_cloud(HTTPXMocker.handler)),
+            patch.object(
+                HTTPXMocker, "async_handler", self._unless_cloud(HTTPXMocker.async_handler)
+            ),
         ):
             yield
+
+    def _unless_cloud(self, handler: Callable[[httpx.Request], Any]) -> Any:
+        """Let requests to the cloud pass ``respx.mock(using="httpx")``, which is above transports."""
+
+        def handle(request: httpx.Request) -> Any:
+            if request.url.host in self.hosts:
+                raise PassThrough("The double answers.", request=request, origin=respx.Route())
+            return handler(request)
+
+        return staticmethod(handle)
 
     def _is_answered(self, request: httpx.Request) -> bool:
         if request.url.host not in self.hosts:
