@@ -138,6 +138,7 @@ APPLICATION: dict[str, Any] = {
     **of_streams(INVOKE),
     "content_type_in_capitals": in_place(INVOKE, IN_CAPITALS),
     "content_type_of_a_vendor": in_place(INVOKE, OF_A_VENDOR),
+    "an_invocation_is_201": status(INVOKE, 200, 201),
     "result_in_an_object": answers(INVOKE, of_text(lambda text: {"result": text})),
     "output_in_an_object": answers(INVOKE, of_text(lambda text: {"output": text})),
     "result_in_a_list": answers(INVOKE, of_text(lambda text: [text])),

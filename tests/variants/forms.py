@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -19,6 +20,12 @@ def written(form: Callable[[Any], str]) -> Callable[[Answer, Request], None]:
             answer.body = form(answer.json).encode()
 
     return in_place
+
+
+def compressed(answer: Answer, request: Request) -> None:
+    """Compress JSON for clients that accept it."""
+    if answer.json is not None and "gzip" in request.header("accept-encoding"):
+        answer.body, answer.headers["content-encoding"] = gzip.compress(answer.body), "gzip"
 
 
 def backwards(document: Any) -> Any:
@@ -86,7 +93,9 @@ JSON = {
     "json_escaped": written(lambda document: json.dumps(document, separators=(",", ":"))),
     "json_unescaped": written(lambda document: json.dumps(document, ensure_ascii=False)),
     "json_keys_backwards": written(lambda document: json.dumps(backwards(document))),
+    "json_compressed": compressed,
     "further_headers": lambda answer, _: answer.headers.update({"x-trace": "1", "vary": "Origin"}),
+    "connections_closed": lambda answer, _: answer.headers.update({"connection": "close"}),
 }
 STREAMS: Mapping[str, Callable[[bytes], Any]] = {
     "events_with_ids_and_comments": lambda raw: b": alive\nid: 7\nretry: 3000\n" + raw,

@@ -10,6 +10,7 @@ from typing import Any
 from tests.mutants.changes import OfValue, at, drop, put, where, with_header
 from tests.mutants.protocols import (
     CARD,
+    DICTS,
     ENDPOINT,
     SERVICE,
     initialized,
@@ -148,6 +149,17 @@ def constants(schema: Any) -> Any:
     return {**drop("enum", "type")(schema), "oneOf": [{"const": it} for it in schema["enum"]]}
 
 
+def unstructured(result: Any, request: Request) -> Any:
+    """Send structured content only for tools that return a dict."""
+    return result if request.json["params"]["name"] in DICTS else drop("structuredContent")(result)
+
+
+def untold(result: Any, request: Request) -> Any:
+    """Send no text beside structured content."""
+    of_dict = request.json["params"]["name"] in DICTS and not result.get("isError")
+    return {**result, "content": []} if of_dict else result
+
+
 LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
 MCP_VARIANTS: dict[str, Any] = {
     "tools_in_another_order": tools(lambda some: some[::-1]),
@@ -169,6 +181,8 @@ MCP_VARIANTS: dict[str, Any] = {
     "schemas_with_constants": schemas(nested(constants)),
     "results_with_metadata": calls("tools/call", put(_meta={"trace": "1"})),
     "results_with_links": calls("tools/call", at("content", lambda some: [*some, LINK])),
+    "results_without_structure": calls("tools/call", unstructured),
+    "results_without_text": calls("tools/call", untold),
     "results_without_is_error": calls(
         "tools/call", where(lambda it: not it.get("isError"), drop("isError"))
     ),

@@ -65,7 +65,7 @@ class User:
         """Whether a session can be read. Fail if the answer is ambiguous (U-SESSION-UNKNOWN)."""
         answer = self._read(session)
         assert answer.status_code < 500, answer.text
-        return answer.is_success and answer.text.strip() not in ("", "null")
+        return answer.is_success and bool(wire.words_of(answer))
 
     def history(self, session: str) -> Sequence[AgentEvent]:
         """Return the events with content in a session's history."""

@@ -50,7 +50,7 @@ def returned(response: httpx.Response) -> str:
 
     Of several strings it is the one that the reference application returns for its payload.
     """
-    assert response.status_code == 200, response.text
+    assert response.is_success, f"HTTP {response.status_code}: {response.text}"
     assert calls.is_json(response), f"{calls.media_type(response)} is not JSON: {response.text}"
 
     strings = strings_in(json_of(response))
@@ -134,9 +134,8 @@ def release(platform: Platform, gate: str) -> None:
 
 def data_of(response: httpx.Response) -> list[str]:
     """Return the data of each event. Fail if the answer is not an event stream."""
-    assert (response.status_code, calls.media_type(response)) == (200, event_stream.MEDIA_TYPE), (
-        f"HTTP {response.status_code}, not an event stream: {response.text}"
-    )
+    assert response.is_success, f"HTTP {response.status_code}: {response.text}"
+    assert event_stream.is_stream(response), f"not an event stream: {response.text}"
     return event_stream.data_of(response.content)
 
 
@@ -186,7 +185,7 @@ def probe_text(response: httpx.Response) -> str:
 
     Of several strings it is the ping function's, or the status.
     """
-    assert response.status_code == 200, f"HTTP {response.status_code}: {response.text}"
+    assert response.is_success, f"HTTP {response.status_code}: {response.text}"
     document: Any = response.text.strip()
     with contextlib.suppress(ValueError):
         document = json.loads(document)
