@@ -125,8 +125,7 @@ def request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
 
 def read_answer(response: httpx.Response) -> A2aAnswer:
     """Return an answer. Raise RefusedError for an error, or AnswerError if it is not A2A."""
-    if not response.is_success:
-        calls.refuse_by_json_rpc(response)
+    calls.refuse_by_json_rpc(response)
     return _answer(response, calls.read_json(response), response.text)
 
 

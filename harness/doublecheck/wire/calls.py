@@ -138,7 +138,9 @@ def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> R
 
 
 def refuse_by_json_rpc(response: httpx.Response) -> None:
-    """Raise RefusedError if an answer is a JSON-RPC error, whatever its status."""
+    """Raise RefusedError for a JSON-RPC error that is sent with a status of the client's errors."""
+    if not response.is_client_error:
+        return
     with contextlib.suppress(ValueError, RecursionError):
         document = response.json()
         error = document.get("error") if isinstance(document, dict) else None

@@ -84,7 +84,11 @@ def read_command(response: httpx.Response) -> BashResult:
 
 
 def _read_endpoint(response: httpx.Response) -> Endpoint:
-    address = sandbox.read_action(response).get("Endpoint")
+    if response.is_client_error:
+        sandbox.read_action(response)  # raises RefusedError with the code
+    document = calls.read_json(response)
+    result = document.get("Result") if isinstance(document, dict) else None
+    address = result.get("Endpoint") if isinstance(result, dict) else None
     parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
     if not parts.hostname or not parts.query:
         message = "The session's answer has no Endpoint."

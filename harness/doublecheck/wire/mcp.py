@@ -133,8 +133,7 @@ def read_result(response: httpx.Response) -> dict[str, Any]:
 
     Raises RefusedError for an HTTP error and for a JSON-RPC error, with its ``code``.
     """
-    if not response.is_success:
-        calls.refuse_by_json_rpc(response)
+    calls.refuse_by_json_rpc(response)
     calls.refuse(response)
     reply = next((it for it in messages(response) if "result" in it or "error" in it), None)
     if reply is None:

@@ -163,7 +163,7 @@ def _translated(response: httpx.Response) -> Iterator[None]:
             str(error), status=error.status, body=response.text, code=error.code
         ) from None
     except EnvelopeError as error:
-        if response.is_error:  # refused without the envelope of 2.8
+        if response.is_client_error:  # refused without the envelope of 2.8
             calls.refuse(response)
         raise AnswerError(str(error), status=error.status, body=response.text) from None
 
