@@ -266,20 +266,26 @@ def filled(route: str, name: str) -> list[Change]:
     return [answers(CREATE, note), answers(NAMED, note), requests(route, body)]
 
 
+async def run_anew(request: Request, ask: Ask) -> Answer:
+    """Run in a new session of the user, which nobody can find."""
+    body = request.json or {}
+    if "userId" in body and "appName" in body:
+        path = f"/apps/{body['appName']}/users/{body['userId']}/sessions"
+        created = await ask(replace(request, path=path, body=b"{}"))
+        if created.status < 300:
+            body = {**body, "sessionId": created.json["id"]}
+    return await ask(replace(request, body=json.dumps(body).encode()))
+
+
 def fresh(when: Callable[[str, int], bool]) -> Change:
     """Run in a new session if ``when`` holds for the path and the number of the session's run."""
     counts: dict[str, int] = {}
 
     async def run(request: Request, ask: Ask) -> Answer:
-        body = request.json or {}
-        session = str(body.get("sessionId"))
+        session = str((request.json or {}).get("sessionId"))
         counts[session] = counts.get(session, 0) + 1
-        if when(request.path, counts[session]) and "userId" in body and "appName" in body:
-            path = f"/apps/{body['appName']}/users/{body['userId']}/sessions"
-            created = await ask(replace(request, path=path, body=b"{}"))
-            if created.status < 300:
-                body = {**body, "sessionId": created.json["id"]}
-        return await ask(replace(request, body=json.dumps(body).encode()))
+        anew = when(request.path, counts[session])
+        return await run_anew(request, ask) if anew else await ask(request)
 
     return around(RUNS, run)
 

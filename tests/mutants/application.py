@@ -155,7 +155,7 @@ def after_exception(route: str, *, failures: int = 1, session: bool = False) -> 
     return refused(route, down, 503), in_place(INVOKE, note)
 
 
-def error_again() -> Change:
+def error_again(route: str = INVOKE) -> Change:
     """Repeat an error for the next request."""
     pending: list[bytes] = []
 
@@ -165,7 +165,7 @@ def error_again() -> Change:
         elif pending:
             answer.status, answer.body = 500, pending.pop()
 
-    return in_place(INVOKE, change_answer)
+    return in_place(route, change_answer)
 
 
 def no_json(change: Callable[[Answer], None]) -> Change:

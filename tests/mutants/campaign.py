@@ -18,7 +18,19 @@ from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
 from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.run import pytest_run
-from tests.mutants import Mutant, agents, application, library, protocols, sandbox
+from tests.mutants import (
+    Mutant,
+    agents,
+    application,
+    borders,
+    callers,
+    edges,
+    library,
+    order,
+    protocols,
+    repetition,
+    sandbox,
+)
 
 CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
 # The first is of the pytest outside; the second costs more time than most checks.
@@ -31,7 +43,10 @@ UNUSED = ((pytest_sweep.Journal, "relied_on"), (Leftovers, "remove"))
 @cache
 def mutants() -> Sequence[Mutant]:
     """Return the mutants of all tables."""
-    tables = (application, agents, sandbox, protocols, library)
+    tables = (
+        *(application, agents, sandbox, protocols, library),
+        *(callers, edges, repetition, borders, order),
+    )
     return [
         Mutant(clause, name, breaks)
         for table in tables

@@ -94,7 +94,7 @@ class Change:
     """A change of matching requests and of their answers and events."""
 
     matches: Matches
-    request: Callable[[Request], None] | None = None
+    request: Callable[[Request], Awaitable[None] | None] | None = None
     answer: Callable[[Answer, Request], None] | None = None
     event: Callable[[bytes, Request], Iterable[bytes]] | None = None
     end: Callable[[Request], Iterable[bytes]] | None = None
@@ -262,8 +262,9 @@ class Layer:
         request = _request(scope, await _body(receive))
         changes = [change for change in self.changes if change.matches(request)]
         for change in changes:
-            if change.request is not None:
-                change.request(request)
+            waiting = change.request(request) if change.request is not None else None
+            if waiting is not None:
+                await waiting
         sender = _Sender(send, request, changes)
         replacement = next((change.around for change in changes if change.around is not None), None)
         if replacement is None:
