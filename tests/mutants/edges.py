@@ -159,7 +159,6 @@ def numeric_id(document: Any) -> Any:
     return {**document, "id": int(id_)} if isinstance(id_, str) and id_.isdecimal() else document
 
 
-IS_EMPTY_PART: dict[str, Any] = {"text": ""}
 TABLE: dict[str, dict[str, Any]] = {
     "INV-01": {
         "round_large_integers": payload(leaves(rounded)),
@@ -251,6 +250,10 @@ TABLE: dict[str, dict[str, Any]] = {
         "lose_empty_files": in_place(DOWNLOAD, empty_missing),
         "replace_spaces_in_names": uploaded(lambda path: path.replace(b" ", b"_"), PATH),
     },
-    "SBX-12": {"decode_percent_in_users": sessions(user(unquote))},
+    "SBX-12": {
+        "read_users_without_leading_zeros": sessions(
+            user(lambda name: re.sub(r"_0+(?=\d)", "_", name))
+        )
+    },
     "RUN-01": {"compose_the_code": code(composed)},
 }

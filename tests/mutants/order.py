@@ -6,9 +6,9 @@ from typing import Any
 
 from tests.mutants.agents import history, is_increment, is_reply, of_run, stream_events
 from tests.mutants.application import INVOKE, is_failure, strings
-from tests.mutants.changes import at, where
+from tests.mutants.changes import at
 from tests.mutants.protocols import SEND, is_end, streamed, tasks, update_of
-from tests.mutants.sandbox import data, failed, outputs
+from tests.mutants.sandbox import outputs
 from tests.mutants.wire import DROP, Change, Request, routed
 
 
@@ -110,7 +110,4 @@ TABLE: dict[str, dict[str, Any]] = {
     "A2A-02": {"reverse_the_artifacts": tasks(SEND, at("artifacts", lambda some: some[::-1]))},
     "A2A-03": {"end_before_the_last_artifact": streamed(end_before_the_last)},
     "SBX-05": {"reverse_the_outputs": outputs(lambda some: some[::-1])},
-    "SBX-06": {
-        "tell_the_error_first": data(where(failed, at("outputs", lambda some: some[::-1]))),
-    },
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -210,6 +210,15 @@ async def twice(request: Request, ask: Ask) -> Answer:
     return await ask(request)
 
 
+def refuse(status: int) -> Callable[[Request, Ask], Awaitable[Answer]]:
+    """Return a function that answers with an error status, also instead of a stream."""
+
+    async def answer(_request: Request, _ask: Ask) -> Answer:
+        return Answer(status, {"content-type": "application/json"}, b'{"error": "no"}')
+
+    return answer
+
+
 def leaking_arguments() -> Change:
     """Keep the arguments of the call before where a call has none."""
     before: dict[Any, Any] = {}
@@ -343,7 +352,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "API-17": {"forget_the_turns_before_the_fourth": fresh(lambda _path, number: number == 4)},
     "MCP-01": {
         "forget_a_session_after_ten_requests": nth(
-            statuses(SERVICE, 404),
+            Change(routed(SERVICE), around=refuse(404)),
             lambda number: number > 10,
             lambda request: request.header("mcp-session-id") or id(request),
         ),
@@ -361,7 +370,7 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "SVC-01": {
         "refuse_the_third_session": nth(
-            Change(rpc("initialize", SERVICE), answer=lambda a, _: a.set(503, {"error": "no"})),
+            Change(rpc("initialize", SERVICE), around=refuse(503)),
             is_nth(3),
             lambda request: request.path,
         ),
