@@ -8,16 +8,14 @@ many the checks notice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
 from tests.mutants.wire import Change, installed
 
 Breaks = Change | Sequence[Change] | Callable[[pytest.MonkeyPatch], None]
-Table = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
-from urllib.parse import parse_qsl
 
-from tests.mutants.changes import (
-    always,
-    answers_after,
-    at,
-    cut,
-    drop,
-    drop_if,
-    first,
-    previous,
-    to_ascii,
-    unix_lines,
-    where,
-)
+from tests.mutants.changes import always, answers_after, at, cut, drop, previous, where
 from tests.mutants.wire import (
-    DROP,
     Answer,
     Ask,
     Change,
@@ -110,19 +94,6 @@ def number(text: str) -> str:
     return str(int(text)) if text.isdecimal() else text
 
 
-def fields_of_earlier_requests() -> Change:
-    """Keep the fields of the session's earlier requests."""
-    sessions: dict[str, Any] = {}
-
-    def merged(body: Any, request: Request) -> Any:
-        session = sessions.setdefault(request.header("session_id"), {})
-        full = {**session, **body}
-        session.update(drop("do")(body))
-        return full
-
-    return requests(INVOKE, merged)
-
-
 # ---- answers
 
 
@@ -141,18 +112,15 @@ def raised(change: Callable[[Answer, Request], None], kind: str = "") -> Change:
     return in_place(INVOKE, change_answer)
 
 
-def after_exception(route: str, *, failures: int = 1, session: bool = False) -> tuple[Change, ...]:
-    """Refuse a route's requests after an exception, or only those of the same session."""
-    failed: list[str] = []
+def after_exception(route: str, failures: int) -> tuple[Change, ...]:
+    """Refuse a route's requests after this many exceptions."""
+    paths: list[str] = []
 
     def note(answer: Answer, request: Request) -> None:
         if answer.status == 500:
-            failed.append(request.header("session_id"))
+            paths.append(request.path)
 
-    def down(request: Request) -> bool:
-        return len(failed) >= failures and (not session or request.header("session_id") in failed)
-
-    return refused(route, down, 503), in_place(INVOKE, note)
+    return refused(route, lambda _: len(paths) >= failures, 503), in_place(INVOKE, note)
 
 
 def error_again(route: str = INVOKE) -> Change:
@@ -176,27 +144,6 @@ def no_json(change: Callable[[Answer], None]) -> Change:
             change(answer)
 
     return in_place(INVOKE, change_answer)
-
-
-def accept_text(change: Callable[[str], Any]) -> Change:
-    """Treat a body that is not JSON as an object, unless the function returns None."""
-
-    def change_request(request: Request) -> None:
-        if request.json is None and request.body != b"null":
-            document = change(request.body.decode("utf-8", "replace"))
-            request.body = request.body if document is None else json.dumps(document).encode()
-
-    return requested(INVOKE, change_request)
-
-
-def loose(text: str) -> Any:
-    """Accept JSON with trailing commas or without its end."""
-    for ending in ("", "}"):
-        try:
-            return json.loads(re.sub(r",(?=\s*[}\]])", "", text) + ending)
-        except ValueError:
-            continue
-    return None
 
 
 # ---- streams
@@ -226,7 +173,7 @@ def strings(change: Callable[[str, list[str]], str | list[str]]) -> Change:
     return Change(routed(INVOKE), event=changed)
 
 
-def hold_back(release: Callable[[list[bytes]], int], end: int | None = None) -> Change:
+def hold_back(release: Callable[[list[bytes]], int]) -> Change:
     """Hold events back; the function takes the waiting ones and returns how many to send now."""
 
     def changed(raw: bytes, request: Request) -> list[bytes]:
@@ -238,7 +185,7 @@ def hold_back(release: Callable[[list[bytes]], int], end: int | None = None) -> 
         return list(ready)
 
     def ended(request: Request) -> Iterable[bytes]:
-        return list(request.state.get("waiting", []))[:end]
+        return list(request.state.get("waiting", []))
 
     return Change(routed(INVOKE), event=changed, end=ended)
 
@@ -254,17 +201,6 @@ def raw_failure(change: Callable[[str], str]) -> Change:
         INVOKE,
         lambda raw: change(json.loads(raw[6:])["error"]).encode() if is_failure(raw) else raw,
     )
-
-
-def silent(*, before: bool) -> Change:
-    """Omit failures that follow strings, or those before any string."""
-
-    def changed(raw: bytes, request: Request) -> list[bytes]:
-        sent = request.state.get("sent", False)
-        request.state["sent"] = True
-        return [] if is_failure(raw) and sent is before else [raw]
-
-    return Change(routed(INVOKE), event=changed)
 
 
 # ---- probes
@@ -351,27 +287,6 @@ def environment(document: Any, request: Request) -> Any:
         return document
 
 
-def first_session_alone() -> Change:
-    """Serve only the first session."""
-    ids: list[str] = []
-
-    def other(request: Request) -> bool:
-        ids.append(request.header("session_id"))
-        return ids[-1] != ids[0]
-
-    return refused(HOSTED, other, 503)
-
-
-def answer_of_a_body() -> Change:
-    """Repeat the answer when a body repeats."""
-    answers: dict[Any, bytes] = {}
-
-    def change_answer(answer: Answer, request: Request) -> None:
-        answer.body = answers.setdefault((request.path, request.body), answer.body)
-
-    return in_place(HOSTED, change_answer)
-
-
 def scaled(spoil: Callable[[Answer], None], *, always: bool = False) -> tuple[Change, ...]:
     """Spoil the first answer after a runtime has scaled to zero, or all answers from then on."""
     down = [False]
@@ -416,88 +331,39 @@ def hosted(method: str, change: Callable[[Any], Any]) -> Change:
 
 
 TABLE = {
-    "INV-01": {
-        "strip_the_prompt": prompt(str.strip),
-        "read_cr_lf_in_the_prompt_as_lf": prompt(unix_lines),
-        "lose_fields_that_are_null": payload(drop_if(lambda value: value is None)),
-        "lose_fields_named_like_a_header": payload(drop(*USUAL)),
-        "keep_the_fields_of_earlier_requests": fields_of_earlier_requests(),
-    },
-    "INV-02": {
-        "lose_request_id": headers(lambda some: some.pop("request_id", None)),
-        "lower_the_case_of_ids": [header(name, str.lower) for name in USUAL],
-        "cut_custom_headers_at_256": custom(lambda _, value: value[:256]),
-        "lose_empty_custom_headers": custom(lambda _, value: value or None),
-    },
+    "INV-01": {"lose_fields_named_like_a_header": payload(drop(*USUAL))},
+    "INV-02": {"cut_custom_headers_at_256": custom(lambda _, value: value[:256])},
     "INV-03": {
         "fill_in_a_user_id": absent("user_id", lambda _: "platform-user"),
-        "fill_in_a_session_id": absent("session_id", lambda _: uuid.uuid4().hex),
-        "fail_without_a_user_id": refused(INVOKE, lambda r: not r.header("user_id"), 500),
         "fail_without_a_session_id": refused(INVOKE, lambda r: not r.header("session_id"), 500),
     },
-    "INV-04": {
-        "send_the_text_itself": in_place(
-            INVOKE,
-            lambda answer, _: (
-                setattr(answer, "body", answer.json.encode())
-                if isinstance(answer.json, str)
-                else None
-            ),
-        ),
-        "wrap_twice": string(json.dumps),
-        "strip_the_string": string(str.strip),
-        "cut_at_64_kib": string(cut(65536)),
-        "repeat_the_first_answer": string(first()),
-    },
+    "INV-04": {"wrap_twice": string(json.dumps)},
     "INV-05": {
-        "lose_the_first_string": strings(lambda text, before: text if before else []),
-        "strip_the_strings": strings(lambda text, _: text.strip()),
         "send_newlines_as_they_are": raw_events(
             INVOKE, lambda raw: raw.replace(b"\ndata: ", b"\n")
         ),
-        "send_each_line_as_an_event": raw_events(
-            INVOKE, lambda raw: raw.replace(b"\ndata: ", b"\n\ndata: ")
-        ),
-        "replace_non_ascii": strings(lambda text, _: to_ascii(text)),
-        "hold_everything_back": hold_back(lambda _: 0),
         "hold_one_string_back": hold_back(lambda waiting: len(waiting) - 1),
-        "name_it_plain_text": Change(
-            routed(INVOKE), head=lambda some: some.update({"content-type": "text/plain"})
-        ),
     },
     "INV-06": {
-        "end_silently": failure(always(DROP)),
-        "end_silently_without_strings": silent(before=False),
-        "tell_it_as_text": raw_failure(lambda _: "data: Error: the agent failed\n\n"),
-        "send_it_as_a_comment": raw_failure(lambda text: f": {json.dumps({'error': text})}\n\n"),
+        "send_it_as_a_comment": raw_failure(lambda text: f": {json.dumps({'error': text})}\n\n")
     },
     "INV-07": {
-        "answer_null": raised(lambda answer, _: answer.set(200, None)),
         "answer_null_for_a_key_error": raised(lambda answer, _: answer.set(200, None), "KeyError"),
-        "refuse_the_session_afterwards": after_exception(INVOKE, session=True),
         "repeat_the_error_to_the_next_request": error_again(),
     },
     "INV-08": {
         "fail_with_500": no_json(lambda answer: answer.set(500, {"error": "no JSON"})),
         "refuse_without_a_word": no_json(lambda answer: setattr(answer, "body", b"")),
-        "take_a_form": accept_text(lambda text: dict(parse_qsl(text)) or None),
-        "take_loose_json": accept_text(loose),
     },
     "INV-09": {
-        "use_one_instance_for_all": header("session_id", always("default")),
-        "use_the_session_of_the_request_before": header("session_id", previous()),
         "read_the_first_8_characters": header("session_id", cut(8)),
         "read_numbers_without_leading_zeros": header("session_id", number),
     },
     "PRB-01": {
         "answer_with_the_default_text": probe("ping", always("ok")),
-        "answer_with_the_first_word": probe("ping", lambda text: text.split()[0]),
         "answer_once": once("ping"),
-        "require_a_user": refused("GET /ping", lambda request: not request.header("user_id")),
     },
     "PRB-02": {
-        "have_no_health": statuses("GET /health", 404),
-        "answer_with_nothing": in_place("GET /health", lambda a, _: setattr(a, "body", b"")),
         "answer_an_empty_status": probe("health", always("")),
         "answer_once": once("health"),
     },
@@ -508,31 +374,16 @@ TABLE = {
     "PRB-04": {"have_no_liveness": statuses("GET /liveness", 404), "answer_once": once("liveness")},
     "PRB-05": {
         "fail_the_default_ping": statuses(f"{BARE}/ping", 500),
-        "answer_nothing_by_default": answers(f"{BARE}/ping", at("status", always(""))),
-        "have_no_readiness_by_default": statuses(f"{BARE}/readiness", 404),
         "have_no_liveness_by_default": statuses(f"{BARE}/liveness", 404),
     },
-    "PRB-06": {
-        "answer_late": slow(lambda _: 1.4),
-        "answer_every_third_ping_late": slow(lambda number: 0 if number % 3 else 1.4),
-        "wait_for_running_invocations": busy(refuses=False),
-        "refuse_while_an_invocation_runs": busy(refuses=True),
-    },
+    "PRB-06": {"wait_for_running_invocations": busy(refuses=False)},
     "PRB-07": {
         "leave_out_health": statuses("GET /health", 404),
-        "leave_out_readiness": statuses("GET /readiness", 404),
-        "leave_out_liveness": statuses("GET /liveness", 404),
         "register_with_the_first_invocation": after_an_invocation("GET /readiness"),
     },
-    "HST-01": {
-        "give_each_session_an_environment": answers(HOSTED, environment),
-        "tell_the_first_session_for_each": session(first()),
-        "refuse_a_second_session": first_session_alone(),
-        "answer_a_session_with_the_answer_of_another": answer_of_a_body(),
-    },
+    "HST-01": {"give_each_session_an_environment": answers(HOSTED, environment)},
     "HST-02": {
         "refuse_the_request_that_starts_again": scaled(lambda a: a.set(503, {"error": "starts"})),
-        "answer_nothing_to_the_request_that_starts_again": scaled(lambda a: a.set(202, None)),
         "stay_at_zero": scaled(lambda a: a.set(503, {"error": "zero"}), always=True),
     },
     "HST-03": {
@@ -540,17 +391,11 @@ TABLE = {
         "answer_a_runtime_with_the_answer_of_another": answers(HOSTED, previous()),
     },
     "HST-04": {
-        "show_no_line_of_logs": logs(always("")),
         "show_the_first_line_of_logs": logs(lambda text: text.partition("\n")[0]),
-        "keep_the_first_word_of_each_line": logs(
-            lambda text: "\n".join(line.partition(" ")[0] for line in text.split("\n"))
-        ),
         "list_no_instances": instances(always([])),
     },
     "HST-05": {
-        "speak_no_mcp": statuses(f"* {RUNTIME}/mcp", 404),
         "call_tools_in_vain": hosted("tools/call", always({"content": [], "isError": False})),
         "return_no_artifacts": hosted("SendMessage", at("task", drop("artifacts"))),
-        "lose_the_bodies": requested(HOSTED, lambda request: setattr(request, "body", b"")),
     },
 }

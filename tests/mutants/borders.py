@@ -7,37 +7,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
-from tests.mutants.agents import ARTIFACTS, DELETE, READ, Known, owner_of
-from tests.mutants.application import slow
+from tests.mutants import agents, application, protocols, sandbox, wire
 from tests.mutants.changes import always, at, cut, where
-from tests.mutants.protocols import SEND, tasks
-from tests.mutants.sandbox import (
-    DOWNLOAD,
-    FORGET,
-    INNER,
-    INVOKE,
-    before_python,
-    bodies,
-    code,
-    data,
-    envelope,
-    is_javascript,
-    lasting,
-    same_ids,
-    stdout,
-)
-from tests.mutants.wire import (
-    Answer,
-    Ask,
-    Change,
-    Request,
-    action,
-    actions,
-    answers,
-    around,
-    in_place,
-)
+from tests.mutants.wire import Answer, Ask, Change, Request
 
 CLOSE = """
 for _v in [v for v in globals().values() if hasattr(v, 'fileno') and hasattr(v, 'close')]:
@@ -85,13 +59,13 @@ def surviving(again: Callable[[list[Any]], list[Any]]) -> Change:
             for before in again(earlier[name]):
                 await repeat(before)
             number = json.loads(result["Result"])["data"].get("execution_count")
-            counted = at(f"{INNER}.data.execution_count", always(number))
+            counted = at(f"{sandbox.INNER}.data.execution_count", always(number))
             answer = await repeat(body)
             answer.set(answer.status, counted(answer.json))
         earlier.setdefault(name, []).append(body)
         return answer
 
-    return Change(action(INVOKE), around=invoke)
+    return Change(wire.action(sandbox.INVOKE), around=invoke)
 
 
 def payload_of(body: Any) -> Any:
@@ -107,7 +81,7 @@ def javascript(some: list[Any]) -> list[Any]:
 def strings(some: list[Any]) -> list[Any]:
     """Select the requests with Python, and forget everything but strings."""
     some = [body for body in some if payload_of(body).get("kernel_name", "").startswith("py")]
-    forget = {"code": FORGET.format("not isinstance(_v, str)"), "kernel_name": "python3"}
+    forget = {"code": sandbox.FORGET.format("not isinstance(_v, str)"), "kernel_name": "python3"}
     return [*some, *({**body, "OperationPayload": json.dumps(forget)} for body in some[:1])]
 
 
@@ -120,40 +94,30 @@ def files(some: list[Any]) -> list[Any]:
         if not payload.get("kernel_name", "").startswith("j")
     ]
     return [
-        {
-            **body,
-            "OperationType": "ExecBash",
-            "OperationPayload": json.dumps({"command": command}),
-        }
+        {**body, "OperationType": "ExecBash", "OperationPayload": json.dumps({"command": command})}
         for body, command in commands
     ]
 
 
 def downloads_past_the_end() -> list[Change]:
     """Answer downloads that fail with the file of an earlier instance of the session."""
-    names: dict[str, str] = {}
+    names: list[tuple[dict[str, str], str]] = []
     contents: dict[Any, bytes] = {}
 
     def note(value: Any, request: Request) -> Any:
         endpoint = (value.get("Result") or {}).get("Endpoint", "")
-        names[endpoint.partition("?")[2]] = request.json.get("UserSessionId")
+        names.append((dict(parse_qsl(endpoint.partition("?")[2])), request.json["UserSessionId"]))
         return value
 
     def download(answer: Answer, request: Request) -> None:
-        name = next((names[query] for query in names if of(query, request)), None)
-        file = name, request.query.get("path")
+        own = [name for query, name in names if query and query.items() <= request.query.items()]
+        file = str(own[-1:]), request.query.get("path")
         if answer.status == 200:
             contents[file] = answer.body
         elif file in contents:
             answer.status, answer.body = 200, contents[file]
 
-    def of(query: str, request: Request) -> bool:
-        return bool(query) and all(
-            request.query.get(name) == value
-            for name, _, value in (pair.partition("=") for pair in query.split("&"))
-        )
-
-    return [actions("CreateSession", note), in_place(DOWNLOAD, download)]
+    return [wire.actions("CreateSession", note), wire.in_place(sandbox.DOWNLOAD, download)]
 
 
 def commands_apart() -> list[Change]:
@@ -168,7 +132,11 @@ def commands_apart() -> list[Change]:
     def named(value: Any, request: Request) -> Any:
         return at("Result.UserSessionId", lambda now: request.state.get("name", now))(value)
 
-    return [bodies(other), actions(INVOKE, named), envelope("Result", same_ids())]
+    return [
+        sandbox.bodies(other),
+        wire.actions(sandbox.INVOKE, named),
+        sandbox.envelope("Result", sandbox.same_ids()),
+    ]
 
 
 # ---- sessions of agents
@@ -187,15 +155,15 @@ def history_of_the_deleted() -> list[Change]:
         old = histories.get(request.path, [])
         return at("events", lambda events: [*old, *events])(document)
 
-    return [around(DELETE, delete), answers(READ, read)]
+    return [wire.around(agents.DELETE, delete), wire.answers(agents.READ, read)]
 
 
 def artifacts_of_all_users() -> list[Change]:
     """List the artifacts of other users' sessions with the same id as well."""
-    sessions = Known()
+    sessions = agents.Known()
 
     async def listing(request: Request, ask: Ask) -> Answer:
-        app, user, id_ = owner_of(request)
+        app, user, id_ = agents.owner_of(request)
         answer = await ask(request)
         names = answer.json
         for other in sessions.owners:
@@ -205,7 +173,7 @@ def artifacts_of_all_users() -> list[Change]:
         answer.set(answer.status, names)
         return answer
 
-    return [*sessions.note, around(ARTIFACTS, listing)]
+    return [*sessions.note, wire.around(agents.ARTIFACTS, listing)]
 
 
 def artifacts_of_the_context() -> Callable[[Any], Any]:
@@ -233,31 +201,35 @@ def is_of(kind: str) -> Callable[[Any], bool]:
 TABLE: dict[str, dict[str, Any]] = {
     "API-06": {"bring_back_the_history_of_an_id": history_of_the_deleted()},
     "API-18": {"list_artifacts_of_the_same_session_id": artifacts_of_all_users()},
-    "MCP-01": {"serve_a_session_after_its_end": around("DELETE /mcp*", keep_the_session)},
-    "A2A-02": {"return_the_artifacts_of_the_context": tasks(SEND, artifacts_of_the_context())},
+    "MCP-01": {"serve_a_session_after_its_end": wire.around("DELETE /mcp*", keep_the_session)},
+    "A2A-02": {
+        "return_the_artifacts_of_the_context": protocols.tasks(
+            protocols.SEND, artifacts_of_the_context()
+        )
+    },
     "SBX-02": {
-        "close_files_between_calls": before_python(CLOSE),
-        "end_processes_between_calls": before_python(END),
-        "forget_let_and_const": code(lambda text: f"{{\n{text}\n}}", python=False),
+        "close_files_between_calls": sandbox.before_python(CLOSE),
+        "end_processes_between_calls": sandbox.before_python(END),
+        "forget_let_and_const": sandbox.code(lambda text: f"{{\n{text}\n}}", python=False),
     },
     "SBX-03": {
         "keep_variables_of_javascript": surviving(javascript),
         "keep_strings": surviving(strings),
         "keep_files": surviving(files),
         "download_files_past_the_end": downloads_past_the_end(),
-        "end_javascript_two_seconds_late": lasting(1802, is_of("javascript")),
-        "end_two_seconds_early_after_a_command": lasting(1798, is_of("ExecBash")),
-        "end_sessions_for_files_two_seconds_late": bodies(
+        "end_javascript_two_seconds_late": sandbox.lasting(1802, is_of("javascript")),
+        "end_two_seconds_early_after_a_command": sandbox.lasting(1798, is_of("ExecBash")),
+        "end_sessions_for_files_two_seconds_late": sandbox.bodies(
             lambda value: {"Ttl": 1802, "TtlUnit": "second", **value}, "CreateSession"
         ),
     },
     "SBX-05": {
-        "lose_the_output_of_threads": before_python(MUTE_THREADS),
-        "cut_javascript_at_64_kib": data(
-            where(is_javascript, at("outputs.*.text", lambda text: text and text[:65536]))
+        "lose_the_output_of_threads": sandbox.before_python(MUTE_THREADS),
+        "cut_javascript_at_64_kib": sandbox.data(
+            where(sandbox.is_javascript, at("outputs.*.text", lambda text: text and text[:65536]))
         ),
-        "cut_at_200000_characters": stdout(cut(200_000)),
+        "cut_at_200000_characters": sandbox.stdout(cut(200_000)),
     },
     "SBX-09": {"run_commands_in_another_instance": commands_apart()},
-    "PRB-06": {"answer_a_little_late": slow(lambda _: 1.15)},
+    "PRB-06": {"answer_a_little_late": application.slow(lambda _: 1.15)},
 }

@@ -10,35 +10,9 @@ from functools import reduce
 from operator import getitem
 from typing import Any
 
-from tests.mutants.agents import (
-    CREATE,
-    DELETE,
-    NAMED,
-    READ,
-    RUN,
-    RUNS,
-    STREAM,
-    owner_of,
-    run_anew,
-    runtime_of,
-)
-from tests.mutants.application import HOSTED, INVOKE
+from tests.mutants import agents, application, protocols, sandbox, wire
 from tests.mutants.changes import always, at, nothing
-from tests.mutants.protocols import GET_TASK, SEND, SERVICE, name_of
-from tests.mutants.protocols import STREAM as STREAM_A2A
-from tests.mutants.sandbox import INNER, PART, UPLOAD
-from tests.mutants.sandbox import INVOKE as INVOKE_TOOL
-from tests.mutants.wire import (
-    Answer,
-    Ask,
-    Change,
-    Matches,
-    Request,
-    action,
-    actions,
-    routed,
-    rpc,
-)
+from tests.mutants.wire import Answer, Ask, Change, Matches, Request
 
 PATIENCE_S = 0.2  # how long a request waits for another one
 Exchange = Callable[[Request, Request], None]
@@ -150,9 +124,9 @@ def of_other_sessions(change: Exchange) -> Exchange:
 
 def content(request: Request, other: Request) -> None:
     """Take the content of the other upload."""
-    file = PART.search(other.body)
+    file = sandbox.PART.search(other.body)
     if file is not None:
-        request.body = PART.sub(lambda m: m[1] + file[2] + m[3], request.body, count=1)
+        request.body = sandbox.PART.sub(lambda m: m[1] + file[2] + m[3], request.body, count=1)
 
 
 def note(request: Request, other: Request) -> None:
@@ -165,9 +139,14 @@ def session_of(request: Request) -> Any:
     return (request.json or {}).get("UserSessionId")
 
 
+def session_of_run(request: Request) -> Any:
+    """Return the session of a run."""
+    return (request.json or {}).get("sessionId")
+
+
 def any_of(methods: tuple[str, ...]) -> Matches:
     """Return a matcher of requests for a method of either version of A2A."""
-    matchers = [rpc(method) for method in methods]
+    matchers = [wire.rpc(method) for method in methods]
     return lambda request: any(matches(request) for matches in matchers)
 
 
@@ -185,7 +164,10 @@ def broadcast() -> list[Change]:
     def waiting(request: Request) -> list[bytes]:
         return list(request.state.pop("more", ()))
 
-    return [meeting(routed(INVOKE), note), Change(routed(INVOKE), event=event, end=waiting)]
+    return [
+        meeting(wire.routed(application.INVOKE), note),
+        Change(wire.routed(application.INVOKE), event=event, end=waiting),
+    ]
 
 
 # ---- answers to the second
@@ -202,13 +184,13 @@ async def as_created(request: Request, ask: Ask, first: Awaitable[Answer]) -> An
     if created.status >= 300:
         return await ask(request)
     answer = replace(created, headers=dict(created.headers))
-    answer.set(created.status, {**created.json, "id": owner_of(request)[2], "events": []})
+    answer.set(created.status, {**created.json, "id": agents.owner_of(request)[2], "events": []})
     return answer
 
 
 async def in_new_session(request: Request, ask: Ask, _first: Awaitable[Answer]) -> Answer:
     """Run the turn in a session of its own."""
-    return await run_anew(request, ask)
+    return await agents.run_anew(request, ask)
 
 
 def two_instances() -> Change:
@@ -226,7 +208,7 @@ def two_instances() -> Change:
             answer.set(200, at("Result.UserSessionId", always(name))(answer.json))
         return answer
 
-    change = overlapping(action(INVOKE_TOOL), second, key=session_of)
+    change = overlapping(wire.action(sandbox.INVOKE), second, key=session_of)
 
     async def answer(request: Request, ask: Ask) -> Answer:
         assert change.around is not None
@@ -247,50 +229,76 @@ def other_name(value: Any, request: Request) -> Any:
 def counted_twice(value: Any, request: Request) -> Any:
     """Count the execution of another session as well."""
     more = "other" in request.state
-    return at(f"{INNER}.data.execution_count", lambda number: number + more)(value)
+    return at(f"{sandbox.INNER}.data.execution_count", lambda number: number + more)(value)
 
 
 def method_and_tool(request: Request) -> Any:
     """Return the path and the tool of a call."""
-    return request.path, name_of(request)
+    return request.path, protocols.name_of(request)
 
 
 PAYLOAD = fields("OperationPayload", "OperationType")
-CALLS, SERVICE_CALLS = rpc("tools/call", "POST /mcp"), rpc("tools/call", SERVICE)
+CALLS, SERVICE_CALLS = (
+    wire.rpc("tools/call", "POST /mcp"),
+    wire.rpc("tools/call", protocols.SERVICE),
+)
 TABLE: dict[str, dict[str, Any]] = {
-    "INV-01": {"swap_the_payloads_of_two_callers": meeting(routed(INVOKE), body)},
-    "INV-02": {"swap_the_users_of_two_callers": meeting(routed(INVOKE), header("user_id"))},
-    "INV-04": {"answer_the_second_caller_as_the_first": meeting(routed(INVOKE), body, both=False)},
+    "INV-01": {"swap_the_payloads_of_two_callers": meeting(wire.routed(application.INVOKE), body)},
+    "INV-02": {
+        "swap_the_users_of_two_callers": meeting(wire.routed(application.INVOKE), header("user_id"))
+    },
+    "INV-04": {
+        "answer_the_second_caller_as_the_first": meeting(
+            wire.routed(application.INVOKE), body, both=False
+        )
+    },
     "INV-05": {"send_strings_to_another_stream": broadcast()},
-    "INV-09": {"use_the_sandbox_of_another_caller": meeting(routed(INVOKE), header("session_id"))},
-    "HST-01": {"swap_sessions_of_a_runtime": meeting(routed(HOSTED), header("session_id"))},
-    "API-02": {"create_one_session_for_two_callers": overlapping(routed(CREATE), first_answer)},
-    "API-03": {"create_one_of_two_named_sessions": overlapping(routed(NAMED), as_created)},
-    "API-05": {"swap_the_sessions_of_two_readers": meeting(routed(READ), path)},
-    "API-06": {"delete_one_of_two_sessions": overlapping(routed(DELETE), first_answer)},
-    "API-07": {"swap_the_messages_of_two_runs": meeting(routed(RUN), fields("newMessage"))},
-    "API-08": {"swap_the_messages_of_two_streams": meeting(routed(STREAM), fields("newMessage"))},
+    "INV-09": {
+        "use_the_sandbox_of_another_caller": meeting(
+            wire.routed(application.INVOKE), header("session_id")
+        )
+    },
+    "HST-01": {
+        "swap_sessions_of_a_runtime": meeting(wire.routed(application.HOSTED), header("session_id"))
+    },
+    "API-02": {
+        "create_one_session_for_two_callers": overlapping(wire.routed(agents.CREATE), first_answer)
+    },
+    "API-03": {
+        "create_one_of_two_named_sessions": overlapping(wire.routed(agents.NAMED), as_created)
+    },
+    "API-05": {"swap_the_sessions_of_two_readers": meeting(wire.routed(agents.READ), path)},
+    "API-06": {"delete_one_of_two_sessions": overlapping(wire.routed(agents.DELETE), first_answer)},
+    "API-07": {
+        "swap_the_messages_of_two_runs": meeting(wire.routed(agents.RUN), fields("newMessage"))
+    },
+    "API-08": {
+        "swap_the_messages_of_two_streams": meeting(
+            wire.routed(agents.STREAM), fields("newMessage")
+        )
+    },
     "API-17": {
         "lose_one_of_two_turns": overlapping(
-            routed(RUN), in_new_session, key=lambda request: (request.json or {}).get("sessionId")
-        ),
+            wire.routed(agents.RUN), in_new_session, key=session_of_run
+        )
     },
     "API-18": {
         "run_in_the_session_of_another_user": meeting(
-            routed(RUNS),
-            fields("userId", "sessionId"),
-            key=lambda request: (request.json or {}).get("appName"),
-        ),
+            wire.routed(agents.RUNS), fields("userId", "sessionId")
+        )
     },
     "AUT-03": {
         "take_the_second_caller_for_the_first": meeting(
-            routed("* /runtimes/{name}/*"), header("authorization"), key=runtime_of, both=False
-        ),
+            wire.routed("* /runtimes/{name}/*"),
+            header("authorization"),
+            key=agents.runtime_of,
+            both=False,
+        )
     },
     "MCP-01": {
         "swap_answers_with_the_same_id": meeting(
             SERVICE_CALLS, fields("params"), key=lambda request: request.json.get("id")
-        ),
+        )
     },
     "MCP-03": {
         "swap_the_arguments_of_two_calls": meeting(CALLS, fields("params"), key=method_and_tool)
@@ -298,46 +306,50 @@ TABLE: dict[str, dict[str, Any]] = {
     "MCP-05": {
         "answer_the_second_call_as_the_first": meeting(
             CALLS, fields("params"), key=method_and_tool, both=False
-        ),
+        )
     },
     "SVC-02": {
         "swap_the_arguments_of_two_calls": meeting(
             SERVICE_CALLS, fields("params"), key=method_and_tool
-        ),
+        )
     },
     "A2A-02": {
-        "swap_the_messages_of_two_callers": meeting(any_of(SEND), fields("params.message.parts"))
+        "swap_the_messages_of_two_callers": meeting(
+            any_of(protocols.SEND), fields("params.message.parts")
+        )
     },
     "A2A-03": {
         "swap_the_messages_of_two_streams": meeting(
-            any_of(STREAM_A2A), fields("params.message.parts")
-        ),
+            any_of(protocols.STREAM), fields("params.message.parts")
+        )
     },
     "A2A-04": {
-        "swap_the_tasks_of_two_callers": meeting(any_of(GET_TASK), fields("params.id")),
+        "swap_the_tasks_of_two_callers": meeting(any_of(protocols.GET_TASK), fields("params.id"))
     },
     "CTL-01": {
         "name_the_session_of_another_caller": [
-            meeting(action(INVOKE_TOOL), note),
-            actions(INVOKE_TOOL, other_name),
-        ],
+            meeting(wire.action(sandbox.INVOKE), note),
+            wire.actions(sandbox.INVOKE, other_name),
+        ]
     },
     "SBX-02": {"create_two_instances_for_two_first_calls": two_instances()},
     "SBX-04": {
-        "run_the_code_of_another_session": meeting(action(INVOKE_TOOL), of_other_sessions(PAYLOAD)),
+        "run_the_code_of_another_session": meeting(
+            wire.action(sandbox.INVOKE), of_other_sessions(PAYLOAD)
+        )
     },
     "SBX-07": {
         "count_an_execution_of_another_session": [
-            meeting(action(INVOKE_TOOL), of_other_sessions(note)),
-            actions(INVOKE_TOOL, counted_twice),
-        ],
+            meeting(wire.action(sandbox.INVOKE), of_other_sessions(note)),
+            wire.actions(sandbox.INVOKE, counted_twice),
+        ]
     },
     "SBX-09": {
         "swap_two_commands_of_a_session": meeting(
-            lambda request: action(INVOKE_TOOL)(request) and b"ExecBash" in request.body,
+            lambda request: wire.action(sandbox.INVOKE)(request) and b"ExecBash" in request.body,
             PAYLOAD,
             key=session_of,
-        ),
+        )
     },
-    "SBX-10": {"swap_the_contents_of_two_uploads": meeting(routed(UPLOAD), content)},
+    "SBX-10": {"swap_the_contents_of_two_uploads": meeting(wire.routed(sandbox.UPLOAD), content)},
 }

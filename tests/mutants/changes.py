@@ -24,34 +24,9 @@ def cut(length: int) -> Callable[[str], str]:
     return lambda text: text[:length]
 
 
-def to_ascii(text: str) -> str:
-    """Replace characters beyond ASCII with question marks."""
-    return text.encode("ascii", "replace").decode()
-
-
 def misread(text: str) -> str:
     """Read UTF-8 as Latin-1."""
     return text.encode("utf-8", "surrogatepass").decode("latin-1")
-
-
-def without_astral(text: str) -> str:
-    """Remove characters beyond 16 bits, such as emoji."""
-    return "".join(character for character in text if ord(character) <= 0xFFFF)
-
-
-def without_controls(text: str) -> str:
-    """Remove control characters except line breaks."""
-    return "".join(character for character in text if character >= " " or character == "\n")
-
-
-def first_line(text: str) -> str:
-    """Keep the first line."""
-    return text.partition("\n")[0]
-
-
-def unix_lines(text: str) -> str:
-    """Replace CR LF with LF."""
-    return text.replace("\r\n", "\n")
 
 
 # ---- JSON
@@ -68,9 +43,6 @@ def leaves(change: OfValue) -> OfValue:
         return change(value)
 
     return deep
-
-
-booleans_as_numbers = leaves(lambda value: int(value) if type(value) is bool else value)
 
 
 def at(path: str, change: OfValue) -> OfValue:

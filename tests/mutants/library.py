@@ -39,22 +39,6 @@ def accepting(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
     return patches
 
 
-def refusing(owner: Any, name: str, select: Callable[[Any], Any]) -> Patches:
-    """Make a decorator refuse valid functions in the modules of checks."""
-
-    def patches(patch: pytest.MonkeyPatch) -> None:
-        decorate = getattr(owner, name)
-
-        def refuses(self: Any, thing: Any, *args: Any, **named: Any) -> Any:
-            if select(thing) and ".test_" in thing.__module__:
-                raise TypeError("refused")
-            return decorate(self, thing, *args, **named)
-
-        patch.setattr(owner, name, refuses)
-
-    return patches
-
-
 def replaced(owner: Any, name: str, value: Any) -> Patches:
     """Replace a method."""
     return lambda patch: patch.setattr(owner, name, value)
@@ -182,51 +166,37 @@ def in_process(name: str) -> Patches:
 
 
 PROCESSES: dict[str, Patches] = {
-    "ignore_the_card": run_with(lambda options: {**options, "agent_card": None}),
     "listen_at_every_host": run_with(lambda options: {**options, "host": "0.0.0.0"}),
-    "listen_at_another_host": run_with(lambda options: {**options, "host": "127.0.0.9"}),
     "listen_at_another_port": run_with(lambda options: {**options, "port": options["port"] + 1}),
 }
 TABLE: dict[str, dict[str, Any]] = {
     "DEC-01": {
-        "accept_anything": accepting(SimpleApp, "entrypoint", lambda _: True),
         "accept_a_sync_function": accepting(
             SimpleApp,
             "entrypoint",
             lambda func: inspect.isfunction(func) and not inspect.iscoroutinefunction(func),
         ),
-        "refuse_an_async_generator": refusing(SimpleApp, "entrypoint", inspect.isasyncgenfunction),
         "give_headers_first": swapped,
     },
     "DEC-02": {
         "accept_an_async_function": accepting(SimpleApp, "ping", inspect.iscoroutinefunction),
         "accept_a_parameter": accepting(SimpleApp, "ping", lambda func: len(parameters(func)) == 1),
-        "accept_two_parameters": accepting(
-            SimpleApp, "ping", lambda func: len(parameters(func)) == 2
-        ),
     },
     "DEC-03": {
         "return_the_function": replaced(SimpleApp, "async_task", lambda _self, func: func),
-        "raise_attribute_error": replaced(SimpleApp, "async_task", raising(AttributeError, "no")),
         "not_say_so": replaced(SimpleApp, "async_task", raising(NotImplementedError, "")),
     },
     "DEC-04": {
-        "refuse_async_functions": refusing(MCPApp, "tool", inspect.iscoroutinefunction),
-        "refuse_sync_functions": refusing(
-            MCPApp, "tool", lambda func: not inspect.iscoroutinefunction(func)
-        ),
         "accept_parameters_without_annotations": accepting(MCPApp, "tool", unannotated),
         "forget_async_tools": accepting(MCPApp, "tool", inspect.iscoroutinefunction),
     },
     "DEC-05": {
-        "accept_any_class": accepting(A2AApp, "agent_executor", inspect.isclass),
         "accept_a_class_with_execute": accepting(
             A2AApp, "agent_executor", lambda cls: len(cls.__mro__) == 2 and hasattr(cls, "execute")
         ),
         "accept_a_function": accepting(A2AApp, "agent_executor", inspect.isfunction),
     },
     "DEC-06": {
-        "accept_any_class": accepting(A2AApp, "task_store", inspect.isclass),
         "accept_a_class_with_the_methods": accepting(
             A2AApp, "task_store", lambda cls: len(cls.__mro__) == 2 and hasattr(cls, "save_task")
         ),
@@ -239,7 +209,6 @@ TABLE: dict[str, dict[str, Any]] = {
     "RUN-03": {
         "ignore_the_tool_context": ran(without_context),
         "ignore_the_environment": ran(without_environment),
-        "not_say_what_is_missing": ran(with_error("no")),
     },
     "A2A-05": {name: in_process(name) for name in PROCESSES},
 }

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.mutants.agents import history, is_increment, is_reply, of_run, stream_events
-from tests.mutants.application import INVOKE, is_failure, strings
+from tests.mutants import agents, application, protocols, sandbox, wire
 from tests.mutants.changes import at
-from tests.mutants.protocols import SEND, is_end, streamed, tasks, update_of
-from tests.mutants.sandbox import outputs
-from tests.mutants.wire import DROP, Change, Request, routed
+from tests.mutants.wire import Change, Request
 
 
 def swapped(number: int) -> Change:
@@ -20,7 +17,7 @@ def swapped(number: int) -> Change:
             return []
         return [text, before[number]] if len(before) == number + 1 else text
 
-    return strings(change)
+    return application.strings(change)
 
 
 def failure_before_the_last() -> Change:
@@ -28,7 +25,7 @@ def failure_before_the_last() -> Change:
 
     def event(raw: bytes, request: Request) -> list[bytes]:
         waiting = request.state.pop("waiting", [])
-        if is_failure(raw):
+        if application.is_failure(raw):
             return [raw, *waiting]
         request.state["waiting"] = [raw]
         return list(waiting)
@@ -36,7 +33,7 @@ def failure_before_the_last() -> Change:
     def end(request: Request) -> list[bytes]:
         return list(request.state.pop("waiting", []))
 
-    return Change(routed(INVOKE), event=event, end=end)
+    return Change(wire.routed(application.INVOKE), event=event, end=end)
 
 
 def last_strings_with_the_next() -> Change:
@@ -55,7 +52,7 @@ def last_strings_with_the_next() -> Change:
         rest.extend(request.state.pop("waiting", []))
         return []
 
-    return Change(routed(INVOKE), event=event, end=end)
+    return Change(wire.routed(application.INVOKE), event=event, end=end)
 
 
 def replies_first(events: list[Any]) -> list[Any]:
@@ -69,9 +66,9 @@ def replies_first(events: list[Any]) -> list[Any]:
 def reply_before_the_last(state: dict[str, Any], event: Any) -> Any:
     """Send the reply before the last increment."""
     waiting, state["held"] = state["held"], []
-    if is_reply(event):
+    if agents.is_reply(event):
         return [event, *waiting]
-    if is_increment(event):
+    if agents.is_increment(event):
         state["held"] = [event]
         return waiting
     return [*waiting, event]
@@ -90,12 +87,12 @@ def responses_first(events: list[Any]) -> list[Any]:
 def end_before_the_last(document: Any, request: Request) -> Any:
     """Send the end before the last artifact."""
     waiting = request.state.pop("waiting", [])
-    if is_end(document):
+    if protocols.is_end(document):
         return [document, *waiting]
-    if update_of(document) is None:
+    if protocols.update_of(document) is None:
         return [*waiting, document]
     request.state["waiting"] = [document]
-    return list(waiting) or DROP
+    return list(waiting) or wire.DROP
 
 
 TABLE: dict[str, dict[str, Any]] = {
@@ -104,10 +101,16 @@ TABLE: dict[str, dict[str, Any]] = {
         "send_the_last_string_with_the_next_stream": last_strings_with_the_next(),
     },
     "INV-06": {"send_the_failure_before_the_last_string": failure_before_the_last()},
-    "API-05": {"put_replies_before_messages": history(replies_first)},
-    "API-09": {"send_the_reply_before_the_last_increment": stream_events(reply_before_the_last)},
-    "API-11": {"put_responses_before_calls": of_run(responses_first)},
-    "A2A-02": {"reverse_the_artifacts": tasks(SEND, at("artifacts", lambda some: some[::-1]))},
-    "A2A-03": {"end_before_the_last_artifact": streamed(end_before_the_last)},
-    "SBX-05": {"reverse_the_outputs": outputs(lambda some: some[::-1])},
+    "API-05": {"put_replies_before_messages": agents.history(replies_first)},
+    "API-09": {
+        "send_the_reply_before_the_last_increment": agents.stream_events(reply_before_the_last)
+    },
+    "API-11": {"put_responses_before_calls": agents.of_run(responses_first)},
+    "A2A-02": {
+        "reverse_the_artifacts": protocols.tasks(
+            protocols.SEND, at("artifacts", lambda some: some[::-1])
+        )
+    },
+    "A2A-03": {"end_before_the_last_artifact": protocols.streamed(end_before_the_last)},
+    "SBX-05": {"reverse_the_outputs": sandbox.outputs(lambda some: some[::-1])},
 }

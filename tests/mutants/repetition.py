@@ -7,84 +7,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from tests.mutants.agents import (
-    CREATE,
-    LIST,
-    NAMED,
-    READ,
-    RUN,
-    artifacts,
-    each_event,
-    fresh,
-    history,
-    hold_back,
-    is_call,
-    joined,
-    lost,
-    of_run,
-    owner_of,
-    runtime_of,
-    stream_events,
-)
-from tests.mutants.application import (
-    HOSTED,
-    INVOKE,
-    OF_HTTP,
-    USUAL,
-    after_exception,
-    error_again,
-    failure,
-    headers,
-    payload,
-    probe,
-    string,
-    strings,
-)
+from tests.mutants import agents, application, protocols, sandbox, wire
+from tests.mutants.callers import Key, session_of, session_of_run
 from tests.mutants.changes import always, drop, every, nothing, put
-from tests.mutants.protocols import (
-    SERVICE,
-    created_tasks,
-    message,
-    missing,
-    name_of,
-    numbered,
-    results,
-    tools,
-)
-from tests.mutants.sandbox import (
-    INVOKE as INVOKE_TOOL,
-)
-from tests.mutants.sandbox import (
-    PATH,
-    UPLOAD,
-    count,
-    data,
-    of_session,
-    outputs,
-    sessions,
-)
-from tests.mutants.wire import (
-    DROP,
-    Answer,
-    Ask,
-    Change,
-    Headers,
-    Request,
-    action,
-    actions,
-    answers,
-    around,
-    called_with,
-    calls,
-    in_place,
-    refused,
-    requested,
-    routed,
-    rpc,
-    statuses,
-)
+from tests.mutants.wire import Answer, Ask, Change, Headers, Request
 
-Key = Callable[[Request], Any]
 Note = Callable[[Request], None]
 
 
@@ -120,14 +47,14 @@ def after(cause: Callable[[Note], Change], change: Change, key: Key = nothing) -
 
 def failing(route: str) -> Callable[[Note], Change]:
     """Take an error status as the cause."""
-    return lambda note: in_place(
+    return lambda note: wire.in_place(
         route, lambda answer, request: note(request) if answer.status >= 400 else None
     )
 
 
 def streaming(route: str) -> Callable[[Note], Change]:
     """Take the end of a stream as the cause."""
-    return lambda note: Change(routed(route), end=lambda request: note(request) or ())
+    return lambda note: Change(wire.routed(route), end=lambda request: note(request) or ())
 
 
 def failing_call(note: Note) -> Change:
@@ -138,7 +65,7 @@ def failing_call(note: Note) -> Change:
             note(request)
         return value
 
-    return calls("tools/call", result, "POST /mcp")
+    return wire.calls("tools/call", result, "POST /mcp")
 
 
 def failing_code(note: Note) -> Change:
@@ -149,23 +76,10 @@ def failing_code(note: Note) -> Change:
             note(request)
         return value
 
-    return actions(INVOKE_TOOL, noted)
+    return wire.actions(sandbox.INVOKE, noted)
 
 
-# ---- by what
-
-
-def session_of_run(request: Request) -> Any:
-    """Return the session of a run."""
-    return (request.json or {}).get("sessionId")
-
-
-def sandbox_of(request: Request) -> Any:
-    """Return the sandbox session of a request."""
-    return (request.json or {}).get("UserSessionId")
-
-
-# ---- what
+# ---- changes
 
 
 def leaking_headers() -> Change:
@@ -173,12 +87,16 @@ def leaking_headers() -> Change:
     before: dict[str, Headers] = {}
 
     def change(all_headers: Headers) -> None:
-        custom = {n: v for n, v in all_headers.items() if n not in {*USUAL, *OF_HTTP}}
+        custom = {
+            n: v
+            for n, v in all_headers.items()
+            if n not in {*application.USUAL, *application.OF_HTTP}
+        }
         for name, value in before.get(all_headers.get("session_id", ""), {}).items():
             all_headers.setdefault(name, value)
         before[all_headers.get("session_id", "")] = custom
 
-    return headers(change)
+    return application.headers(change)
 
 
 def third_as_second() -> list[Change]:
@@ -186,16 +104,20 @@ def third_as_second() -> list[Change]:
     ids: dict[Any, list[str]] = {}
 
     def note(document: Any, request: Request) -> Any:
-        ids.setdefault(owner_of(request)[:2], []).append(document.get("id", ""))
+        ids.setdefault(agents.owner_of(request)[:2], []).append(document.get("id", ""))
         return document
 
     def path(request: Request) -> None:
-        *owner, id_ = owner_of(request)
+        *owner, id_ = agents.owner_of(request)
         some = ids.get(tuple(owner), [])
         if some[2:3] == [id_]:
-            request.path = request.path.replace(id_, some[1])
+            request.path = f"{request.path.rpartition('/')[0]}/{some[1]}"
 
-    return [answers(CREATE, note), answers(NAMED, note), requested(READ, path)]
+    return [
+        wire.answers(agents.CREATE, note),
+        wire.answers(agents.NAMED, note),
+        wire.requested(agents.READ, path),
+    ]
 
 
 def without_the_last(state: dict[str, Any], event: Any) -> Any:
@@ -224,13 +146,13 @@ def leaking_arguments() -> Change:
     before: dict[Any, Any] = {}
 
     def params(value: Any, request: Request) -> Any:
-        name = request.path, name_of(request)
+        name = request.path, protocols.name_of(request)
         sent = value.get("arguments") or {}
         merged = {**before.get(name, {}), **sent}
         before[name] = sent
         return {**value, "arguments": merged}
 
-    return called_with("tools/call", params, SERVICE)
+    return wire.called_with("tools/call", params, protocols.SERVICE)
 
 
 def cached() -> Change:
@@ -240,10 +162,10 @@ def cached() -> Change:
     def changed(value: Any, request: Request) -> Any:
         if "Result" not in value:
             return value
-        name = sandbox_of(request), request.json.get("OperationPayload")
+        name = session_of(request), request.json.get("OperationPayload")
         return {**value, "Result": cache.setdefault(name, value["Result"])}
 
-    return actions(INVOKE_TOOL, changed)
+    return wire.actions(sandbox.INVOKE, changed)
 
 
 def repeated_code() -> Callable[[Any], bool]:
@@ -276,12 +198,12 @@ def first_upload() -> Change:
     uploads: dict[Any, Any] = {}
 
     def change(request: Request) -> None:
-        path = PATH.search(request.body)
+        path = sandbox.PATH.search(request.body)
         name = str(request.query), path and path[2]
         first = uploads.setdefault(name, (request.body, request.header("content-type")))
         request.body, request.headers["content-type"] = first
 
-    return requested(UPLOAD, change)
+    return wire.requested(sandbox.UPLOAD, change)
 
 
 def sessions_beyond(number: int) -> Change:
@@ -289,12 +211,12 @@ def sessions_beyond(number: int) -> Change:
     names: dict[str, list[str]] = {}
 
     def beyond(request: Request) -> bool:
-        some = names.setdefault(runtime_of(request), [])
+        some = names.setdefault(agents.runtime_of(request), [])
         if request.header("session_id") not in some:
             some.append(request.header("session_id"))
         return request.header("session_id") in some[number:]
 
-    return refused(HOSTED, beyond, 503)
+    return wire.refused(application.HOSTED, beyond, 503)
 
 
 def is_nth(number: int) -> Callable[[int], bool]:
@@ -305,108 +227,131 @@ def is_nth(number: int) -> Callable[[int], bool]:
 TABLE: dict[str, dict[str, Any]] = {
     "INV-01": {
         "lose_a_field_of_every_fifth_payload": nth(
-            payload(lambda body: dict(list(body.items())[:-1])), lambda number: number % 5 == 0
-        ),
+            application.payload(lambda body: dict(list(body.items())[:-1])),
+            lambda number: number % 5 == 0,
+        )
     },
     "INV-02": {"repeat_custom_headers": leaking_headers()},
-    "INV-04": {"cut_the_answer_after_a_stream": after(streaming(INVOKE), string(lambda t: t[1:]))},
-    "INV-05": {
-        "lose_every_tenth_string": strings(
-            lambda text, before: [] if len(before) % 10 == 9 else text
-        ),
+    "INV-04": {
+        "cut_the_answer_after_a_stream": after(
+            streaming(application.INVOKE), application.string(lambda t: t[1:])
+        )
     },
-    "INV-06": {"end_silently_the_second_time": failure(every(2, always(DROP)))},
-    "INV-07": {"go_down_after_three_exceptions": after_exception(INVOKE, failures=3)},
+    "INV-05": {
+        "lose_every_tenth_string": application.strings(
+            lambda text, before: [] if len(before) % 10 == 9 else text
+        )
+    },
+    "INV-06": {"end_silently_the_second_time": application.failure(every(2, always(wire.DROP)))},
+    "INV-07": {
+        "go_down_after_three_exceptions": application.after_exception(application.INVOKE, 3)
+    },
     "PRB-01": {
-        "answer_nothing_after_an_exception": after(failing(INVOKE), probe("ping", always("")))
+        "answer_nothing_after_an_exception": after(
+            failing(application.INVOKE), application.probe("ping", always(""))
+        )
     },
     "HST-01": {"serve_three_sessions": sessions_beyond(3)},
     "AUT-02": {
         "refuse_the_key_after_a_wrong_one": after(
-            failing("* /runtimes/{name}/*"), statuses("* /runtimes/{name}/*", 401), runtime_of
+            failing("* /runtimes/{name}/*"),
+            wire.statuses("* /runtimes/{name}/*", 401),
+            agents.runtime_of,
+        )
+    },
+    "API-04": {"list_30_sessions": wire.answers(agents.LIST, lambda some: some[:30])},
+    "API-05": {
+        "lose_the_fifth_event": agents.history(lambda some: [*some[:4], *some[5:]]),
+        "read_the_second_session_for_the_third": third_as_second(),
+        "store_the_third_turn_twice": nth(
+            wire.around(agents.RUN, twice), is_nth(3), session_of_run
         ),
     },
-    "API-04": {"list_30_sessions": answers(LIST, lambda some: some[:30])},
-    "API-05": {
-        "lose_the_fifth_event": history(lambda some: [*some[:4], *some[5:]]),
-        "read_the_second_session_for_the_third": third_as_second(),
-        "store_the_third_turn_twice": nth(around(RUN, twice), is_nth(3), session_of_run),
-    },
-    "API-07": {"fail_after_a_failed_run": error_again(RUN)},
+    "API-07": {"fail_after_a_failed_run": application.error_again(agents.RUN)},
     "API-08": {
         "lose_the_end_of_the_third_stream": nth(
-            stream_events(without_the_last), is_nth(3), session_of_run
-        ),
+            agents.stream_events(without_the_last), is_nth(3), session_of_run
+        )
     },
     "API-09": {
         "join_the_increments_of_the_second_stream": nth(
-            stream_events(hold_back(joined)), is_nth(2), session_of_run
-        ),
+            agents.stream_events(agents.hold_back(agents.joined)), is_nth(2), session_of_run
+        )
     },
     "API-11": {
         "lose_the_calls_of_the_second_run": nth(
-            of_run(each_event(lost(is_call))), is_nth(2), session_of_run
-        ),
+            agents.of_run(agents.each_event(agents.lost(agents.is_call))), is_nth(2), session_of_run
+        )
     },
-    "API-13": {"lose_the_third_artifact": artifacts(lambda some: [*some[:2], *some[3:]])},
-    "API-17": {"forget_the_turns_before_the_fourth": fresh(lambda _path, number: number == 4)},
+    "API-13": {"lose_the_third_artifact": agents.artifacts(lambda some: [*some[:2], *some[3:]])},
+    "API-17": {
+        "forget_the_turns_before_the_fourth": agents.fresh(lambda _path, number: number == 4)
+    },
     "MCP-01": {
         "forget_a_session_after_ten_requests": nth(
-            Change(routed(SERVICE), around=refuse(404)),
+            Change(wire.routed(protocols.SERVICE), around=refuse(404)),
             lambda number: number > 10,
             lambda request: request.header("mcp-session-id") or id(request),
-        ),
+        )
     },
     "MCP-03": {
-        "fail_after_a_failed_call": after(failing_call, results(put(isError=True))),
+        "fail_after_a_failed_call": after(failing_call, protocols.results(put(isError=True))),
         "lose_a_tool_in_the_third_list": nth(
-            tools(lambda some: some[:-1]), is_nth(3), lambda request: request.path
+            protocols.tools(lambda some: some[:-1]), is_nth(3), lambda request: request.path
         ),
     },
     "MCP-05": {
         "lose_structured_content_after_an_error": after(
-            failing_call, results(drop("structuredContent"))
-        ),
+            failing_call, protocols.results(drop("structuredContent"))
+        )
     },
     "SVC-01": {
         "refuse_the_third_session": nth(
-            Change(rpc("initialize", SERVICE), around=refuse(503)),
+            Change(wire.rpc("initialize", protocols.SERVICE), around=refuse(503)),
             is_nth(3),
             lambda request: request.path,
-        ),
+        )
     },
     "SVC-02": {"keep_the_arguments_of_the_call_before": leaking_arguments()},
     "A2A-02": {
         "forget_the_context_of_the_third_message": [
             nth(change, is_nth(2), lambda r: r.json["params"]["message"].get("contextId"))
-            for change in message(drop("contextId"))
-        ],
+            for change in protocols.message(drop("contextId"))
+        ]
     },
-    "A2A-03": {"lose_the_fifth_result": numbered(lambda number: number != 5)},
+    "A2A-03": {"lose_the_fifth_result": protocols.numbered(lambda number: number != 5)},
     "A2A-04": {
-        "keep_the_last_three_tasks": created_tasks(
-            lambda ids, document, id_: missing(document) if id_ in ids[:-3] else document
-        ),
+        "keep_the_last_three_tasks": protocols.created_tasks(
+            lambda ids, document, id_: protocols.missing(document) if id_ in ids[:-3] else document
+        )
     },
     "SBX-02": {"answer_repeated_code_from_a_cache": cached()},
     "SBX-04": {
-        "use_the_second_session_of_a_user_for_the_third": sessions(third_session_as_second())
+        "use_the_second_session_of_a_user_for_the_third": sandbox.sessions(
+            third_session_as_second()
+        )
     },
     "SBX-05": {
-        "lose_the_outputs_after_an_error": after(failing_code, outputs(always([])), sandbox_of)
+        "lose_the_outputs_after_an_error": after(
+            failing_code, sandbox.outputs(always([])), session_of
+        )
     },
     "SBX-06": {
-        "keep_the_status_of_an_error": after(failing_code, data(put(status="error")), sandbox_of)
+        "keep_the_status_of_an_error": after(
+            failing_code, sandbox.data(put(status="error")), session_of
+        )
     },
-    "SBX-07": {"count_repeated_code_once": count(of_session, repeated_code())},
+    "SBX-07": {"count_repeated_code_once": sandbox.count(sandbox.of_session, repeated_code())},
     "SBX-09": {
         "run_every_fourth_command_twice": nth(
             Change(
-                lambda request: action(INVOKE_TOOL)(request) and b"ExecBash" in request.body,
+                lambda request: (
+                    wire.action(sandbox.INVOKE)(request) and b"ExecBash" in request.body
+                ),
                 around=twice,
             ),
             lambda number: number % 4 == 0,
-        ),
+        )
     },
     "SBX-10": {"keep_the_first_content_of_a_path": first_upload()},
 }
