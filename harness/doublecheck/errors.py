@@ -14,6 +14,7 @@
     ├── WrongAddressError         the server at an address is not a platform
     │   └── AbsentSurfaceError    the server does not have a surface
     ├── NoAnswerError             a request was sent, but its answer broke off or never came
+    ├── LostAnswersError          answers were lost on the way, in each of several attempts
     ├── AnswerError               an answer is not what its route promises
     │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
     ├── ResultError               a result is a failure: code raised, a command or a tool failed
@@ -157,6 +158,19 @@ class NoAnswerError(DoubleCheckError):
             "platform's log; if it is only slow, raise timeout_s."
         )
         self.url = url
+
+
+class LostAnswersError(DoubleCheckError):
+    """Answers of a platform were lost on the way, in each of several attempts."""
+
+    def __init__(self, attempts: int, url: str, reason: str) -> None:
+        self.attempts = attempts
+        self.url = url
+        self.reason = reason
+        super().__init__(
+            f"In each of {attempts} attempts an answer was lost on the way, the last one from "
+            f"{url}: {reason}. Something between this machine and the platform loses answers."
+        )
 
 
 class AnswerError(DoubleCheckError):

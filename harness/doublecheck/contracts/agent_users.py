@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
+from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server
@@ -32,11 +33,15 @@ ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an erro
 
 @dataclass(frozen=True)
 class User:
-    """A user of an application. The platform assigns the session ids."""
+    """A user of an application. The platform assigns the session ids.
+
+    With ``leftovers``, its sessions are deleted when the check ends.
+    """
 
     platform: Platform
     app: str
     id: str
+    leftovers: Leftovers | None = field(default=None, compare=False, repr=False)
 
     def of(self, app: str) -> User:
         """Return the user with the same id at another application."""
@@ -44,12 +49,14 @@ class User:
 
     def create(self, session: str | None = None) -> str:
         """Create a session, with the given id or a generated one, and return its id."""
+        self._note()
         path = self.path(session) if session else api_server.sessions_path(self.app, self.id)
         answer = self.platform.request("POST", path, headers=JSON, content=b"{}")
         return api_server.read_session(answer).id
 
     def may_create(self, session: str) -> bool:
         """Whether the platform accepts this session id. It may refuse it."""
+        self._note()
         answer = self.platform.request("POST", self.path(session), headers=JSON, content=b"{}")
         assert answer.status_code < 500, answer.text
         if answer.is_success:
@@ -95,6 +102,11 @@ class User:
         assert [event for event in events if event.error is not None] == [], answer.text
         return [event for event in events if event.parts]
 
+    def stream(self, session: str, message: str) -> Generator[AgentEvent, None, None]:
+        """Run a turn and yield its events, with increments, as they arrive."""
+        running = self._session(session)
+        return self.platform.run_sse(running, message, streaming=True)
+
     def order(
         self, session: str, do: str, route: str = "/run", streaming: bool = False, **arguments: Any
     ) -> Sequence[AgentEvent]:
@@ -114,6 +126,10 @@ class User:
     def path(self, session: str) -> str:
         """Return the path of a session."""
         return api_server.session_path(self.app, self.id, session)
+
+    def _note(self) -> None:
+        if self.leftovers is not None:
+            self.leftovers.user(self.app, self.id, self.platform)
 
     def _session(self, session: str) -> AgentSession:
         return AgentSession(session, self.app, self.id)
@@ -161,8 +177,7 @@ def streaming(
     """Stream chunks; yield the events and a function that releases the next chunk."""
     gate, control = new_id(), user.create()
     order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
-    running = AgentSession(session, user.app, user.id)
-    with closing(user.platform.run_sse(running, json.dumps(order), streaming=True)) as events:
+    with closing(user.stream(session, json.dumps(order))) as events:
         yield events, lambda: user.order(control, "release", gate=gate)
 
 
@@ -176,11 +191,9 @@ def new_id() -> str:
     return f"doublecheck-{uuid.uuid4().hex}"
 
 
-def new_user(platform: Platform, leftovers: Leftovers, app: str) -> User:
-    """Return a new, unique user. Its sessions are deleted when the check ends."""
-    user = User(platform, app, new_id())
-    leftovers.user(app, user.id)
-    return user
+@for_caller.register
+def _user_of_caller(user: User, number: int, _stack: ExitStack) -> User:
+    return replace(user, id=f"{user.id}-{number}")
 
 
 @pytest.fixture
@@ -194,23 +207,21 @@ def app(platform: Platform) -> str:
 @pytest.fixture
 def user(platform: Platform, leftovers: Leftovers, app: str) -> User:
     """A new user, whose sessions are deleted afterwards."""
-    return new_user(platform, leftovers, app)
+    return User(platform, app, new_id(), leftovers)
 
 
 @pytest.fixture
-def other_user(platform: Platform, leftovers: Leftovers, app: str, user: User) -> User:
+def other_user(user: User) -> User:
     """Another user of the same application, whose id starts with the id of ``user``."""
-    leftovers.user(app, f"{user.id}-other")
-    return User(platform, app, f"{user.id}-other")
+    return replace(user, id=f"{user.id}-other")
 
 
 @pytest.fixture
-def user_elsewhere(platform: Platform, leftovers: Leftovers, app: str, user: User) -> User:
+def user_elsewhere(platform: Platform, app: str, user: User) -> User:
     """The same user at another application, or at the same one if there is only one."""
     names = [name for name in platform.list_apps() if name != app]
     preferred = [name for name in (SECOND,) if name in names]
     app_name = (preferred or names or [app])[0]
-    leftovers.user(app_name, user.id)
     return user.of(app_name)
 
 

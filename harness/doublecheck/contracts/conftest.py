@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import configuration
 
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
-from doublecheck.contracts import verdicts
+from doublecheck.contracts import disturbances, verdicts
 from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     app,
     other_user,
@@ -25,12 +26,13 @@ from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     user_elsewhere,
 )
 from doublecheck.contracts.clauses import MARKER
+from doublecheck.contracts.engine import Examples, chosen
 from doublecheck.contracts.evidence import SurfaceStates
 from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import explained, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
-from doublecheck.contracts.inputs import Examples, chosen
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     make_service,
     mcp_client,
@@ -41,7 +43,7 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.errors import DoubleCheckError, TargetError
+from doublecheck.errors import DoubleCheckError, LostAnswersError, TargetError
 from doublecheck.target import pytest_options
 from doublecheck.wire import request_log
 from doublecheck.wire.exchanges import redact, secrets_of
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 
 SECRETS = pytest.StashKey[Collection[str]]()
 SURFACES = pytest.StashKey[SurfaceStates]()
+PATIENCE = pytest.StashKey[Patience]()
+FAILED = pytest.StashKey[bool]()  # whether the check that runs has failed
 START_WITHIN_S = 50.0  # less than the timeout of a Platform, because this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
@@ -80,7 +84,12 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         if hosted is not None:
             target = replace(target, other_key=hosted.other_key)
         request.config.stash[SECRETS] = secrets_of(target)
+        request.config.stash[PATIENCE] = Patience(target)
         yield target
+
+
+class CheckFailedError(Exception):
+    """An attempt of a check has failed; the reports say why."""
 
 
 def _selected_surfaces(session: pytest.Session) -> Collection[Surface]:
@@ -160,7 +169,14 @@ def examples(
 ) -> Examples:
     """How many generated inputs a check tries, and from which seed (``--examples``, ``--seed``)."""
     count, seed = chosen(pytest_options.plan_of(request.config))
-    return Examples(count, seed, forget=platform.exchanges.clear)
+    surface = request.node.get_closest_marker(MARKER).kwargs["surface"]
+    return Examples(
+        count,
+        seed,
+        forget=platform.exchanges.clear,
+        patience=request.config.stash[PATIENCE],
+        disturbances=disturbances.of(surface, request.fixturenames),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -175,7 +191,8 @@ def _hypothesis_home() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> SurfaceStates:
     """The states of this target's surfaces."""
-    request.config.stash[SURFACES] = SurfaceStates(platform_server)
+    patience = request.config.stash[PATIENCE]
+    request.config.stash[SURFACES] = SurfaceStates(platform_server, patience)
     return request.config.stash[SURFACES]
 
 
@@ -250,6 +267,36 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.extra_keyword_matches |= {clause.id, clause.group}  # so that -k INV-05 finds it
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a check, and again with new fixtures if it fails because answers are lost on the way."""
+    properties, reports = list(item.user_properties), list[pytest.TestReport]()
+
+    def attempt(number: int) -> None:
+        if number:
+            item._initrequest()  # type: ignore[attr-defined]  # as every plugin that repeats tests
+        item.user_properties[:] = properties
+        item.stash[FAILED] = False
+        reports[:] = runtestprotocol(item, log=False, nextitem=nextitem)
+        if item.stash[FAILED]:
+            raise CheckFailedError
+
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    try:
+        patience = item.config.stash.get(PATIENCE, None)
+        attempt(0) if patience is None else patience.repeat(attempt, (CheckFailedError,))
+    except CheckFailedError:
+        pass
+    except LostAnswersError as error:
+        for report in filter(lambda report: report.failed, reports):
+            verdict = (verdicts.VERDICT, Verdict.COULD_NOT_ASK.value)
+            report.user_properties += [verdict, (verdicts.REASON, str(error))]
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
@@ -266,6 +313,7 @@ def pytest_runtest_makereport(
         verdict = Verdict.COULD_NOT_ASK
     else:
         verdict = verdicts.of_failure(report.when, error, library=mark.args[0].scope == "library")
+    item.stash[FAILED] = verdict is not Verdict.COULD_NOT_ASK
     # for our own errors, the message says what to do
     of_ours = report.when == "setup" and isinstance(error, DoubleCheckError)
     crash = getattr(report.longrepr, "reprcrash", None)

@@ -17,6 +17,7 @@ import pytest
 from agentdouble.core import invoke_tool
 from doublecheck.client import preflight
 from doublecheck.contracts import wire
+from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.verdicts import SMOKE, Verdict
 from doublecheck.errors import (
     AbsentSurfaceError,
@@ -184,8 +185,9 @@ class SurfaceStates:
     exists before its first check.
     """
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, patience: Patience) -> None:
         self._target = target
+        self._patience = patience
         self._problems: dict[Surface, DoubleCheckError] = dict(target.problems)
         self._doubted: set[Surface] = set()
         self._evidence: dict[str, DoubleCheckError | None] = {}
@@ -237,7 +239,7 @@ class SurfaceStates:
         if surface not in self._evidence:
             self._evidence[surface] = None
             try:
-                require(platform, surface)
+                self._patience.repeat(lambda _: require(platform, surface), (DoubleCheckError,))
             except DoubleCheckError as error:
                 self._evidence[surface] = error
         return self._evidence[surface]

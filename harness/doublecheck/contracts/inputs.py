@@ -1,47 +1,19 @@
-"""The inputs of checks: texts, payloads, ids, headers, files, code and histories.
+"""The inputs of checks: texts, numbers, payloads, ids, headers, files, code and histories.
 
 The inputs that are always tried each target a class of mistakes: white space lost at the ends,
-newlines within, non-ASCII characters, text cut at a buffer limit, and fields that are null, nested
-or unknown.
+newlines within, characters beyond ASCII or of no width, text cut at a buffer limit, numbers beyond
+the precision of a float, and fields that are null, nested or unknown.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import inspect
-import itertools
 import string
-import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import hypothesis
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from hypothesis.errors import HypothesisWarning
-from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.strategies import SearchStrategy
-
-from doublecheck.errors import NoAnswerError
-
-if TYPE_CHECKING:
-    from doublecheck.target.plan import Plan
-
-ON_A_DOUBLE, ON_A_LIVE_PLATFORM = 6, 2
-SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
-SHOWN_CHARS = 300
-FIXTURE = "examples"
-
-SEED = 0
-
-Values = Mapping[str, Any]
-Body = Callable[..., None]
-# pytest.fail() and a failed pytest.raises() do not raise an Exception
-FAILURES = (Exception, pytest.fail.Exception)
 
 
 @dataclass(frozen=True)
@@ -57,142 +29,6 @@ class Input:
     def map(self, change: Callable[[Any], Any]) -> Input:
         """Return an input whose examples a function transforms."""
         return Input(self.strategy.map(change), tuple(change(example) for example in self.always))
-
-
-def for_each(cost: int = 1, **inputs: Input) -> Callable[[Body], Body]:
-    """Make a check run for each example of its inputs.
-
-    ``cost`` is the cost of an example in requests. The higher it is, the fewer examples are tried,
-    but always at least one.
-    """
-
-    def decorate(check: Body) -> Body:
-        @functools.wraps(check)
-        def run(**fixtures: Any) -> None:
-            examples: Examples = fixtures[FIXTURE] if takes_examples else fixtures.pop(FIXTURE)
-            examples.run(functools.partial(check, **fixtures), inputs, cost)
-
-        signature = inspect.signature(check)
-        takes_examples = FIXTURE in signature.parameters
-        named = [it for it in signature.parameters.values() if it.name not in inputs]
-        if not takes_examples:
-            named.append(inspect.Parameter(FIXTURE, inspect.Parameter.KEYWORD_ONLY))
-        run.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]
-        return run
-
-    return decorate
-
-
-@dataclass
-class Examples:
-    """How many examples a check tries, and from which seed.
-
-    ``failing`` describes the smallest example for which the check failed. ``forget`` is called
-    before that example is tried again, so that its exchanges are the last.
-    """
-
-    count: int
-    seed: int
-    forget: Callable[[], None]
-    failing: str = ""
-
-    def run(self, check: Body, inputs: Mapping[str, Input], cost: int = 1) -> None:
-        """Run a check for each example. Raise the error of the smallest example that fails."""
-        count = max(1, self.count // cost)
-        first = list(itertools.islice(_always(inputs), count))
-        failures: list[tuple[Values, BaseException]] = []
-
-        def attempt(**values: Any) -> None:
-            try:
-                check(**values)
-            except FAILURES as error:
-                failures.append((values, error))
-                self.failing = _described(values)
-                raise
-
-        try:
-            for values in first:
-                attempt(**values)
-            if count > len(first):
-                self._generate(attempt, inputs, count - len(first), Phase.generate)
-        except NoAnswerError:
-            raise  # each further try would take as long
-        except FAILURES:
-            if not failures:
-                raise  # raised by Hypothesis, not by the check
-            with contextlib.suppress(*FAILURES):  # they are in the list
-                shrinking = (Phase.generate, Phase.shrink)
-                self._generate(_bounded(attempt), inputs, SHRINK_CALLS, *shrinking)
-            values, error = min(failures, key=lambda failure: len(repr(failure[0])))
-            self.failing = f"{_described(values)}, with the seed {self.seed}"
-            self.forget()
-            check(**values)
-            raise error from None  # it did not fail again; the platform may behave differently each time
-
-    def _generate(
-        self, check: Body, inputs: Mapping[str, Input], count: int, *phases: Phase
-    ) -> None:
-        """Run a check for random examples, until one fails."""
-        strategies = {name: field.strategy for name, field in inputs.items()}
-        limits = settings(
-            max_examples=max(count, 1),
-            phases=phases,
-            database=None,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            print_blob=False,
-            report_multiple_bugs=False,
-        )
-        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-            # Hypothesis warns if other threads use the random module while it draws examples, and
-            # if the garbage collector's objects are frozen. Neither affects a check.
-            warnings.simplefilter("ignore", HypothesisWarning)
-            # It would also draw constants from the imported code. That is slow, because it parses
-            # all of it, and not reproducible from a seed.
-            patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)
-            hypothesis.seed(self.seed)(limits(given(**strategies)(check)))()
-
-
-def _bounded(check: Body) -> Body:
-    """Return a check that stops running after a number of calls, or some time."""
-    until, calls = time.monotonic() + SHRINK_WITHIN_S, itertools.count()
-
-    def run(**values: Any) -> None:
-        if next(calls) < SHRINK_CALLS and time.monotonic() < until:
-            check(**values)
-
-    return run
-
-
-def _no_constant(*_: Any, **__: Any) -> None:
-    return None
-
-
-def chosen(plan: Plan) -> tuple[int, int]:
-    """Return how many examples a platform's checks try, and from which seed."""
-    usual = ON_A_DOUBLE if plan.kind == "double" else ON_A_LIVE_PLATFORM
-    return plan.value("examples") or usual, plan.value("seed") or SEED
-
-
-def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
-    """Yield the examples that are always tried, combined across the inputs in order."""
-    most = max(len(field.always) for field in inputs.values())
-    if not all(field.always for field in inputs.values()):
-        return
-    for number in range(most):
-        yield {name: field.always[number % len(field.always)] for name, field in inputs.items()}
-
-
-def _described(values: Values) -> str:
-    return ", ".join(f"{name}={_cut(repr(value))}" for name, value in values.items())
-
-
-def _cut(text: str) -> str:
-    omitted = len(text) - SHOWN_CHARS
-    if omitted <= 0:
-        return text
-    half = SHOWN_CHARS // 2
-    return f"{text[:half]} ... {omitted} characters omitted ... {text[-half:]}"
 
 
 # str.splitlines() treats U+2028 and U+0085 as line ends; JSON and SSE do not.

@@ -34,6 +34,7 @@ class Leftovers:
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
         self._sandboxes: set[str] = set()
+        self._users: set[tuple[Platform, str, str]] = set()
         self._removals: list[Callable[[], Any]] = []
 
     def sandbox(self, name: str) -> None:
@@ -42,8 +43,7 @@ class Leftovers:
 
     def user(self, app: str, user: str, platform: Platform | None = None) -> None:
         """Register a user's sessions of an application for removal, by default on the platform."""
-        target = platform or self._platform
-        self._removals.append(lambda: _delete_sessions(target, app, user))
+        self._users.add((platform or self._platform, app, user))
 
     def add(self, remove: Callable[[], Any]) -> None:
         """Register a function that removes something."""
@@ -54,6 +54,9 @@ class Leftovers:
         while self._removals:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
                 self._removals.pop()()
+        while self._users:
+            with contextlib.suppress(*_NOTHING_SENSIBLE):
+                _delete_sessions(*self._users.pop())
         if self._sandboxes:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
                 self._delete_instances()

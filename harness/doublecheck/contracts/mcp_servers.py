@@ -6,6 +6,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pytest
 from agentdouble.errors import UnknownServiceError
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client._sync.protocols import McpClient
+from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import McpResult
@@ -68,6 +70,11 @@ Make = Callable[[Any], Service]
 def client(platform: Platform, server: McpServer) -> McpClient:
     """Return a client of a server."""
     return platform.mcp(server.url, headers=server.headers)
+
+
+@for_caller.register
+def _client_of_caller(client: McpClient, _number: int, stack: ExitStack) -> McpClient:
+    return stack.enter_context(client.another())
 
 
 def ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from agentdouble.core import invoke_tool
 from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 
@@ -89,6 +91,11 @@ class Sandbox:
     def with_session(self, suffix: str) -> Sandbox:
         """Return another session of the same user, with a longer name."""
         return replace(self, session_id=f"{self.session_id}-{suffix}")
+
+
+@for_caller.register
+def _sandbox_of_caller(sandbox: Sandbox, number: int, _stack: ExitStack) -> Sandbox:
+    return sandbox.with_session(f"caller-{number}")
 
 
 def printed(result: CodeResult, name: str = "stdout") -> str:

@@ -15,7 +15,7 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
 from doublecheck.contracts.verdicts import not_observable

@@ -14,8 +14,9 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import agent_users, forgeries, hosting
 from doublecheck.contracts.agent_users import REFERENCE, ROUTES, User, in_step, new_id, texts
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.hosting import Hosted
-from doublecheck.contracts.inputs import Input, for_each
+from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict, not_observable
 

@@ -11,7 +11,7 @@ import pytest
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, streamed, texts
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.engine import for_each
 from doublecheck.values.agents import AgentEvent
 from doublecheck.wire import api_server
 

@@ -15,7 +15,7 @@ from doublecheck.contracts.agent_users import (
     texts,
 )
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict
 

@@ -15,7 +15,7 @@ import pytest
 
 from doublecheck.client._sync.protocols import Browser
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import Examples
+from doublecheck.contracts.engine import Examples
 from doublecheck.contracts.sandboxes import Sandbox
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import RefusedError

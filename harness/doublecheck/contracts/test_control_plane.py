@@ -19,8 +19,8 @@ from doublecheck.client.open_target import serving_double
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.forgeries import OTHER_ACTIONS, forged, without_signature
-from doublecheck.contracts.inputs import for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.sandboxes import (
     COMMAND,

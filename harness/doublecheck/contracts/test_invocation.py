@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import Input, for_each
+from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError, UnreachableError
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import Input, for_each
+from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.mcp_servers import is_refused, structured_of, text_of
 from doublecheck.contracts.reference import tools as reference
 from doublecheck.values.agents import McpTool

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import forgeries, mcp_servers
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import Input, for_each
+from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.mcp_servers import Make, Service, ask, client, open_session
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target.facts import variable
@@ -69,17 +70,19 @@ def test_a_session_begins_with_an_agreement(
 @clause("MCP-01")
 @for_each(id_=IDS)
 def test_an_answer_has_the_id_of_its_request(
-    platform: Platform, mcp_server: McpServer, mcp_session: McpSession, id_: str | int
+    platform: Platform, mcp_server: McpServer, id_: str | int
 ) -> None:
     """Each request gets one JSON-RPC 2.0 answer, with its id, of the same type."""
+    session = open_session(platform, mcp_server)
     for method in ("ping", "tools/list"):
         message: dict[str, Any] = {"jsonrpc": "2.0", "id": id_, "method": method, "params": {}}
-        answers = ask(platform, mcp_server, mcp_session, message)
+        answers = ask(platform, mcp_server, session, message)
 
         assert [("2.0", id_, type(id_).__name__, True)] == [
             (it.get("jsonrpc"), it.get("id"), type(it.get("id")).__name__, "result" in it)
             for it in answers
         ]
+    platform.send(mcp.end(mcp_server, session).request)
 
 
 @clause("MCP-01")

@@ -14,7 +14,7 @@ from agentdouble.core import environment
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.leftovers import Leftovers
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.sandboxes import (
     COMMAND,
     JAVASCRIPT,

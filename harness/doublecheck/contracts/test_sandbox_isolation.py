@@ -12,7 +12,7 @@ import pytest
 from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.inputs import for_each
+from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.sandboxes import (
     Sandbox,
     failure,

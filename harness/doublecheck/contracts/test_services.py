@@ -18,7 +18,8 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts import inputs, verdicts, wire
 from doublecheck.contracts.clauses import clause, find
-from doublecheck.contracts.inputs import Input, for_each
+from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.mcp_servers import (
     NOT_MADE,
     Make,

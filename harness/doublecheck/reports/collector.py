@@ -73,9 +73,9 @@ class Collector:
         self._strict_should = bool(config.getoption("platform_strict_should", False))
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        from doublecheck.contracts import inputs  # slow: Hypothesis
+        from doublecheck.contracts import engine  # slow: Hypothesis
 
-        self._examples, self._seed = inputs.chosen(pytest_options.plan_of(session.config))
+        self._examples, self._seed = engine.chosen(pytest_options.plan_of(session.config))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if session.items:  # under xdist only the workers have items

@@ -127,6 +127,10 @@ class AsyncMcpClient:
         session = await self._opened()
         return await self._connection.call(mcp.ask(self._server, session, method, params))
 
+    def another(self) -> Self:
+        """Return a client of the same server, with a session of its own."""
+        return type(self)(self._connection, self._server)
+
     async def aclose(self) -> None:
         """End the session, if there is one."""
         session, self._session = self._session, None

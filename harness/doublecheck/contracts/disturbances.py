@@ -1,0 +1,112 @@
+"""Requests that fail or break off, after which a platform must answer as before."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentdouble import run_code
+from doublecheck.contracts import wire
+from doublecheck.contracts.agent_users import User
+from doublecheck.target.facts import Surface
+
+Fixtures = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A request that fails, made with the fixtures of a check; its answer is ignored."""
+
+    name: str
+    act: Callable[[Fixtures], object]
+
+
+def of(surface: Surface, fixtures: Sequence[str]) -> Sequence[Disturbance]:
+    """Return the disturbances of a surface that these fixtures allow."""
+    return [
+        it for name, them in _BY_SURFACE.get(surface, {}).items() if name in fixtures for it in them
+    ]
+
+
+def _stream_that_breaks_off(fixtures: Fixtures) -> None:
+    with closing(wire.stream(fixtures["platform"], ["one", "two", "three"])) as events:
+        next(events)
+
+
+def _stranger(fixtures: Fixtures) -> User:
+    user: User = fixtures["user"]
+    return replace(user, id=f"{user.id}-disturbing")
+
+
+def _failing_run(fixtures: Fixtures) -> None:
+    user = _stranger(fixtures)
+    session = user.create()
+    body = user.body(session, "hello")
+    user.post("/run", {**body, "newMessage": None})
+    user.post("/run_sse", {**body, "sessionId": uuid.uuid4().hex})
+    user.delete(session)
+    user.post("/run", body)
+
+
+def _run_that_breaks_off(fixtures: Fixtures) -> None:
+    user = _stranger(fixtures)
+    stream = user.stream(user.create(), "said: a message that is not read to its end")
+    with closing(stream) as events:
+        next(events)
+
+
+_APPLICATION = (
+    Disturbance(
+        "an exception", lambda it: wire.invoke(it["platform"], {"do": "fail", "prompt": "no"})
+    ),
+    Disturbance("a stream that breaks off", _stream_that_breaks_off),
+    Disturbance(
+        "a body that is not JSON",
+        lambda it: it["platform"].request("POST", "/invoke", headers=wire.CALLER, content=b"{"),
+    ),
+)
+_AGENTS = (
+    Disturbance("runs that fail", _failing_run),
+    Disturbance("a stream that breaks off", _run_that_breaks_off),
+)
+_SANDBOX = (
+    Disturbance("an exception", lambda it: it["sandbox"].run("1 / 0")),
+    Disturbance(
+        "an exception in JavaScript", lambda it: it["sandbox"].run("throw 1", "javascript")
+    ),
+    Disturbance("a command that fails", lambda it: it["sandbox"].exec_bash("echo no >&2; false")),
+)
+
+
+def _tools(client: str) -> Sequence[Disturbance]:
+    return (
+        Disturbance("a call that cannot be made", lambda it: it[client].call("nobodys")),
+        Disturbance("a call with wrong arguments", lambda it: it[client].call("add", a="many")),
+    )
+
+
+_BY_SURFACE: Mapping[str, Mapping[str, Sequence[Disturbance]]] = {
+    "application": {"platform": _APPLICATION},
+    "api_server": {"user": _AGENTS},
+    "sandbox": {"sandbox": _SANDBOX},
+    "control_plane": {"sandbox": _SANDBOX},
+    "mcp": {"mcp_client": _tools("mcp_client")},
+    "services": {
+        "through": _tools("through"),
+        "things": (Disturbance("an error", lambda it: it["things"].call("failThing", status=500)),),
+    },
+    "a2a": {
+        "agent": (
+            Disturbance("an executor that raises", lambda it: it["agent"].failure(["sent"])),
+            Disturbance("an unknown task", lambda it: it["agent"].task(uuid.uuid4().hex)),
+        )
+    },
+    "library": {
+        "state": (
+            Disturbance("an exception", lambda it: run_code("1 / 0", "python3", it["state"])),
+        )
+    },
+}

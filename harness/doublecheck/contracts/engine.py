@@ -1,0 +1,295 @@
+"""Ask the question of a check in every way in which its answer must be true.
+
+A check states what is true of one call: its body takes the values that the call sends, and compares
+the answer with them. The engine runs the body
+
+- alone, for each example: the edges of its inputs first, then generated values;
+- again after a disturbance, such as a failure, an aborted stream or a refusal;
+- several times at once, for different examples, where each answer must belong to its question.
+
+So a body must be repeatable: it creates what it needs, and shares nothing with another run of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import itertools
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import HypothesisWarning
+from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+from doublecheck.contracts.inputs import Input
+from doublecheck.contracts.losses import Patience
+from doublecheck.errors import LostAnswersError, NoAnswerError
+
+if TYPE_CHECKING:
+    from doublecheck.contracts.disturbances import Disturbance
+    from doublecheck.target.plan import Plan
+
+ON_A_DOUBLE, ON_A_LIVE_PLATFORM = 6, 2
+AT_ONCE = 6
+SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
+SHOWN_CHARS = 300
+FIXTURE = "examples"
+SEED = 0
+
+Values = Mapping[str, Any]
+Body = Callable[..., None]
+# pytest.fail() and a failed pytest.raises() do not raise an Exception
+FAILURES = (Exception, pytest.fail.Exception)
+
+
+@functools.singledispatch
+def for_caller(fixture: Any, _number: int, _stack: ExitStack) -> Any:
+    """Return what a fixture is for another caller, who asks at the same time.
+
+    By default all callers share it. ``stack`` closes what is opened for the caller.
+    """
+    return fixture
+
+
+def for_each(cost: int = 1, *, at_once: bool = True, **inputs: Input) -> Callable[[Body], Body]:
+    """Run a check for each example of its inputs, after disturbances, and several at once.
+
+    ``cost`` is the cost of an example in requests. The higher it is, the fewer examples are tried,
+    but always at least one. Without ``at_once`` it only runs alone.
+    """
+
+    def decorate(check: Body) -> Body:
+        @functools.wraps(check)
+        def run(**fixtures: Any) -> None:
+            examples: Examples = fixtures[FIXTURE] if takes_examples else fixtures.pop(FIXTURE)
+            examples.run(check, inputs, fixtures, cost, at_once=at_once)
+
+        signature = inspect.signature(check)
+        takes_examples = FIXTURE in signature.parameters
+        named = [it for it in signature.parameters.values() if it.name not in inputs]
+        if not takes_examples:
+            named.append(inspect.Parameter(FIXTURE, inspect.Parameter.KEYWORD_ONLY))
+        run.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+@dataclass
+class Examples:
+    """How many examples a check tries, from which seed, and what it does between them.
+
+    ``failing`` describes the smallest example or sequence for which the check failed. ``forget`` is
+    called before that example is tried again, so that its exchanges are the last.
+    """
+
+    count: int
+    seed: int
+    forget: Callable[[], None]
+    patience: Patience | None = None
+    disturbances: Sequence[Disturbance] = ()
+    failing: str = ""
+
+    def run(
+        self,
+        check: Body,
+        inputs: Mapping[str, Input],
+        fixtures: Mapping[str, Any] | None = None,
+        cost: int = 1,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        """Run a check for each example. Raise the error of the smallest example that fails."""
+        fixtures = fixtures or {}
+        alone = functools.partial(check, **fixtures)
+        examples = self._examples(inputs, max(1, self.count // cost))
+        try:
+            for values in examples:
+                self._attempt(alone, values)
+        except (NoAnswerError, LostAnswersError):
+            raise  # each further try would take as long
+        except FAILURES as error:
+            self._shrink(alone, inputs, self._last, error)
+        for number, disturbance in enumerate(self.disturbances):
+            with contextlib.suppress(*FAILURES):
+                disturbance.act(fixtures)
+            self._attempt(alone, examples[number % len(examples)], f", after {disturbance.name}")
+        if at_once and len(examples) > 1:
+            self._at_once(check, fixtures, examples[:AT_ONCE])
+
+    def run_model(self, model: type[RuleBasedStateMachine], *, steps: int = 30) -> None:
+        """Run random sequences of a model's rules. Raise the error of the shortest that fails.
+
+        While answers are lost on the way, the sequences become shorter.
+        """
+
+        def attempt(number: int) -> None:
+            limits = _limits(max(self.count // 2, 1), Phase.generate, Phase.shrink)
+            count = max(steps >> number, 3)
+            with _quiet(), pytest.MonkeyPatch.context() as patch:
+                patch.setattr(hypothesis.core, "global_force_seed", self.seed)
+                run_state_machine_as_test(
+                    model, settings=settings(limits, stateful_step_count=count), _min_steps=count
+                )
+
+        self._patiently(attempt)
+
+    def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:
+        """Run a check for one example."""
+        self._last = values
+        try:
+            self._patiently(lambda _number: check(**values))
+        except FAILURES:
+            self.failing = f"{_described(values)}{circumstances}"
+            raise
+
+    def _at_once(
+        self, check: Body, fixtures: Mapping[str, Any], examples: Sequence[Values]
+    ) -> None:
+        """Run a check for all examples at the same time, each as another caller."""
+
+        def attempt(_number: int) -> None:
+            ready = threading.Barrier(len(examples))
+
+            def run(number: int) -> None:
+                ready.wait()
+                check(**callers[number], **examples[number])
+
+            with ExitStack() as stack, ThreadPoolExecutor(len(examples)) as pool:
+                callers = [
+                    {name: for_caller(it, number, stack) for name, it in fixtures.items()}
+                    for number in range(len(examples))
+                ]
+                running = [pool.submit(run, number) for number in range(len(examples))]
+            for number, future in enumerate(running):
+                if (error := future.exception()) is not None:
+                    others = len(examples) - 1
+                    self.failing = (
+                        f"{_described(examples[number])}, at the same time as {others} others"
+                    )
+                    raise error
+
+        self._patiently(attempt)
+
+    def _patiently(self, attempt: Callable[[int], None]) -> None:
+        """Call a function, and again while answers are lost on the way."""
+        if self.patience is None:
+            attempt(0)
+        else:
+            self.patience.repeat(attempt, FAILURES)
+
+    def _examples(self, inputs: Mapping[str, Input], count: int) -> list[Values]:
+        """Return the first examples of inputs: the edges, then generated ones."""
+        examples = list(itertools.islice(_always(inputs), count))
+        more: list[Values] = []
+        if count > len(examples):
+            limits = _limits(count - len(examples), Phase.generate)
+            self._generate(lambda **values: more.append(values), inputs, limits)
+        return [*examples, *more[: count - len(examples)]]
+
+    def _shrink(
+        self, check: Body, inputs: Mapping[str, Input], values: Values, error: BaseException
+    ) -> None:
+        """Raise the error of the smallest example that fails, which runs last."""
+        failures = [(values, error)]
+
+        def attempt(**values: Any) -> None:
+            try:
+                check(**values)
+            except FAILURES as error:
+                failures.append((values, error))
+                raise
+
+        with contextlib.suppress(*FAILURES):  # they are in the list
+            limits = _limits(SHRINK_CALLS, Phase.generate, Phase.shrink)
+            self._generate(_bounded(attempt), inputs, limits)
+        values, error = min(failures, key=lambda failure: len(repr(failure[0])))
+        self.failing = f"{_described(values)}, with the seed {self.seed}"
+        self.forget()
+        check(**values)
+        raise error from None  # it did not fail again; the platform may behave differently each time
+
+    def _generate(self, check: Body, inputs: Mapping[str, Input], limits: settings) -> None:
+        """Run a function for random examples, until one fails."""
+        strategies = {name: field.strategy for name, field in inputs.items()}
+        with _quiet():
+            hypothesis.seed(self.seed)(limits(given(**strategies)(check)))()
+
+
+def _limits(count: int, *phases: Phase) -> settings:
+    return settings(
+        max_examples=max(count, 1),
+        phases=phases,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+        report_multiple_bugs=False,
+    )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Prepare Hypothesis for checks.
+
+    It warns if other threads use the random module while it draws examples, and if the garbage
+    collector's objects are frozen. Neither affects a check. It would also draw constants from the
+    imported code. That is slow, because it parses all of it, and not reproducible from a seed.
+    """
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)
+        patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)
+        yield
+
+
+def _bounded(check: Body) -> Body:
+    """Return a check that stops running after a number of calls, or some time."""
+    until, calls = time.monotonic() + SHRINK_WITHIN_S, itertools.count()
+
+    def run(**values: Any) -> None:
+        if next(calls) < SHRINK_CALLS and time.monotonic() < until:
+            check(**values)
+
+    return run
+
+
+def _no_constant(*_: Any, **__: Any) -> None:
+    return None
+
+
+def chosen(plan: Plan) -> tuple[int, int]:
+    """Return how many examples a platform's checks try, and from which seed."""
+    usual = ON_A_DOUBLE if plan.kind == "double" else ON_A_LIVE_PLATFORM
+    return plan.value("examples") or usual, plan.value("seed") or SEED
+
+
+def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
+    """Yield the examples that are always tried, combined across the inputs in order."""
+    most = max(len(field.always) for field in inputs.values())
+    if not all(field.always for field in inputs.values()):
+        return
+    for number in range(most):
+        yield {name: field.always[number % len(field.always)] for name, field in inputs.items()}
+
+
+def _described(values: Values) -> str:
+    return ", ".join(f"{name}={_cut(repr(value))}" for name, value in values.items())
+
+
+def _cut(text: str) -> str:
+    omitted = len(text) - SHOWN_CHARS
+    if omitted <= 0:
+        return text
+    half = SHOWN_CHARS // 2
+    return f"{text[:half]} ... {omitted} characters omitted ... {text[-half:]}"

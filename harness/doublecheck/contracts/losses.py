@@ -1,0 +1,136 @@
+"""Answers that are lost on the way: connections that break, and errors of gateways.
+
+A lost answer says nothing about the platform. What was being checked is checked again, in full.
+Only if the platform never answers the lost request, also when it is sent again on its own, does the
+loss count as its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import httpx
+
+from doublecheck.client import transport
+from doublecheck.errors import DoubleCheckError, LostAnswersError
+from doublecheck.target.target import Target
+from doublecheck.wire import calls, request_log
+from doublecheck.wire.exchanges import Exchange
+
+T = TypeVar("T")
+
+ATTEMPTS = 5
+RESENT = 2
+PATIENCE_S = 10.0
+_GATEWAY_STATUSES = (502, 503, 504, 520, 521, 522, 523, 524)
+_ID = re.compile(r"[0-9a-f]{16,}|\d{3,}")
+
+
+def is_lost(exchange: Exchange) -> bool:
+    """Whether an answer is missing or incomplete, or comes from a gateway.
+
+    A gateway's error has no JSON; a platform's own error usually has.
+    """
+    if exchange.status is None or exchange.error is not None:
+        return exchange.error is not None
+    kind = exchange.headers.get("content-type", "")
+    return exchange.status in _GATEWAY_STATUSES and "json" not in kind
+
+
+@dataclass
+class Watch:
+    """The exchanges of one attempt. ``lost`` holds those without an answer of the platform."""
+
+    count: int = 0
+    lost: list[Exchange] = field(default_factory=list)
+    place: tuple[int, str] | None = None
+
+    def saw(self, exchange: Exchange) -> None:
+        """Count an exchange that has ended."""
+        self.count += 1
+        if is_lost(exchange):
+            self.lost.append(exchange)
+            if self.place is None:
+                request = exchange.request
+                self.place = self.count, f"{request.method} {_ID.sub('*', request.url)}"
+
+
+@contextmanager
+def watching() -> Iterator[Watch]:
+    """Yield the exchanges of any client while the context lasts."""
+    watch = Watch()
+    with request_log.listening(watch.saw):
+        yield watch
+
+
+class Patience:
+    """Repeat what fails because answers are lost on the way.
+
+    ``total`` counts the lost answers of failures that were repeated.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.total = 0
+
+    def repeat(self, attempt: Callable[[int], T], failures: tuple[type[BaseException], ...]) -> T:
+        """Call a function until no answer that it needs is lost, and return its result.
+
+        It takes the number of the attempt. Raises its error if no answer was lost, or if the
+        platform does not answer at all; LostAnswersError if each attempt has lost one.
+        """
+        places = set()
+        for number in range(ATTEMPTS):
+            with watching() as watch:
+                try:
+                    return attempt(number)
+                except failures as error:
+                    if not watch.lost or isinstance(error, LostAnswersError):
+                        raise
+                    if self.is_of_the_platform(watch.lost[-1]):
+                        raise
+                    last = error
+            places.add(watch.place)
+            if _timed_out(watch.lost[-1]):
+                break  # each further attempt would take as long
+            self.total += len(watch.lost)
+            self._shift(number)
+        if (
+            number == ATTEMPTS - 1 and len(places) == 1
+        ):  # always the same one, although the attempts were shifted
+            raise last
+        raise LostAnswersError(number + 1, watch.lost[-1].request.url, _reason(watch.lost[-1]))
+
+    def is_of_the_platform(self, exchange: Exchange) -> bool:
+        """Whether the platform never answers a request, as opposed to the network losing one."""
+        if exchange.request_cut:
+            return False
+        return not any(self._is_answered(exchange.request) for _ in range(RESENT))
+
+    def _is_answered(self, request: calls.Request) -> bool:
+        """Whether the head of an answer arrives when a request is sent again."""
+        options = transport.options(self._target, PATIENCE_S)
+        with transport.client(**options) as client:
+            try:
+                with client.stream(**transport.arguments(request)) as answer:
+                    seen = Exchange(request, answer.status_code, dict(answer.headers))
+                    return not is_lost(seen)
+            except (httpx.HTTPError, DoubleCheckError):
+                return False
+
+    def _shift(self, number: int) -> None:
+        """Send a varying number of requests, so that a regular loss hits another one."""
+        for _ in range(number * number + 1):
+            self._is_answered(calls.request(self._target, "GET", "/ping"))
+
+
+def _timed_out(exchange: Exchange) -> bool:
+    return exchange.elapsed_s >= PATIENCE_S
+
+
+def _reason(exchange: Exchange) -> str:
+    return exchange.error or f"HTTP {exchange.status}"
