@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from doublecheck import contracts
 from doublecheck.compare import pytest_sweep
-from doublecheck.contracts import inputs, wire
+from doublecheck.contracts import engine, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
-from doublecheck.contracts.verdicts import VERDICT, Verdict
+from doublecheck.contracts.verdicts import CLAUSE, VERDICT, Verdict
 from doublecheck.run import pytest_run
 from tests.mutants import (
     Mutant,
@@ -62,7 +59,7 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
             patch.setattr(module, "READ_WITHIN_S", PATIENCE_S)
         for owner, name in UNUSED:
             patch.setattr(owner, name, lambda _self: frozenset())
-        patch.setattr(inputs, "SHRINK_CALLS", 0)
+        patch.setattr(engine, "SHRINK_CALLS", 0)
         mutant.install(patch)
         run = pytest_run.run(
             ["-k", mutant.clause, *QUIET],
@@ -106,7 +103,13 @@ def modules_of(chosen: Iterable[str]) -> list[str]:
 @cache
 def _modules_of_clauses() -> dict[str, set[str]]:
     modules: dict[str, set[str]] = {}
-    for path in Path(contracts.__file__).parent.glob("test_*.py"):
-        for id_ in re.findall(r'@clause\(\s*"([\w-]+)"', path.read_text("utf-8")):
-            modules.setdefault(id_, set()).add(path.stem)
+
+    class Collected:
+        def pytest_collection_finish(self, session: pytest.Session) -> None:
+            for item in session.items:
+                clause = dict(item.user_properties)[CLAUSE]
+                modules.setdefault(str(clause), set()).add(item.path.stem)
+
+    with contextlib.redirect_stderr(io.StringIO()):
+        pytest_run.run(["--collect-only", *QUIET], verbose=False, plugins=[Collected()])
     return modules

@@ -19,6 +19,7 @@ from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
+from doublecheck.contracts.a2a_agents import agent  # noqa: F401 (fixture)
 from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
     app,
     other_user,

@@ -23,12 +23,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import HypothesisWarning
+from hypothesis.internal.conjecture import engine as conjecture
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
@@ -47,6 +48,7 @@ SHOWN_CHARS = 300
 FIXTURE = "examples"
 SEED = 0
 
+T = TypeVar("T")
 Values = Mapping[str, Any]
 Body = Callable[..., None]
 # pytest.fail() and a failed pytest.raises() do not raise an Exception
@@ -60,6 +62,18 @@ def for_caller(fixture: Any, _number: int, _stack: ExitStack) -> Any:
     By default all callers share it. ``stack`` closes what is opened for the caller.
     """
     return fixture
+
+
+def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Return the results of calls that are made at the same time."""
+    ready = threading.Barrier(max(len(calls), 1))
+
+    def run(call: Callable[[], T]) -> T:
+        ready.wait()
+        return call()
+
+    with ThreadPoolExecutor(max(len(calls), 1)) as pool:
+        return [future.result() for future in [pool.submit(run, call) for call in calls]]
 
 
 def for_each(cost: int = 1, *, at_once: bool = True, **inputs: Input) -> Callable[[Body], Body]:
@@ -135,15 +149,22 @@ class Examples:
         """
 
         def attempt(number: int) -> None:
-            limits = _limits(max(self.count // 2, 1), Phase.generate, Phase.shrink)
+            phases = (Phase.generate, Phase.shrink) if SHRINK_CALLS else (Phase.generate,)
+            limits = _limits(max(self.count // 2, 1), *phases)
             count = max(steps >> number, 3)
             with _quiet(), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(hypothesis.core, "global_force_seed", self.seed)
+                patch.setattr(conjecture, "MAX_SHRINKING_SECONDS", SHRINK_WITHIN_S, raising=False)
                 run_state_machine_as_test(
                     model, settings=settings(limits, stateful_step_count=count), _min_steps=count
                 )
 
-        self._patiently(attempt)
+        try:
+            self._patiently(attempt)
+        except FAILURES as error:
+            notes = [note for note in getattr(error, "__notes__", ()) if "state = " in note]
+            self.failing = "".join(f"\n{note}" for note in notes)
+            raise _first(error) from None
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:
         """Run a check for one example."""
@@ -225,6 +246,12 @@ class Examples:
         strategies = {name: field.strategy for name, field in inputs.items()}
         with _quiet():
             hypothesis.seed(self.seed)(limits(given(**strategies)(check)))()
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the error of a check; Hypothesis groups errors that do not occur every time."""
+    errors = getattr(error, "exceptions", ())
+    return _first(errors[0]) if errors else error
 
 
 def _limits(count: int, *phases: Phase) -> settings:

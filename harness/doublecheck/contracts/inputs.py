@@ -33,16 +33,9 @@ class Input:
 
 # str.splitlines() treats U+2028 and U+0085 as line ends; JSON and SSE do not.
 FRAGMENTS = (
-    "a",
-    "0",
-    " ",
-    "\t",
-    "\n",
-    "ü",
-    "e\N{COMBINING ACUTE ACCENT}",
-    "🦉",
-    "\N{LINE SEPARATOR}",
-    "\N{NEXT LINE}",
+    *("a", "0", " ", "\t", "\n", "\v", "\x7f", "ü", "e\N{COMBINING ACUTE ACCENT}", "🦉"),
+    *("\N{LINE SEPARATOR}", "\N{NEXT LINE}", "\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH JOINER}"),
+    *("\N{ZERO WIDTH NO-BREAK SPACE}", "\N{RIGHT-TO-LEFT OVERRIDE}", "\N{SOFT HYPHEN}"),
     '"',
     "'",
     "\\",
@@ -55,16 +48,30 @@ FRAGMENTS = (
     "x" * 33,
 )
 LONG = 70_000  # characters: above 64 KiB, the usual size of buffers and pipes
-RICH = " \n\t\"ü\\n é e\N{COMBINING ACUTE ACCENT} 日本語 🦉\N{LINE SEPARATOR}{'a':  [ 1]}\n\ndata: x\n'<b>&amp;</b> %20+ null\n \t"
+# Characters that are often lost or changed: of no width, composed in two ways, and not printable.
+INVISIBLE = (
+    "\N{ZERO WIDTH NO-BREAK SPACE}a\N{ZERO WIDTH SPACE}b\N{ZERO WIDTH JOINER}c\N{SOFT HYPHEN}d"
+    "\N{RIGHT-TO-LEFT OVERRIDE}e\N{LATIN SMALL LETTER E WITH ACUTE}\N{ANGSTROM SIGN}ﬁ①\v\f\x1c\x1e"
+)
+EDGES = (INVISIBLE, "0", " a ", "null", "%2F%41+", "a\n\nb\n", "1e3", "\N{NO-BREAK SPACE}x")
+# Ids that differ in case, in a sign, at their ends, or as numbers.
+SIMILAR_IDS = ("a1", "A1", "a-1", "a_1", "a1-", "a11", "1", "01", "1.0", "1e0")
+RICH = (
+    " \n\t\"ü\\n é e\N{COMBINING ACUTE ACCENT} 日本語 🦉\N{LINE SEPARATOR}{'a':  [ 1]}\n\ndata: x\n'<b>&amp;</b> %20+ null "
+    + INVISIBLE
+    + "\n \t"
+)
 _WORDS = string.ascii_letters + string.digits
 
 
-def texts(*, empty: bool = True, carriage_returns: bool = False, long: int = LONG) -> Input:
-    """Texts of any characters, except carriage returns where a protocol changes them.
+def texts(
+    *, empty: bool = True, carriage_returns: bool = False, nul: bool = True, long: int = LONG
+) -> Input:
+    """Texts of any characters, except carriage returns and NUL where a protocol changes them.
 
     ``long`` is the length of the longest text, in characters.
     """
-    fragments = (*FRAGMENTS, "\r\n") if carriage_returns else FRAGMENTS
+    fragments = (*FRAGMENTS, *(["\r\n"] if carriage_returns else ()), *(["\0"] if nul else ()))
     strategy = st.lists(st.sampled_from(fragments), min_size=0 if empty else 1, max_size=8)
     rich = RICH.replace("\n", "\r\n", 1) if carriage_returns else RICH
     filled = (rich + "0123456789" * (long // 10))[: long - len(rich)] + rich

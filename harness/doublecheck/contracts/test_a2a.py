@@ -4,96 +4,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
-from typing import TypeVar
 from urllib.parse import urlsplit
 
 import pytest
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
+from doublecheck.contracts.a2a_agents import ENDED_BADLY, Agent, TasksModel, call
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
-from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.models import model
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
 from doublecheck.contracts.verdicts import not_observable
-from doublecheck.errors import RefusedError
-from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
-from doublecheck.wire.calls import Call
-
-T = TypeVar("T")
-
-ENDED_BADLY = ("failed", "rejected", "canceled", "error")
-NOT_FOUND = "-32001"
-
-
-class Agent:
-    """The A2A application of a platform. ``tasks`` holds the ids of its tasks."""
-
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._agent = _call(platform, a2a.card(platform.target, a2a.PATH))
-        self.tasks: set[str] = set()
-
-    def send(self, *texts: str, context_id: str | None = None) -> A2aAnswer:
-        """Send a message with one part per text, and wait for its result."""
-        return self._noted(
-            _call(self._platform, a2a.send(self._agent, *texts, contextId=context_id))
-        )
-
-    def order(self, do: str, texts: list[str]) -> A2aAnswer:
-        """Send an order to the reference application, and wait for its result."""
-        return self.send(json.dumps({"do": do, "texts": texts}))
-
-    def obey(self, do: str, name: str | None) -> A2aAnswer:
-        """Send an order about a gate or a task to the reference application."""
-        return self.send(json.dumps({"do": do, "name": name}))
-
-    def failure(self, texts: list[str]) -> str | None:
-        """Send an order that fails. Return the state of its task, or "error" for an error."""
-        try:
-            return self.order("fail", texts).state
-        except RefusedError:
-            return "error"
-
-    def stream(self, text: str) -> Generator[A2aAnswer, None, None]:
-        """Send a message and yield each event as it arrives."""
-        with closing(self._platform.a2a().stream(text)) as events:
-            yield from map(self._noted, events)
-
-    def task(self, task_id: str | None) -> A2aAnswer | None:
-        """Return a stored task, or None."""
-        try:
-            return _call(self._platform, a2a.task(self._agent, str(task_id)))
-        except RefusedError as error:
-            if error.code == NOT_FOUND:
-                return None
-            raise
-
-    def forget(self) -> None:
-        """Make the reference application delete its tasks."""
-        for task_id in tuple(self.tasks):
-            self.obey("forget", task_id)
-
-    def _noted(self, answer: A2aAnswer) -> A2aAnswer:
-        if answer.task_id:
-            self.tasks.add(answer.task_id)
-        return answer
-
-
-@pytest.fixture
-def agent(platform: Platform, leftovers: Leftovers) -> Agent:
-    """The platform's A2A application. Its tasks are removed afterwards."""
-    agent = Agent(platform)
-    leftovers.add(agent.forget)
-    return agent
-
-
-def _call(platform: Platform, call: Call[T]) -> T:
-    return call.read(platform.send(call.request))
 
 
 def _urls(agent: a2a.Agent) -> list[str]:
@@ -106,7 +31,7 @@ def _urls(agent: a2a.Agent) -> list[str]:
 @clause("A2A-01")
 def test_the_card_is_served(platform: Platform) -> None:
     """Every time, the card has a name, a description, a version, skills, and the agent's URLs."""
-    agent = _call(platform, a2a.card(platform.target, a2a.PATH))
+    agent = call(platform, a2a.card(platform.target, a2a.PATH))
     card, urls = agent.card, _urls(agent)
     present = [name for name in ("name", "description", "version", "skills") if card.get(name)]
 
@@ -125,7 +50,7 @@ def test_the_card_is_of_the_agent(platform: Platform) -> None:
 @clause("A2A-01")
 def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
     """An agent answers at each URL of the card. URLs of other hosts are not requested."""
-    agent = _call(platform, a2a.card(platform.target, a2a.PATH))
+    agent = call(platform, a2a.card(platform.target, a2a.PATH))
     for url in _urls(agent):
         _require_ours(platform, url)
         request = a2a.request(agent, "task", {"id": uuid.uuid4().hex})
@@ -228,6 +153,15 @@ def test_tasks_are_persisted_by_the_task_store(agent: Agent, text: str) -> None:
     assert 3 == len({answer.task_id for answer in answers})
     for _ in range(2):
         assert answers == [agent.task(answer.task_id) for answer in answers]
+
+
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("A2A-02", "A2A-04")]
+)
+def test_tasks_are_as_after_any_calls(agent: Agent, examples: Examples, id_: str) -> None:
+    """Whatever was sent before, also at the same time, each task has its own results."""
+    rules = ("send", "send_at_once", "stream", "fail") if id_ == "A2A-02" else ()
+    examples.run_model(model(TasksModel, rules, agent=agent), steps=15)
 
 
 @clause("A2A-04", writes=True)

@@ -11,7 +11,9 @@ import pytest
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, streamed, texts
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.models import model
+from doublecheck.contracts.session_model import SessionsModel
 from doublecheck.values.agents import AgentEvent
 from doublecheck.wire import api_server
 
@@ -236,6 +238,15 @@ def test_each_turn_sees_those_before(user: User, other_user: User, messages: lis
             ordered.append(order)
             assert ordered == json.loads(answer[-1].text)
             assert ordered[-1] in texts(user.history(session))
+
+
+@clause("API-17", writes=True)
+def test_turns_see_those_before_after_any_calls(
+    user: User, other_user: User, examples: Examples
+) -> None:
+    """Whatever ran before, also at the same time, a turn sees the messages of its session."""
+    rules = ("create", "create_named", "say", "say_at_once", "say_nothing", "delete", "remember")
+    examples.run_model(model(SessionsModel, rules, users=(user, other_user)))
 
 
 def _around_the_call(events: Sequence[AgentEvent]) -> tuple[list[str], list[str]]:

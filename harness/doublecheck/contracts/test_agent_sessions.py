@@ -10,7 +10,9 @@ from doublecheck.contracts.agent_users import (
     texts,
 )
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.models import model
+from doublecheck.contracts.session_model import SessionsModel
 
 
 @clause("API-02", writes=True)
@@ -109,3 +111,24 @@ def test_a_deleted_session_does_not_exist(
     assert [True] * len(others) == [
         "hello" in "".join(texts(owner.history(deleted))) for owner in others
     ]
+
+
+RULES = {
+    "API-02": ("create", "create_at_once", "read", "list_"),
+    "API-03": ("create", "create_named", "delete", "read", "list_"),
+    "API-04": ("create", "create_named", "create_at_once", "delete", "list_"),
+    "API-05": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
+    "API-06": ("create", "create_named", "say", "delete", "read", "list_"),
+    "API-18": ("create", "create_named", "say", "say_at_once", "delete", "read", "list_"),
+}
+
+
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in RULES]
+)
+def test_sessions_are_as_after_any_calls(
+    user: User, other_user: User, user_elsewhere: User, examples: Examples, id_: str
+) -> None:
+    """Whatever was created, run and deleted before, sessions and lists are what they must be."""
+    users = (user, other_user, user_elsewhere) if user_elsewhere != user else (user, other_user)
+    examples.run_model(model(SessionsModel, RULES[id_], users=users))

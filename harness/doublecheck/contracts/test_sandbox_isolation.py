@@ -12,7 +12,9 @@ import pytest
 from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.instance_model import InstancesModel
+from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import (
     Sandbox,
     failure,
@@ -71,6 +73,27 @@ def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
     _keep_apart(sandbox, sandbox.with_user("somebody-else"))
 
 
+RULES = {
+    "SBX-02": ("assign", "read", "fail", "write", "load"),
+    "SBX-04": ("assign", "read", "write", "load", "run_at_once", "end"),
+    "SBX-07": ("assign", "fail", "run_at_once", "end"),
+    "SBX-12": ("assign", "read", "write", "load", "run_at_once"),
+}
+
+
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in RULES]
+)
+def test_instances_are_as_after_any_calls(sandbox: Sandbox, examples: Examples, id_: str) -> None:
+    """Whatever ran before, also at the same time, each session has its own state and counts it."""
+    boxes = [sandbox, sandbox.with_session("other"), sandbox.with_user("somebody-else")]
+    if id_ == "SBX-12":
+        _need_names(*boxes)
+    else:
+        boxes[2] = sandbox.with_session("third")
+    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), steps=20)
+
+
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
     """Fail unless each session has a separate instance, and keeps its state."""
     _need_names(*sandboxes)
@@ -116,7 +139,7 @@ FILE = "Doublecheck of Files/Grüße 日本.Bin"
 
 
 @clause("SBX-09", writes=True)
-@for_each(text=inputs.texts(long=8_000))
+@for_each(text=inputs.texts(nul=False, long=8_000))
 def test_a_command_prints_what_it_is_told(sandbox: Sandbox, text: str) -> None:
     """Any characters, many lines and piped text arrive, separate from error output."""
     quoted = shlex.quote(text)

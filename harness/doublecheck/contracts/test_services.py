@@ -109,7 +109,7 @@ OPERATIONS = (
     *("findThings", "addThing", "changeThing", "correctThing"),
     *("removeThing", "findPart", "failThing"),
 )
-_WORDS = inputs.texts(empty=False, long=2000).strategy
+_WORDS = inputs.texts(empty=False, nul=False, long=2000).strategy
 _NUMBERS = st.integers(-(2**31), 2**31)
 QUERIES = Input(
     st.fixed_dictionaries(

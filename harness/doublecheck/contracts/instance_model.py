@@ -1,0 +1,189 @@
+"""A model of sandbox sessions and their instances: variables, files and counts."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from doublecheck.contracts.engine import at_once
+from doublecheck.contracts.models import TEXTS, Model
+from doublecheck.contracts.sandboxes import (
+    COMMAND,
+    JAVASCRIPT,
+    PYTHON,
+    Sandbox,
+    failure,
+    printed,
+    printed_json,
+    succeeded,
+)
+from doublecheck.errors import RefusedError
+
+NUMBERS = st.integers(0, 2)
+NAMES = st.sampled_from(["kept", "Kept", "kept_1"])
+LANGUAGES = st.sampled_from([PYTHON, JAVASCRIPT])
+WAYS = st.sampled_from([PYTHON, COMMAND, "file"])
+READ = {
+    PYTHON: "import json\nprint(json.dumps(globals().get({!r})))",
+    JAVASCRIPT: "console.log(JSON.stringify(globalThis[{!r}] ?? null))",
+}
+
+
+@dataclass
+class Instance:
+    """What an instance must hold.
+
+    ``count`` is the number of executions, None after JavaScript: whether it counts is left open.
+    """
+
+    id: str = ""
+    count: int | None = 0
+    variables: dict[tuple[str, str], str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+
+class InstancesModel(Model):
+    """Sessions of users with an instance each.
+
+    ``boxes`` are the sessions, of which each sequence has new ones.
+    """
+
+    boxes: ClassVar[Sequence[Sandbox]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        suffix = uuid.uuid4().hex[:8]
+        self.place = f"/tmp/doublecheck-{suffix}"  # noqa: S108 (of the sandbox)
+        self.sandboxes = [
+            replace(box, session_id=f"{box.session_id}-{suffix}") for box in self.boxes
+        ]
+        self.instances = [Instance() for _ in self.boxes]
+        self.ended: set[str] = set()
+
+    @rule(number=NUMBERS, language=LANGUAGES, name=NAMES, value=TEXTS)
+    def assign(self, number: int, language: str, name: str, value: str) -> None:
+        """Set a variable."""
+        number %= len(self.boxes)
+        if language == PYTHON:
+            self._run(number, f"{name} = {value!r}")
+        else:
+            self._run(number, f"globalThis.{name} = {json.dumps(value)};", JAVASCRIPT)
+        self.instances[number].variables[language, name] = value
+
+    @rule(number=NUMBERS, language=LANGUAGES, name=NAMES)
+    def read(self, number: int, language: str, name: str) -> None:
+        """Read a variable, which has its last value or does not exist."""
+        number %= len(self.boxes)
+        result = self._run(number, READ[language].format(name), language)
+        value = self.instances[number].variables.get((language, name))
+        assert value == printed_json(result), f"{name} of {language}"
+
+    @rule(number=NUMBERS, language=LANGUAGES)
+    def fail(self, number: int, language: str) -> None:
+        """Run code that raises."""
+        number %= len(self.boxes)
+        code = "1 / 0" if language == PYTHON else "throw new Error('on purpose')"
+        failure(self._run(number, code, language, succeeds=False))
+
+    @rule(number=NUMBERS, name=NAMES, content=TEXTS, way=WAYS)
+    def write(self, number: int, name: str, content: str, way: str) -> None:
+        """Write a file with Python, a command or an upload."""
+        number %= len(self.boxes)
+        path = f"{self.place}-{name}"
+        if way == PYTHON:
+            code = f"with open({path!r}, 'w', newline='') as file: _ = file.write({content!r})"
+            self._run(number, code)
+        elif way == COMMAND:
+            command = f"printf %s {shlex.quote(content)} > {shlex.quote(path)}"
+            assert self.sandboxes[number].exec_bash(command).exit_code == 0
+        else:
+            self.sandboxes[number].upload(path, content.encode())
+        self.instances[number].files[name] = content
+
+    @rule(number=NUMBERS, name=NAMES, way=WAYS)
+    def load(self, number: int, name: str, way: str) -> None:
+        """Read a file, which has its last content or does not exist."""
+        number %= len(self.boxes)
+        path, content = f"{self.place}-{name}", self.instances[number].files.get(name)
+        assert content == self._loaded(number, path, way), f"{path}, read with {way}"
+
+    @rule()
+    def run_at_once(self) -> None:
+        """Run code in all sessions at the same time."""
+        codes = [f"import time\ntime.sleep(0.02)\nprint({number!r})" for number in range(3)]
+        calls = [
+            (lambda box=box, code=code: succeeded(box.run(code)))
+            for box, code in zip(self.sandboxes, codes, strict=False)
+        ]
+        for number, (code, result) in enumerate(zip(codes, at_once(calls), strict=False)):
+            self._ran(number, result)
+            assert (code, f"{number}\n") == (result.code, printed(result))
+
+    @rule(number=NUMBERS)
+    def end(self, number: int) -> None:
+        """End a session; the next call has a new instance, without anything of the old one."""
+        number %= len(self.boxes)
+        if self.instances[number].id:
+            with suppress(pytest.skip.Exception):  # the platform offers no way to end one
+                self.sandboxes[number].end()
+                self.ended.add(self.instances[number].id)
+                self.instances[number] = Instance()
+
+    def compare(self) -> None:
+        """Fail if a variable differs."""
+        for number, instance in enumerate(self.instances):
+            for language in {language for language, _ in instance.variables}:
+                for name in ("kept", "Kept"):
+                    result = self._run(number, READ[language].format(name), language)
+                    assert instance.variables.get((language, name)) == printed_json(result)
+
+    def _run(self, number: int, code: str, language: str = PYTHON, *, succeeds: bool = True) -> Any:
+        result = self.sandboxes[number].run(code, language)
+        if language == PYTHON:
+            self._ran(number, result)
+        else:
+            self._is_of(number, result.session_id)
+            self.instances[number].count = None
+        return succeeded(result) if succeeds else result
+
+    def _ran(self, number: int, result: Any) -> None:
+        self._is_of(number, result.session_id)
+        instance = self.instances[number]
+        if instance.count is not None:
+            instance.count += 1
+            assert instance.count == result.execution_count
+
+    def _is_of(self, number: int, id_: str) -> None:
+        """Fail unless an instance id is the one of this session alone."""
+        instance = self.instances[number]
+        others = {other.id for other in self.instances if other is not instance}
+        assert id_ not in others, f"{id_} is the instance of two sessions"
+        assert id_ not in self.ended, f"{id_} has ended"
+        assert instance.id in ("", id_), f"{id_} instead of {instance.id}"
+        instance.id = id_
+
+    def _loaded(self, number: int, path: str, way: str) -> str | None:
+        if way == PYTHON:
+            code = (
+                "import json, os\n"
+                f"print(json.dumps(open({path!r}, newline='').read() "
+                f"if os.path.exists({path!r}) else None))"
+            )
+            content: str | None = printed_json(self._run(number, code))
+            return content
+        if way == COMMAND:
+            result = self.sandboxes[number].exec_bash(f"cat {shlex.quote(path)}")
+            return result.stdout if result.exit_code == 0 else None
+        try:
+            return self.sandboxes[number].download(path).decode()
+        except RefusedError:
+            return None

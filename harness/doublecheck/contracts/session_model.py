@@ -1,0 +1,155 @@
+"""A model of the sessions of users in API-server mode, and of their histories."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, consumes, multiple, rule
+
+from doublecheck.contracts import inputs
+from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, texts
+from doublecheck.contracts.engine import at_once
+from doublecheck.contracts.models import TEXTS, Model
+
+MOST_SESSIONS = 45  # more than a page of any usual length
+
+Place = tuple[int, str]  # the number of an owner, and a session's id
+
+OWNERS = st.integers(0, 2)
+HISTORY = json.dumps({"do": "history"})
+
+
+class SessionsModel(Model):
+    """The sessions of several users, some with the same ids, and their histories.
+
+    ``users`` are the owners, of which each sequence has new ones.
+    """
+
+    users: ClassVar[Sequence[User]]
+    sessions: Bundle[Place] = Bundle("sessions")
+
+    def __init__(self) -> None:
+        super().__init__()
+        suffix = uuid.uuid4().hex[:12]
+        self.owners = [replace(user, id=f"{user.id}-{suffix}") for user in self.users]
+        self.histories: dict[Place, list[str]] = {}
+        self.sent: dict[Place, list[str]] = {}
+
+    @rule(target=sessions, number=OWNERS)
+    def create(self, number: int) -> Place:
+        """Create a session with a generated id."""
+        return self._created(number, self._owner(number).create())
+
+    @rule(target=sessions, number=OWNERS, id_=st.sampled_from(inputs.SIMILAR_IDS))
+    def create_named(self, number: int, id_: str) -> Any:
+        """Create a session with an id that other users may have, too; it may have been deleted."""
+        place = (number % len(self.owners), id_)
+        if place in self.histories or not self._owner(number).may_create(id_):
+            return multiple()
+        return self._created(number, id_)
+
+    @rule(target=sessions, number=OWNERS, count=st.integers(2, 16))
+    def create_at_once(self, number: int, count: int) -> Any:
+        """Create several sessions at the same time."""
+        if len(self.histories) + count > MOST_SESSIONS:
+            return multiple()
+        ids = at_once([self._owner(number).create] * count)
+        return multiple(*(self._created(number, id_) for id_ in ids))
+
+    @rule(place=sessions, text=TEXTS, route=st.sampled_from(ROUTES))
+    def say(self, place: Place, text: str, route: str) -> None:
+        """Run a turn."""
+        if place in self.histories:
+            self._say(place, text, route)
+
+    @rule(place=sessions, count=st.integers(3, 7), route=st.sampled_from(ROUTES))
+    def say_often(self, place: Place, count: int, route: str) -> None:
+        """Run several turns, one after the other."""
+        for number in range(count if place in self.histories else 0):
+            self._say(place, f"message {number}", route)
+
+    @rule(first=sessions, second=sessions, third=sessions, route=st.sampled_from(ROUTES))
+    def say_at_once(self, first: Place, second: Place, third: Place, route: str) -> None:
+        """Run a turn in several sessions at the same time."""
+        places = [place for place in {first, second, third} if place in self.histories]
+        calls = [self._turn(place, f"{place} at once", route) for place in places]
+        for place, replies in zip(places, at_once(calls) if calls else (), strict=True):
+            self._said(place, f"{place} at once", replies)
+
+    @rule(place=sessions, route=st.sampled_from(ROUTES))
+    def say_nothing(self, place: Place, route: str) -> None:
+        """Run a turn without a message, which changes nothing."""
+        if place in self.histories:
+            owner = self.owners[place[0]]
+            body = owner.body(place[1], "")
+            del body["newMessage"]
+            assert ends_in_error(owner.post(route, body))
+
+    @rule(place=consumes(sessions))
+    def delete(self, place: Place) -> None:
+        """Delete a session."""
+        if self.histories.pop(place, None) is not None:
+            self.owners[place[0]].delete(place[1])
+            assert not self.owners[place[0]].has(place[1]), f"{place[1]} was deleted"
+
+    @rule(place=sessions)
+    def read(self, place: Place) -> None:
+        """Read a session, which has its history or has been deleted."""
+        self._read(place)
+
+    def _read(self, place: Place) -> None:
+        number, id_ = place
+        if place not in self.histories:
+            assert not self.owners[number].has(id_), f"{id_} was deleted"
+            return
+        assert self.histories[place] == texts(self.owners[number].history(id_))
+
+    @rule(place=sessions, route=st.sampled_from(ROUTES))
+    def remember(self, place: Place, route: str) -> None:
+        """Ask the reference agent for the messages of the session."""
+        if place in self.histories:
+            self._say(place, HISTORY, route)
+            assert self.sent[place] == json.loads(self.histories[place][-1])
+
+    @rule(number=OWNERS)
+    def list_(self, number: int) -> None:
+        """List the sessions of an owner."""
+        self._list(number % len(self.owners))
+
+    def _list(self, number: int) -> None:
+        expected = sorted(id_ for owner, id_ in self.histories if owner == number)
+        assert expected == self.owners[number].ids()
+
+    def compare(self) -> None:
+        """Fail if a session or a list differs."""
+        for place in self.histories:
+            self._read(place)
+        for number in range(len(self.owners)):
+            self._list(number)
+
+    def _owner(self, number: int) -> User:
+        return self.owners[number % len(self.owners)]
+
+    def _created(self, number: int, id_: str) -> Place:
+        place = (number % len(self.owners), id_)
+        assert id_, "a session without an id"
+        assert place not in self.histories, f"{id_} was already the id of another session"
+        self.histories[place], self.sent[place] = [], []
+        return place
+
+    def _turn(self, place: Place, text: str, route: str) -> Callable[[], list[str]]:
+        number, id_ = place
+        return lambda: texts(self.owners[number].say(id_, text, route))
+
+    def _say(self, place: Place, text: str, route: str) -> None:
+        self._said(place, text, self._turn(place, text, route)())
+
+    def _said(self, place: Place, text: str, replies: Sequence[str]) -> None:
+        assert replies, "a turn without a reply"
+        self.sent[place].append(text)
+        self.histories[place] += [text, *replies]
