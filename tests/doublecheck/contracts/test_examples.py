@@ -6,7 +6,8 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.contracts import inputs
-from doublecheck.contracts.inputs import Examples, Input
+from doublecheck.contracts.engine import Examples
+from doublecheck.contracts.inputs import Input
 from doublecheck.errors import NoAnswerError
 
 ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))
