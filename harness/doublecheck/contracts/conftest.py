@@ -42,7 +42,7 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     service,
 )
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
-from doublecheck.contracts.sandboxes import Sandbox
+from doublecheck.contracts.sandboxes import CALLERS, Sandbox
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, LostAnswersError, TargetError
 from doublecheck.target import pytest_options
@@ -144,8 +144,17 @@ def leftovers(platform: Platform) -> Iterator[Leftovers]:
     leftovers.remove()
 
 
+@pytest.fixture(scope="session")
+def _callers(platform: Platform) -> Iterator[None]:
+    """The sandbox sessions of callers that ask at the same time, which all checks share."""
+    yield
+    leftovers = Leftovers(platform)
+    leftovers.sandbox(CALLERS)
+    leftovers.remove()
+
+
 @pytest.fixture
-def sandbox(platform: Platform, leftovers: Leftovers) -> Sandbox:
+def sandbox(platform: Platform, leftovers: Leftovers, _callers: None) -> Sandbox:
     """A session that only this check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)

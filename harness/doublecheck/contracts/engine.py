@@ -142,7 +142,9 @@ class Examples:
         if at_once and len(examples) > 1:
             self._at_once(check, fixtures, examples[:AT_ONCE])
 
-    def run_model(self, model: type[RuleBasedStateMachine], *, steps: int = 30) -> None:
+    def run_model(
+        self, model: type[RuleBasedStateMachine], *, steps: int = 30, cost: int = 2
+    ) -> None:
         """Run random sequences of a model's rules. Raise the error of the shortest that fails.
 
         While answers are lost on the way, the sequences become shorter.
@@ -150,7 +152,7 @@ class Examples:
 
         def attempt(number: int) -> None:
             phases = (Phase.generate, Phase.shrink) if SHRINK_CALLS else (Phase.generate,)
-            limits = _limits(max(self.count // 2, 1), *phases)
+            limits = _limits(self.count // cost, *phases)
             count = max(steps >> number, 3)
             with _quiet(), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(hypothesis.core, "global_force_seed", self.seed)

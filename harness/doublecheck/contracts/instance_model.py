@@ -32,6 +32,12 @@ NUMBERS = st.integers(0, 2)
 NAMES = st.sampled_from(["kept", "Kept", "kept_1"])
 LANGUAGES = st.sampled_from([PYTHON, JAVASCRIPT])
 WAYS = st.sampled_from([PYTHON, COMMAND, "file"])
+FAILING = (
+    ("1 / 0", PYTHON),
+    ("def f(:", PYTHON),
+    ("throw new Error('on purpose')", JAVASCRIPT),
+    ("let broken = {", JAVASCRIPT),
+)
 READ = {
     PYTHON: "import json\nprint(json.dumps(globals().get({!r})))",
     JAVASCRIPT: "console.log(JSON.stringify(globalThis[{!r}] ?? null))",
@@ -87,12 +93,15 @@ class InstancesModel(Model):
         value = self.instances[number].variables.get((language, name))
         assert value == printed_json(result), f"{name} of {language}"
 
-    @rule(number=NUMBERS, language=LANGUAGES)
-    def fail(self, number: int, language: str) -> None:
-        """Run code that raises."""
-        number %= len(self.boxes)
-        code = "1 / 0" if language == PYTHON else "throw new Error('on purpose')"
-        failure(self._run(number, code, language, succeeds=False))
+    @rule(number=NUMBERS, failing=st.sampled_from(FAILING))
+    def fail(self, number: int, failing: tuple[str, str]) -> None:
+        """Run code that raises or cannot be parsed."""
+        failure(self._run(number % len(self.boxes), *failing, succeeds=False))
+
+    @rule(number=NUMBERS, code=st.sampled_from(["pass", "6 * 7", "print('printed')"]))
+    def run(self, number: int, code: str) -> None:
+        """Run code with an output, a value, or nothing."""
+        self._run(number % len(self.boxes), code)
 
     @rule(number=NUMBERS, name=NAMES, content=TEXTS, way=WAYS)
     def write(self, number: int, name: str, content: str, way: str) -> None:

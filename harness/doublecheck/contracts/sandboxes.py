@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
     from doublecheck.values.executions import BashResult, CodeResult, Output
 
+CALLERS = f"doublecheck-callers-{uuid.uuid4().hex}"  # the sessions of callers at the same time
 TTL_S = 120  # seconds; sessions that a check creates expire soon
 PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"
 
@@ -95,7 +97,7 @@ class Sandbox:
 
 @for_caller.register
 def _sandbox_of_caller(sandbox: Sandbox, number: int, _stack: ExitStack) -> Sandbox:
-    return sandbox.with_session(f"caller-{number}")
+    return replace(sandbox, session_id=f"{CALLERS}-{number}")
 
 
 def printed(result: CodeResult, name: str = "stdout") -> str:

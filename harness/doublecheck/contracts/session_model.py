@@ -90,6 +90,16 @@ class SessionsModel(Model):
             del body["newMessage"]
             assert ends_in_error(owner.post(route, body))
 
+    @rule(place=sessions, number=OWNERS, route=st.sampled_from(ROUTES))
+    def intrude(self, place: Place, number: int, route: str) -> None:
+        """Run and delete a session as a user who has none of this id, which changes nothing."""
+        intruder = self._owner(number)
+        if (number % len(self.owners), place[1]) not in self.histories:
+            ran = intruder.post(route, intruder.body(place[1], "intruding"))
+            intruder.platform.request("DELETE", intruder.path(place[1]))
+            texts_ = self.histories.get(place, ())
+            assert [text for text in texts_ if len(text) > 9 and text in ran.text] == []
+
     @rule(place=consumes(sessions))
     def delete(self, place: Place) -> None:
         """Delete a session."""

@@ -144,17 +144,6 @@ def _require_ours(platform: Platform, url: str) -> None:
     not_observable("the card names another host than the requested one")
 
 
-@clause("A2A-04", writes=True)
-@for_each(cost=2, text=inputs.texts(empty=False, long=5000))
-def test_tasks_are_persisted_by_the_task_store(agent: Agent, text: str) -> None:
-    """get_task returns each task as save_task stored it, with its state and all its messages."""
-    answers = [agent.order("say", texts=texts) for texts in ([text, "ü", text], ["two"], [text])]
-
-    assert 3 == len({answer.task_id for answer in answers})
-    for _ in range(2):
-        assert answers == [agent.task(answer.task_id) for answer in answers]
-
-
 @pytest.mark.parametrize(
     "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("A2A-02", "A2A-04")]
 )
@@ -195,17 +184,3 @@ def test_there_is_nothing_for_another_id(agent: Agent) -> None:
     assert answer == agent.task(id_)
     assert {} == {id_: task for id_ in others - {id_} if (task := agent.task(id_)) is not None}
     assert answer == agent.task(id_)
-
-
-@clause("A2A-04", writes=True)
-def test_a_deleted_task_is_not_found(agent: Agent) -> None:
-    """A deleted task cannot be found again, even after new messages; the other tasks remain."""
-    first, deleted, last = (agent.order("say", texts=[text]) for text in ("1", "2", "3"))
-    assert deleted == agent.task(deleted.task_id)
-
-    agent.obey("forget", deleted.task_id)
-
-    assert agent.task(deleted.task_id) is None
-    assert [first, last] == [agent.task(answer.task_id) for answer in (first, last)]
-    agent.order("say", texts=["4"])
-    assert agent.task(deleted.task_id) is None

@@ -20,21 +20,6 @@ from doublecheck.wire import api_server
 REQUIRED = ("appName", "userId", "sessionId", "newMessage")
 
 
-@clause("API-07", writes=True)
-@for_each(text=inputs.texts(empty=False, carriage_returns=True))
-def test_a_run_returns_what_the_turn_has_gained(user: User, text: str) -> None:
-    """A run returns the events that the turn adds to the history after the user's message."""
-    session = user.create()
-    for message in (f"first {text}", f"second {text}"):
-        before = user.history(session)
-        events = user.say(session, message)
-        gained = user.history(session)[len(before) :]
-
-        assert events
-        assert message == gained[0].text
-        assert [event.parts for event in gained[1:]] == [event.parts for event in events]
-
-
 @clause("API-07", reference_app=True, writes=True)
 @for_each(text=inputs.texts(empty=False, carriage_returns=True))
 def test_a_run_answers_the_message(user: User, text: str) -> None:
@@ -218,26 +203,6 @@ def test_the_fields_reach_the_agent(user: User, route: str, text: str) -> None:
         "session": session,
     } == reply
     assert f"said: {text}" == _events(route, echoed)[-1].text
-
-
-@clause("API-17", writes=True)
-@for_each(cost=2, messages=inputs.histories())
-def test_each_turn_sees_those_before(user: User, other_user: User, messages: list[str]) -> None:
-    """The agent sees all messages of earlier turns, sent by either route, and no others."""
-    session, neighbour = user.create(), user.create()
-    user.say(neighbour, "of a neighbour")
-    other_user.create(session)
-    other_user.say(session, "of another user")
-    ordered = []
-    for number, message in enumerate(messages):
-        user.say(session, message, ROUTES[number % 2], streaming=number % 3 == 1)
-        ordered.append(message)
-        for route in ROUTES:
-            order = json.dumps({"do": "history"})
-            answer = user.say(session, order, route)
-            ordered.append(order)
-            assert ordered == json.loads(answer[-1].text)
-            assert ordered[-1] in texts(user.history(session))
 
 
 @clause("API-17", writes=True)

@@ -111,42 +111,6 @@ def test_an_application_that_is_not_listed_does_not_run(
 
 
 @clause("API-18", writes=True)
-def test_users_sessions_are_separate(user: User, other_user: User, user_elsewhere: User) -> None:
-    """The same session id names a separate session, with its own history, per user and application."""
-    shared = new_id()
-    user.create(shared)
-    user.say(shared, "a secret")
-    others = [candidate for candidate in (other_user, user_elsewhere) if candidate != user]
-
-    assert [False] * len(others) == [stranger.has(shared) for stranger in others]
-    assert [[]] * len(others) == [stranger.ids() for stranger in others]
-    for stranger in others:
-        stranger.create(shared)
-        assert [] == texts(stranger.history(shared))
-        stranger.say(shared, "mine")
-        assert [] == [text for text in texts(stranger.history(shared)) if "a secret" in text]
-    assert "mine" not in "".join(texts(user.history(shared)))
-    assert [shared] == user.ids()
-
-
-@clause("API-18", writes=True)
-@pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
-def test_another_user_changes_nothing(user: User, other_user: User, route: str) -> None:
-    """Another user's run or deletion with the same session id changes nothing."""
-    shared = new_id()
-    user.create(shared)
-    user.say(shared, "a secret")
-    before = texts(user.history(shared))
-
-    ran = other_user.post(route, other_user.body(shared, "intruding"))
-    other_user.platform.request("DELETE", other_user.path(shared))
-
-    assert "a secret" not in ran.text
-    assert before == texts(user.history(shared))
-    assert [shared] == user.ids()
-
-
-@clause("API-18", writes=True)
 @pytest.mark.parametrize(
     ("name", "other_name"),
     [("anna", "ANNA"), ("anna@a.example", "anna@b.example"), ("Ána", "Ana"), ("a" * 40, "a" * 39)],

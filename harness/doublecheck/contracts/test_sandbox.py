@@ -207,22 +207,6 @@ def test_the_value_of_an_error_is_its_message(sandbox: Sandbox, message: str) ->
     assert "before\n" == printed(ran)
 
 
-@clause("SBX-07", writes=True)
-def test_executions_are_counted(sandbox: Sandbox) -> None:
-    """Each instance counts executions from 1, by one, whatever the outcome."""
-    codes = ["nothing = 1", "print(1)", "1 / 0", "6 * 7", "def f(:", "6 * 7"]
-    other_session = sandbox.with_session("other")
-
-    results = [sandbox.run(code) for code in codes]
-    others = [other_session.run("nothing = 1"), other_session.run("6 * 7")]
-
-    assert [1, 2, 3, 4, 5, 6] == [result.execution_count for result in results]
-    assert [1, 2] == [result.execution_count for result in others]
-    for result in (*results, *others):
-        counts = {output.execution_count for output in result.outputs}
-        assert counts <= {None, result.execution_count}, result.outputs
-
-
 _PYTHON = """
 import json
 kept = {"squares": [n * n for n in range(4)], "text": "ü 日本語 🦉"}

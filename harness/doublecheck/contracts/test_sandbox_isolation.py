@@ -76,7 +76,7 @@ def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
 RULES = {
     "SBX-02": ("assign", "read", "fail", "write", "load"),
     "SBX-04": ("assign", "read", "write", "load", "run_at_once", "end"),
-    "SBX-07": ("assign", "fail", "run_at_once", "end"),
+    "SBX-07": ("run", "fail", "run_at_once", "end"),
     "SBX-12": ("assign", "read", "write", "load", "run_at_once"),
 }
 
@@ -91,7 +91,7 @@ def test_instances_are_as_after_any_calls(sandbox: Sandbox, examples: Examples, 
         _need_names(*boxes)
     else:
         boxes[2] = sandbox.with_session("third")
-    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), steps=20)
+    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), steps=20, cost=3)
 
 
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:

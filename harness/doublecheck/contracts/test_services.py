@@ -210,7 +210,7 @@ def test_each_operation_of_a_definition_is_a_tool(things: Things) -> None:
 
 
 @clause("SVC-02", writes=True)
-@for_each(query=QUERIES)
+@for_each(at_once=False, query=QUERIES)
 def test_parameters_of_query_and_header_reach_the_backend(
     things: Things, query: dict[str, Any]
 ) -> None:
@@ -224,7 +224,16 @@ def test_parameters_of_query_and_header_reach_the_backend(
 
 
 @clause("SVC-02", writes=True)
-@for_each(name=NAMES)
+@for_each(word=Input(_WORDS, ("first", "second", "third", "fourth", "fifth")))
+def test_each_result_is_of_its_own_call(things: Things, word: str) -> None:
+    """The result has the answer to the request of its call."""
+    result = things.client.call(things.tool("findThings").name, word=word)
+
+    assert [word] in [document.get("query", {}).get("word") for document in _objects(result)]
+
+
+@clause("SVC-02", writes=True)
+@for_each(at_once=False, name=NAMES)
 def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> None:
     """One or several path parameters arrive, each in its place."""
     for operation, method in (("changeThing", "PUT"), ("removeThing", "DELETE")):
@@ -236,7 +245,7 @@ def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> 
 
 
 @clause("SVC-02", writes=True)
-@for_each(body=inputs.payloads())
+@for_each(at_once=False, body=inputs.payloads())
 def test_a_body_reaches_the_backend_and_its_answer_comes_back(
     things: Things, body: dict[str, Any]
 ) -> None:
