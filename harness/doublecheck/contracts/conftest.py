@@ -319,11 +319,12 @@ def pytest_runtest_makereport(
         return report
     error, arguments = call.excinfo.value, getattr(item, "funcargs", {})
     surfaces = item.config.stash.get(SURFACES, None)
-    if surfaces is not None and surfaces.is_silent(mark.kwargs["surface"], error):
+    silent = surfaces is not None and surfaces.is_silent(mark.kwargs["surface"], error)
+    item.stash[FAILED] = not silent and not isinstance(error, LostAnswersError)
+    if silent:
         verdict = Verdict.COULD_NOT_ASK
     else:
         verdict = verdicts.of_failure(report.when, error, library=mark.args[0].scope == "library")
-    item.stash[FAILED] = verdict is not Verdict.COULD_NOT_ASK
     # for our own errors, the message says what to do
     of_ours = report.when == "setup" and isinstance(error, DoubleCheckError)
     crash = getattr(report.longrepr, "reprcrash", None)

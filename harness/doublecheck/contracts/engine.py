@@ -180,28 +180,28 @@ class Examples:
     def _at_once(
         self, check: Body, fixtures: Mapping[str, Any], examples: Sequence[Values]
     ) -> None:
-        """Run a check for all examples at the same time, each as another caller."""
+        """Run a check for all examples at the same time, each as another caller.
 
-        def attempt(_number: int) -> None:
-            ready = threading.Barrier(len(examples))
+        While answers are lost on the way, there are fewer callers.
+        """
 
-            def run(number: int) -> None:
-                ready.wait()
-                check(**callers[number], **examples[number])
+        def attempt(attempts: int) -> None:
+            count = max(len(examples) >> attempts, 2)
 
-            with ExitStack() as stack, ThreadPoolExecutor(len(examples)) as pool:
+            def run(number: int, fixtures: Mapping[str, Any]) -> None:
+                try:
+                    check(**fixtures, **examples[number])
+                except FAILURES:
+                    together = f"at the same time as {count - 1} others"
+                    self.failing = f"{_described(examples[number])}, {together}"
+                    raise
+
+            with ExitStack() as stack:
                 callers = [
                     {name: for_caller(it, number, stack) for name, it in fixtures.items()}
-                    for number in range(len(examples))
+                    for number in range(count)
                 ]
-                running = [pool.submit(run, number) for number in range(len(examples))]
-            for number, future in enumerate(running):
-                if (error := future.exception()) is not None:
-                    others = len(examples) - 1
-                    self.failing = (
-                        f"{_described(examples[number])}, at the same time as {others} others"
-                    )
-                    raise error
+                at_once([functools.partial(run, *caller) for caller in enumerate(callers)])
 
         self._patiently(attempt)
 
