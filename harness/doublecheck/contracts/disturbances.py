@@ -58,7 +58,12 @@ def _run_that_breaks_off(fixtures: Fixtures) -> None:
         next(events)
 
 
+def _stream(fixtures: Fixtures) -> None:
+    list(wire.stream(fixtures["platform"], ["one", "two"]))
+
+
 _APPLICATION = (
+    Disturbance("a stream", _stream),
     Disturbance(
         "an exception", lambda it: wire.invoke(it["platform"], {"do": "fail", "prompt": "no"})
     ),

@@ -74,7 +74,8 @@ def texts(
     fragments = (*FRAGMENTS, *(["\r\n"] if carriage_returns else ()), *(["\0"] if nul else ()))
     strategy = st.lists(st.sampled_from(fragments), min_size=0 if empty else 1, max_size=8)
     rich = RICH.replace("\n", "\r\n", 1) if carriage_returns else RICH
-    filled = (rich + "0123456789" * (long // 10))[: long - len(rich)] + rich
+    rich += "\0 \b" if nul else ""
+    filled = (rich + "0123456ü日🦉" * (long // 10))[: long - len(rich)] + rich
     return Input(strategy.map("".join), (filled, " " if not empty else "", "\n", "ü"))
 
 
@@ -93,7 +94,8 @@ def ids(longest: int = 64) -> Input:
 
 def values() -> Input:
     """JSON values: null, booleans, numbers, texts, arrays and objects, also nested."""
-    single = st.sampled_from([None, True, False, 0, 1, -7, 2**53 - 1, 0.5, -1.5e-7, "", "0", "ü"])
+    numbers = (0, 1, -7, 2**53 + 1, -(2**63) - 1, 0.5, -1.5e-7, 1e300)
+    single = st.sampled_from([None, True, False, *numbers, "", "0", "ü"])
     strategy = st.recursive(
         single,
         lambda inner: st.one_of(
@@ -121,7 +123,8 @@ def payloads() -> Input:
         "payload": 0.5,
         "user_id": "in the body",
         "long": "0123456789" * (LONG // 10),
-        "Prompt": 2**53 - 1,
+        "Prompt": 2**53 + 1,
+        "numbers": [-(2**63) - 1, 2**64 + 1, 1e300, -0.1, 1e-7],
     }
     some = st.dictionaries(st.sampled_from(_NAMES), values().strategy, max_size=5)
     return Input(some, (rich, {}, {"prompt": ""}, {"prompt": None}, {"prompt": " x\n"}))
@@ -156,7 +159,7 @@ def unusual_ids() -> Input:
     )
     some = st.lists(st.sampled_from(parts), min_size=1, max_size=8).map("".join)
     rich = "Änne.é+日本@example.com: 1 %41"
-    return Input(some.map("i{}i".format), (rich, "0" * 3, "1e3", "a" * 200))
+    return Input(some.map("i{}i".format), (rich, "0" * 3, "1e3", "a" * 200, "a%2Fb", "a/b"))
 
 
 _NAMES = ("prompt", "a", "A", "ü", "", "with space", "nested", "headers", "id", "null", "x-y_z.0")

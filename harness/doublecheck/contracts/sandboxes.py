@@ -142,7 +142,7 @@ def succeeded(result: CodeResult) -> CodeResult:
 
 
 _MAKE = """
-import json, os, subprocess, tempfile
+import json, os, subprocess, sys, tempfile, threading
 kept = {mark!r}
 json.mark = kept
 os.environ['DOUBLECHECK_MARK'] = kept
@@ -153,17 +153,29 @@ for place in (home, tempfile.gettempdir()):
 os.makedirs(kept, exist_ok=True)
 os.chdir(kept)
 process = subprocess.Popen(['sleep', '600'])
+opened = open(os.path.join(home, {file!r} + '-opened'), 'w+')
+opened.write(kept)
+sys.path.append(kept)
+event = threading.Event()
+thread = threading.Thread(target=event.wait, daemon=True)
+thread.start()
 print(json.dumps([home, tempfile.gettempdir()]))
 """
 _LOOK = """
-import json as _json, os as _os
+import json as _json, os as _os, sys as _sys
 def _content(path):
     try:
         with open(path) as file:
             return file.read()
     except OSError:
         return None
+def _opened(file):
+    if file is None:
+        return None
+    file.seek(0)
+    return file.read()
 _mark = globals().get('kept')
+_thread = globals().get('thread')
 _here = _os.path.basename(_os.getcwd())
 _process = globals().get('process')
 print(_json.dumps({{
@@ -173,17 +185,24 @@ print(_json.dumps({{
     'file at home': _content(_os.path.join({home!r}, {file!r})),
     'temporary file': _content(_os.path.join({tmp!r}, {file!r})),
     'working directory': _here if _here in {marks!r} else None,
+    'open file': _opened(globals().get('opened')),
+    'import path': _mark if _mark in _sys.path else None,
+    'background thread': _mark if _thread and _thread.is_alive() else None,
     'background process': _mark if _process and _process.poll() is None else None,
 }}))
 """
 _MAKE_JAVASCRIPT = """
 let kept = {mark};
 globalThis.keptGlobal = kept;
+function keptFunction() {{ return kept; }}
+class KeptClass {{ static mark = kept; }}
 """
 _LOOK_JAVASCRIPT = """
 console.log(JSON.stringify({
     "let of JavaScript": typeof kept === "undefined" ? null : kept,
     "global of JavaScript": globalThis.keptGlobal ?? null,
+    "function of JavaScript": typeof keptFunction === "undefined" ? null : keptFunction(),
+    "class of JavaScript": typeof KeptClass === "undefined" ? null : KeptClass.mark,
 }));
 """
 MARKS = ("one", "other")

@@ -75,7 +75,7 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
 @for_each(text=inputs.texts(empty=False))
 def test_the_executor_gets_every_part_of_a_message(agent: Agent, text: str) -> None:
     """The executor's context has the texts of all parts, and the answer's task and context ids."""
-    texts = [json.dumps({"do": "heard"}), text, "Last ü"]
+    texts = [json.dumps({"do": "heard"}), text, "", "Last ü"]
 
     answer = agent.send(*texts)
 
@@ -86,17 +86,18 @@ def test_the_executor_gets_every_part_of_a_message(agent: Agent, text: str) -> N
 
 @clause("A2A-02", writes=True)
 def test_a_message_continues_its_context(agent: Agent) -> None:
-    """Two messages of one context share its id; a message without a context gets a new one."""
+    """Messages of one context share its id; a message without a context gets a new one."""
     order = json.dumps({"do": "heard"})
     first, separate = agent.send(order), agent.send(order)
 
-    second = agent.send(order, context_id=first.context_id)
+    more = [agent.send(order, context_id=first.context_id) for _ in range(5)]
 
     assert first.context_id
-    assert first.context_id == second.context_id
-    assert first.context_id == wire.parsed("".join(second.texts))["context"]
+    assert {first.context_id} == {answer.context_id for answer in more}
+    contexts = {wire.parsed("".join(answer.texts))["context"] for answer in more}
+    assert {first.context_id} == contexts
     assert separate.context_id != first.context_id
-    assert 3 == len({first.task_id, second.task_id, separate.task_id})
+    assert 7 == len({answer.task_id for answer in (first, separate, *more)})
 
 
 @clause("A2A-02", writes=True)

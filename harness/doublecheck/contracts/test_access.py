@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import agent_users, forgeries, hosting
 from doublecheck.contracts.agent_users import REFERENCE, ROUTES, User, in_step, new_id, texts
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import at_once, for_each
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
@@ -207,6 +208,24 @@ def test_an_identity_reaches_nothing_of_another(hosted: Hosted, save_session: Sa
             assert {} == _leaks(saved, intruder, headers)
 
     assert before == [saved.state() for saved, _ in pairs]
+
+
+@clause("AUT-03", reference_app=True, writes=True)
+def test_identities_at_the_same_time_get_their_own_answers(
+    hosted: Hosted, save_session: SaveSession
+) -> None:
+    """Each identity reads and runs its own session, also while another one does the same."""
+    platforms = (hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)) * 3
+    sessions = [save_session(platform) for platform in platforms]
+    before = [saved.state() for saved in sessions]
+    texts_ = [f"said: {saved.secret}" for saved in sessions]
+
+    assert before == at_once([saved.state for saved in sessions])
+    runs = [
+        functools.partial(saved.user.say, saved.session, text)
+        for saved, text in zip(sessions, texts_, strict=True)
+    ]
+    assert [[text] for text in texts_] == [texts(events) for events in at_once(runs)]
 
 
 def _leaks(saved: SavedSession, intruder: Platform, headers: Mapping[str, str]) -> dict[str, str]:

@@ -29,7 +29,7 @@ def test_a_run_answers_the_message(user: User, text: str) -> None:
     assert f"said: {text} end" == texts(user.say(session, f"said: {text} end"))[-1]
     document = f'{{"text":  {json.dumps(text)} , "n": [ 1.50]}}'
     assert document == texts(user.say(session, document))[-1]
-    message = _message("said: ", text, " end")
+    message = _message("said: ", "", text, " end")
     answer = user.post("/run", {**user.body(session, ""), "newMessage": message})
     assert f"said: {text} end" == _events("/run", answer)[-1].text
 

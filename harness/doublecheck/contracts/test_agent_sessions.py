@@ -46,7 +46,7 @@ RULES = {
     "API-04": ("create", "create_named", "create_at_once", "delete", "list_"),
     "API-05": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
     "API-06": ("create", "create_named", "say", "delete", "read", "list_"),
-    "API-07": ("create", "say", "say_often", "say_at_once", "read"),
+    "API-07": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
     "API-18": (
         *("create", "create_named", "say", "say_at_once", "intrude", "delete", "read", "list_"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -17,6 +18,7 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.verdicts import Verdict, not_observable
 
@@ -44,6 +46,19 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
     assert ["begun", "done"] == chunks
     assert [session["session_id"], other["session_id"]] == [place["session"] for place in places]
     assert 1 == len({place["environment"] for place in places}), places
+
+
+@clause("HST-01")
+def test_each_session_gets_its_own_answers(hosted: Hosted) -> None:
+    """Many sessions, with unusual ids, are answered, also at the same time."""
+    app = hosted.at(hosting.SIMPLE)
+    ids = [uuid.uuid4().hex + end for end in ("", "-A", "-a", "%41", "%2Fb", "_1", ".1")]
+    sessions = [{"user_id": "doublecheck", "session_id": id_} for id_ in ids]
+
+    alone = [_where(app, session)["session"] for session in sessions]
+    together = at_once([functools.partial(_where, app, session) for session in sessions])
+
+    assert ids == alone == [place["session"] for place in together]
 
 
 @clause("HST-02")

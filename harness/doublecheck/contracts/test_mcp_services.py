@@ -102,6 +102,19 @@ def test_a_method_that_is_not_there_is_refused(
 
 
 @clause("MCP-01")
+def test_a_session_that_has_ended_is_refused(platform: Platform, mcp_server: McpServer) -> None:
+    """If a server ends a session when it is told to, the session no longer exists."""
+    session = open_session(platform, mcp_server)
+
+    ended = platform.send(mcp.end(mcp_server, session).request)
+
+    if not ended.is_success or session.id is None:
+        not_observable("the server does not end sessions, which MCP allows")
+    after = platform.send(mcp.ask(mcp_server, session, "ping", {}).request)
+    assert _is_refused(after), after.text
+
+
+@clause("MCP-01")
 def test_sessions_do_not_disturb_each_other(platform: Platform, mcp_server: McpServer) -> None:
     """Two sessions work in turns, and one still works after the other has ended."""
     with client(platform, mcp_server) as first, client(platform, mcp_server) as second:

@@ -7,6 +7,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
@@ -118,7 +120,7 @@ def _is_gone(sandbox: Sandbox, language: str, session_id: str) -> bool:
     return True
 
 
-COLOURED = "\x1b[1;31m red \x1b[0m"
+COLOURED = "\x1b[1;31m red \x1b[0m over\rwritten\b"
 TEXTS = inputs.texts(carriage_returns=True).map(lambda text: f"{text}{COLOURED}")
 MESSAGES = inputs.texts(empty=False, long=400)
 MESSAGE = "on purpose: ü 日本語 🦉, longer than thirty-two characters\n  in two lines"
@@ -138,6 +140,7 @@ ERRORS = {
         f"function brokenHere() {{ throw new RangeError({json.dumps(MESSAGE)}); }}\nbrokenHere();",
         *(JAVASCRIPT, "RangeError", MESSAGE),
     ),
+    "an error without a message": ("raise ValueError", PYTHON, "ValueError", ""),
     "a JavaScript syntax error": ("let broken = {", JAVASCRIPT, "SyntaxError", None),
 }
 
@@ -160,6 +163,40 @@ def test_the_standard_output_of_javascript_is_a_stream(sandbox: Sandbox, text: s
     ran = sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
 
     assert f"{text}\n" == printed(ran)
+
+
+LARGE = 900_000  # characters; a sandbox may cut more than a megabyte
+OUTPUTS_OF_ALL_KINDS = """
+import sys, threading
+thread = threading.Thread(target=print, args=("of a thread",))
+thread.start()
+thread.join()
+import subprocess
+_ = subprocess.run(["echo", "of a process"])
+print("last")
+"""
+
+
+@clause("SBX-05", writes=True)
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
+def test_large_outputs_arrive(sandbox: Sandbox, language: str) -> None:
+    """Almost a megabyte of output arrives complete."""
+    codes = {
+        PYTHON: f"print(''.join(f'{{n:09}}\\n' for n in range({LARGE // 10})), end='')",
+        JAVASCRIPT: f"for (let n = 0; n < {LARGE // 10}; n += 1000) console.log(Array.from("
+        "{length: 1000}, (_, i) => String(n + i).padStart(9, '0')).join('\\n'));",
+    }
+
+    text = printed(sandbox.run(codes[language], language))
+
+    assert LARGE == len(text)
+    assert [f"{number:09}" for number in range(LARGE // 10)] == text.split()
+
+
+@clause("SBX-05", writes=True)
+def test_threads_and_processes_write_to_the_stream(sandbox: Sandbox) -> None:
+    """The output of threads and of child processes arrives, too."""
+    assert "of a thread\nof a process\nlast\n" == printed(sandbox.run(OUTPUTS_OF_ALL_KINDS))
 
 
 @clause("SBX-05", writes=True)
@@ -187,8 +224,8 @@ def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
     for kind, (code, language, name, value) in ERRORS.items():
         error = failure(sandbox.run(code, language))
 
-        assert (name, value or error.evalue) == (error.ename, error.evalue), kind
-        assert error.evalue, kind
+        assert (name, error.evalue if value is None else value) == (error.ename, error.evalue), kind
+        assert error.evalue or value == "", kind
         where = "broken_here" if "broken_here" in code else ""
         text = plain("\n".join(error.traceback or ()))
         assert name in text, f"the traceback does not name {name}: {text!r}"

@@ -61,7 +61,7 @@ def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
 def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
     """Names of users and sessions that differ in one character, or only join to the same text."""
     name = sandbox.session_id
-    users = {"ab": name, "aB": name, "ac": name, "a": f"b{name}"}
+    users = {"ab": name, "aB": name, "ac": name, "a": f"b{name}", "7": name, "07": name}
     named = [replace(sandbox, user_id=f"dc-{user}", session_id=id_) for user, id_ in users.items()]
 
     _are_separate([*named, named[0].with_session("2")])
@@ -162,6 +162,8 @@ def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
         "false": (1, "", ""),
         "true": (0, "", ""),
         "(exit 42)": (42, "", ""),
+        "(exit 255)": (255, "", ""),
+        r"printf 'a\0b'": (0, "a\0b", ""),
         "test -d . && echo there": (0, "there\n", ""),
     }
 
@@ -169,6 +171,15 @@ def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
         ran = sandbox.exec_bash(command)
 
         assert expected == (ran.exit_code, ran.stdout, ran.stderr), command
+
+
+@clause("SBX-09", writes=True)
+def test_each_command_runs_once(sandbox: Sandbox) -> None:
+    """A command runs once, however often its text was run before."""
+    path = f"{_home(sandbox)}/runs"
+    ran = [sandbox.exec_bash(f"echo x >> {path}; wc -l < {path}").stdout.strip() for _ in range(6)]
+
+    assert list("123456") == ran
 
 
 @clause("SBX-09", writes=True)
