@@ -164,6 +164,12 @@ APPLICATION: dict[str, Any] = {
             {"input": request.json, "output": text} if isinstance(text, str) else text
         ),
     ),
+    "result_beside_its_request_as_text": answers(
+        INVOKE,
+        lambda text, request: (
+            {"input": json.dumps(request.json), "output": text} if isinstance(text, str) else text
+        ),
+    ),
     "strings_in_objects": raw_events(INVOKE, in_an_object),
     "strings_beside_an_index": raw_events(INVOKE, beside_an_index),
     "probes_with_further_fields": [
@@ -217,6 +223,10 @@ API_SERVER: dict[str, Any] = {
     "applications_in_another_order": answers(APPS, lambda names: names[::-1]),
     "sessions_in_an_object": answers(LIST, lambda some: {"sessions": some}),
     "sessions_on_a_page": answers(LIST, lambda some: {"items": some, "nextPageToken": ""}),
+    "no_sessions_are_null": answers(LIST, lambda some: some or None),
+    "no_sessions_are_an_empty_object": answers(
+        LIST, lambda some: {"sessions": some} if some else {}
+    ),
     "sessions_in_another_order": answers(LIST, lambda some: some[::-1]),
     "sessions_listed_with_id_alone": answers(LIST, at("*", lambda item: {"id": item["id"]})),
     "sessions_without_app_and_user": [

@@ -88,7 +88,7 @@ def test_the_entrypoint_is_called_with_payload_and_headers() -> None:
     events = invoked(streaming, payload, {"x-who": "me"})
 
     assert [payload, "me"] == json.loads(wire.returned(answer))
-    assert ["hello", "me"] == [wire.chunk(data) for data in wire.data_of(events)]
+    assert ["hello", "me"] == wire.chunks(wire.data_of(events), ["hello", "me"])
 
 
 def _ping() -> str:

@@ -41,9 +41,9 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
         places = [_where(app, session) for session in (session, other)]
         for _ in range(2):
             wire.invoke(app, {"do": "release", "gate": gate}, session)
-        chunks = [wire.chunk(event.data) for event in (first, *events)]
+        arrived = [event.data for event in (first, *events)]
 
-    assert ["begun", "done"] == chunks
+    assert ["begun", "done"] == wire.chunks(arrived, ["begun", "done"])
     assert [session["session_id"], other["session_id"]] == [place["session"] for place in places]
     assert 1 == len({place["environment"] for place in places}), places
 
@@ -146,10 +146,11 @@ def _speak_http(app: Platform) -> None:
     """Invoke an application for a string and for a stream."""
     session = _session()
     text = wire.returned(wire.invoke(app, {"do": "say", "prompt": SAID}, session))
-    streamed = app.stream("", do="stream", chunks=[SAID, "two"], headers=session)
+    chunks = [SAID, "two"]
+    streamed = app.stream("", do="stream", chunks=chunks, headers=session)
 
     assert SAID == text
-    assert [SAID, "two"] == [wire.chunk(event.data) for event in streamed]
+    assert chunks == wire.chunks([event.data for event in streamed], chunks)
 
 
 def _speak_mcp(app: Platform) -> None:

@@ -65,9 +65,12 @@ def returned(response: httpx.Response) -> str:
 
 def _is_reply(text: str, payload: Mapping[str, Any]) -> bool:
     """Whether the reference application may return a text for a payload."""
-    if payload.get("do") == "say":
+    do, document = payload.get("do", "echo"), _json_or_none(text)
+    if do == "say":
         return text == payload.get("prompt")
-    return text in actions.REPLIES or isinstance(_json_or_none(text), (dict, list))
+    if do == "echo":
+        return isinstance(document, dict) and {"payload", "headers"} <= document.keys()
+    return text in actions.REPLIES or isinstance(document, (dict, list))
 
 
 def leaves(document: Any, *place: str | int) -> dict[Place, Any]:
@@ -137,12 +140,6 @@ def data_of(response: httpx.Response) -> list[str]:
     assert response.is_success, f"HTTP {response.status_code}: {response.text}"
     assert event_stream.is_stream(response), f"not an event stream: {response.text}"
     return event_stream.data_of(response.content)
-
-
-def chunk(data: str) -> str:
-    """Return the string that was yielded, extracted from its event (U-INVOKE-SSE-CHUNK)."""
-    strings = strings_in(_json_or_none(data))
-    return next(iter(strings.values())) if len(strings) == 1 else data
 
 
 def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:

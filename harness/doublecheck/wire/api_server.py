@@ -123,9 +123,14 @@ def read_apps(response: httpx.Response) -> tuple[str, ...]:
 def read_list(response: httpx.Response) -> list[Any]:
     """Return a list, which may be in an object: the only one, or the only one that is not empty.
 
+    Null, and an object without a value, are an empty list.
+
     Raise AnswerError if there is none.
     """
-    listed = list_in(calls.read_json(response))
+    document = calls.read_json(response)
+    listed = list_in(document)
+    if listed is None and not any(document.values() if isinstance(document, dict) else [document]):
+        return []  # as some languages write an empty list
     if listed is None:
         raise calls.wrong_answer(
             response,
