@@ -147,15 +147,21 @@ async def _probe(client: httpx.AsyncClient, request: calls.Request) -> DoubleChe
         async with client.stream(**transport.arguments(request)) as response:
             if response.has_redirect_location:
                 return WrongAddressError(url, f"redirects to {_redirect_target(response)}")
-            if calls.media_type(response) == "text/html" and response.is_success:
-                return WrongAddressError(url, "answers with a web page")
+            read = b""
             if not is_stream(response):  # such an answer may be endless
-                read = 0
-                async for chunk in response.aiter_raw():
-                    read += len(chunk)
-                    if read > _READ_BYTES:
+                async for chunk in response.aiter_bytes():
+                    read += chunk
+                    if len(read) > _READ_BYTES:
                         break
+            if _is_page(response, read):
+                return WrongAddressError(url, "answers with a web page")
     return None
+
+
+def _is_page(response: httpx.Response, content: bytes) -> bool:
+    """Whether an answer is a web page, and not text that is declared as one."""
+    declared = calls.media_type(response) == "text/html" and response.is_success
+    return declared and content.lstrip().startswith(b"<")
 
 
 def _redirect_target(response: httpx.Response) -> str:
