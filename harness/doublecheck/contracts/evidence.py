@@ -8,7 +8,7 @@ to an unused path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def require(platform: Platform, surface: str) -> None:
     credentials.
     """
     answers = []
-    for request, shows in _questions(platform.target, surface):
+    for request, shows in _questions(platform, surface):
         answer = platform.send(replace(request, timeout_s=ANSWER_WITHIN_S))
         if shows(answer) and (
             surface not in _OF_ANY_TEXT or _is_its_own(platform, request, answer)
@@ -74,6 +74,8 @@ def require(platform: Platform, surface: str) -> None:
             _end_session(platform, answer)
             return
         answers.append(answer)
+    if surface == "control_plane" and _notice_signatures(answers):
+        return
     unclear = next((answer for answer in answers if answer.status_code in _UNCLEAR), None)
     if unclear is not None:
         status = unclear.status_code
@@ -90,8 +92,9 @@ def require(platform: Platform, surface: str) -> None:
     raise AbsentSurfaceError(platform.target.at(at), _NAMES[surface], statuses)
 
 
-def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
+def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Shows]]:
     """Yield requests, each with a function that decides whether its answer shows the surface."""
+    target = platform.target
     if surface == "application":
         for path in ("/ping", "/readiness", "/liveness"):
             yield calls.request(target, "GET", path), _is_probe
@@ -107,11 +110,19 @@ def _questions(target: Target, surface: str) -> Iterator[tuple[Request, Shows]]:
         query = f"Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
         headers = {"Content-Type": "application/json"}
         yield Request("POST", f"{target.control_plane}/?{query}", headers, b"{}"), _has_metadata
+        if target.credentials is not None:
+            yield wire.signed(platform, {}), _has_metadata
     elif surface == "mcp":
         server = mcp.McpServer.at(target, mcp.PATH, None, None)
         yield mcp.initialize(server).request, _agrees
     elif surface == "a2a":
         yield calls.request(target, "GET", a2a.CARD), _is_card
+
+
+def _notice_signatures(answers: Sequence[httpx.Response]) -> bool:
+    """Whether an unsigned and a signed request are refused with different statuses."""
+    statuses = {answer.status_code for answer in answers}
+    return len(statuses) > 1 and all(answer.is_client_error for answer in answers)
 
 
 def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) -> bool:
