@@ -13,7 +13,6 @@ from tests.mutants.protocols import (
     DICTS,
     ENDPOINT,
     SERVICE,
-    initialized,
     nested,
     schemas,
     streamed,
@@ -188,9 +187,10 @@ MCP_VARIANTS: dict[str, Any] = {
     ),
     "wrong_arguments_are_errors_of_the_protocol": messages("tools/call", as_protocol_error),
     "unknown_tools_are_errors_of_a_tool": messages("tools/call", as_tool_error),
-    "an_older_version": initialized(put(protocolVersion="2025-06-18")),
-    "an_agreement_with_further_fields": initialized(
-        lambda it: at("capabilities", put(completions={}))({**it, "instructions": "Call."})
+    "an_older_version": calls("initialize", put(protocolVersion="2025-06-18")),
+    "an_agreement_with_further_fields": calls(
+        "initialize",
+        lambda it: at("capabilities", put(completions={}))({**it, "instructions": "Call."}),
     ),
     "replies_as_json": sent_as(lambda it: ("application/json", json.dumps(it).encode())),
     "replies_as_events": sent_as(as_events()),
