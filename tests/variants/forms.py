@@ -163,3 +163,16 @@ def of_list(change: OfValue) -> OfValue:
 def of_text(change: Callable[..., Any]) -> Callable[[Any, Request], Any]:
     """Change texts only."""
     return lambda value, _request: change(value) if isinstance(value, str) else value
+
+
+def nested(change: OfValue) -> OfValue:
+    """Change an object in JSON, and all objects within."""
+
+    def deep(value: Any) -> Any:
+        if isinstance(value, list):
+            return [deep(item) for item in value]
+        if isinstance(value, dict):
+            return change({name: deep(item) for name, item in value.items()})
+        return value
+
+    return deep

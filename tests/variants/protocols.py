@@ -13,7 +13,6 @@ from tests.mutants.protocols import (
     DICTS,
     ENDPOINT,
     SERVICE,
-    nested,
     schemas,
     streamed,
     tasks,
@@ -35,7 +34,7 @@ from tests.mutants.wire import (
     messages,
     raw_events,
 )
-from tests.variants.forms import JSON, of_json, of_streams, several_lines, status, typed
+from tests.variants.forms import JSON, nested, of_json, of_streams, several_lines, status, typed
 
 A2A, MCP = "POST /", ENDPOINT
 
