@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Generator
 from contextlib import closing
@@ -135,6 +136,11 @@ class TasksModel(Model):
     def fail(self) -> None:
         """Send a message whose executor raises."""
         assert self.agent.failure(["sent"]) in ENDED_BADLY
+
+    @rule(ids=st.lists(tasks, min_size=2, max_size=4, unique=True))
+    def read_at_once(self, ids: list[str]) -> None:
+        """Read several tasks at the same time."""
+        at_once([functools.partial(self._read, id_) for id_ in ids])
 
     @rule(id_=tasks)
     def read(self, id_: str) -> None:

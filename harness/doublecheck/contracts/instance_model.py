@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 import uuid
@@ -136,6 +137,17 @@ class InstancesModel(Model):
         for number, (code, result) in enumerate(zip(codes, at_once(calls), strict=False)):
             self._ran(number, result)
             assert (code, f"{number}\n") == (result.code, printed(result))
+
+    @rule(number=NUMBERS, count=st.integers(2, 3))
+    def run_together(self, number: int, count: int) -> None:
+        """Run code in one session several times at the same time."""
+        number %= len(self.boxes)
+        box, texts = self.sandboxes[number], [f"together {n}\n" for n in range(count)]
+        codes = [f"print({text!r}, end='')" for text in texts]
+        results = at_once([functools.partial(box.run, code) for code in codes])
+        assert texts == [printed(succeeded(result)) for result in results]
+        for result in sorted(results, key=lambda result: result.execution_count or 0):
+            self._ran(number, result)
 
     @rule(number=NUMBERS)
     def end(self, number: int) -> None:

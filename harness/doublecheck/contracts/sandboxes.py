@@ -51,16 +51,16 @@ class Sandbox:
             command, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
         )
 
-    def upload(self, path: str, content: bytes) -> str:
+    def upload(self, path: str, content: bytes, *, ttl_s: int | None = TTL_S) -> str:
         """Upload a file to the session; return its path."""
         return self.platform.upload(
-            path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
+            path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
         )
 
-    def download(self, path: str) -> bytes:
+    def download(self, path: str, *, ttl_s: int | None = TTL_S) -> bytes:
         """Download a file from the session."""
         return self.platform.download(
-            path, user_id=self.user_id, session_id=self.session_id, ttl_s=TTL_S
+            path, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
         )
 
     def end(self) -> None:

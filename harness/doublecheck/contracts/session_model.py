@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import uuid
 from collections.abc import Callable, Sequence
@@ -82,6 +83,23 @@ class SessionsModel(Model):
         for place, replies in zip(places, at_once(calls) if calls else (), strict=True):
             self._said(place, f"{place} at once", replies)
 
+    @rule(place=sessions, count=st.integers(2, 4), route=st.sampled_from(ROUTES))
+    def say_together(self, place: Place, count: int, route: str) -> None:
+        """Run several turns in one session at the same time; the platform may refuse some."""
+        if place not in self.histories:
+            return
+        owner, id_ = self.owners[place[0]], place[1]
+        before, sent = len(self.histories[place]), [f"together {number}" for number in range(count)]
+        bodies = [owner.body(id_, text) for text in sent]
+        answers = at_once([functools.partial(owner.post, route, body) for body in bodies])
+        history = self._events(place)[before:]
+        messages = [text for role, text in history if role == "user"]
+        for text, answer in zip(sent, answers, strict=True):
+            assert messages.count(text) <= 1, f"{text!r} was stored twice"
+            assert text in messages or ends_in_error(answer), f"{text!r} was lost"
+        self.sent[place] += messages
+        self.histories[place] += history
+
     @rule(place=sessions, route=st.sampled_from(ROUTES))
     def say_nothing(self, place: Place, route: str) -> None:
         """Run a turn without a message, which changes nothing."""
@@ -108,6 +126,29 @@ class SessionsModel(Model):
             self.owners[place[0]].delete(place[1])
             assert not self.owners[place[0]].has(place[1]), f"{place[1]} was deleted"
 
+    @rule(places=st.lists(sessions, min_size=2, max_size=4, unique=True))
+    def read_at_once(self, places: list[Place]) -> None:
+        """Read several sessions at the same time."""
+        at_once([functools.partial(self._read, place) for place in places])
+
+    @rule(places=st.lists(consumes(sessions), min_size=2, max_size=4, unique=True))
+    def delete_at_once(self, places: list[Place]) -> None:
+        """Delete several sessions at the same time."""
+        places = [place for place in places if self.histories.pop(place, None) is not None]
+        at_once([functools.partial(self.owners[n].delete, id_) for n, id_ in places])
+        for place in places:
+            self._read(place)
+
+    @rule(place=sessions)
+    def replace(self, place: Place) -> None:
+        """Delete a session and create another one with its id."""
+        if place in self.histories:
+            owner = self.owners[place[0]]
+            owner.delete(place[1])
+            assert place[1] == owner.create(place[1])
+            self.histories[place], self.sent[place] = [], []
+            self._read(place)
+
     @rule(place=sessions)
     def read(self, place: Place) -> None:
         """Read a session, which has its history or has been deleted."""
@@ -118,8 +159,7 @@ class SessionsModel(Model):
         if place not in self.histories:
             assert not self.owners[number].has(id_), f"{id_} was deleted"
             return
-        history = [(event.role, event.text) for event in self.owners[number].history(id_)]
-        assert self.histories[place] == [event for event in history if event[1]]
+        assert self.histories[place] == self._events(place)
 
     @rule(place=sessions, route=st.sampled_from(ROUTES))
     def remember(self, place: Place, route: str) -> None:
@@ -143,6 +183,10 @@ class SessionsModel(Model):
             self._read(place)
         for number in range(len(self.owners)):
             self._list(number)
+
+    def _events(self, place: Place) -> list[tuple[str | None, str]]:
+        history = self.owners[place[0]].history(place[1])
+        return [(event.role, event.text) for event in history if event.text]
 
     def _owner(self, number: int) -> User:
         return self.owners[number % len(self.owners)]

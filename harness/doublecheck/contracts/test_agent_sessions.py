@@ -44,9 +44,12 @@ RULES = {
     "API-02": ("create", "create_at_once", "read", "list_"),
     "API-03": ("create", "create_named", "delete", "read", "list_"),
     "API-04": ("create", "create_named", "create_at_once", "delete", "list_"),
-    "API-05": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
-    "API-06": ("create", "create_named", "say", "delete", "read", "list_"),
+    "API-05": ("create", "say", "say_often", "say_at_once", "say_nothing", "read", "read_at_once"),
+    "API-06": (
+        *("create", "create_named", "say", "delete", "delete_at_once", "replace", "read", "list_"),
+    ),
     "API-07": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
+    "API-08": ("create", "say", "say_often", "say_at_once", "read"),
     "API-18": (
         *("create", "create_named", "say", "say_at_once", "intrude", "delete", "read", "list_"),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import uuid
@@ -19,7 +20,7 @@ from doublecheck.client.open_target import serving_double
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import at_once, for_each
 from doublecheck.contracts.forgeries import OTHER_ACTIONS, forged, without_signature
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.sandboxes import (
@@ -77,10 +78,12 @@ def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: st
     request_ids = []
 
     for code, language in IN_PYTHON if kind == "code" else COMMANDS:
-        for session in (sandbox, other_session, sandbox):
-            answer = _invoked(platform, session.body(code, language))
+        boxes = (sandbox, other_session) * 2
+        bodies = [session.body(code, language) for session in boxes]
+        alone = [_invoked(platform, body) for body in bodies]
+        together = at_once([functools.partial(_invoked, platform, body) for body in bodies])
+        for session, answer in zip(boxes * 2, (*alone, *together), strict=True):
             metadata, result = wire.envelope(answer)
-
             assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)
             assert dict.fromkeys(RESULT, "str") == wire.types(result, RESULT)
             assert (ACTION, VERSION) == (metadata["Action"], metadata["Version"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import forgeries, mcp_servers
+from doublecheck.contracts import forgeries, inputs, mcp_servers
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.inputs import Input
@@ -82,6 +82,20 @@ def test_an_answer_has_the_id_of_its_request(
             (it.get("jsonrpc"), it.get("id"), type(it.get("id")).__name__, "result" in it)
             for it in answers
         ]
+    platform.send(mcp.end(mcp_server, session).request)
+
+
+@clause("MCP-01", reference_app=True)
+@for_each(text=inputs.words())
+def test_an_answer_is_of_its_session(platform: Platform, mcp_server: McpServer, text: str) -> None:
+    """Sessions whose requests have the same id get their own answers."""
+    session = open_session(platform, mcp_server)
+    params = {"name": "join", "arguments": {"first": text}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+    [reply] = ask(platform, mcp_server, session, message)
+
+    assert [f"{text}!"] == [block.get("text") for block in reply["result"]["content"]]
     platform.send(mcp.end(mcp_server, session).request)
 
 

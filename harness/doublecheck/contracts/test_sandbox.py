@@ -35,6 +35,11 @@ FIRSTS = {
     JAVASCRIPT: "globalThis.x = (globalThis.x ?? 0) + 1; console.log(x);",
     COMMAND: "echo 1",
 }
+FILE = "file"
+COUNTS = {
+    **FIRSTS,
+    COMMAND: "echo x >> /tmp/doublecheck-count; wc -l < /tmp/doublecheck-count",
+}
 BEFORE_THE_END = dt.timedelta(minutes=29, seconds=59)
 PAST_IT = dt.timedelta(seconds=2)
 
@@ -82,23 +87,48 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
     U-TTL-AFTER). How the instance was created does not matter.
     """
     used, unused = sandbox, sandbox.with_session("unused")
-    others = {language: sandbox.with_session(language) for language in (JAVASCRIPT, COMMAND)}
-    places = [sandboxes.leave(box, "one", ttl_s=None) for box in (used, unused)]
-    firsts = {
-        name: _run(box, FIRSTS[name], name, ttl_s=None).session_id for name, box in others.items()
+    boxes = {
+        kind: (sandbox.with_session(f"{kind}-used"), sandbox.with_session(f"{kind}-unused"))
+        for kind in (JAVASCRIPT, COMMAND, FILE)
     }
-    firsts[""] = succeeded(unused.run("pass", ttl_s=None)).session_id
+    places = [sandboxes.leave(box, "one", ttl_s=None) for box in (used, unused)]
+    id_ = succeeded(unused.run("pass", ttl_s=None)).session_id
+    firsts = {kind: [_count(box, kind) for box in pair] for kind, pair in boxes.items()}
+    assert {kind: [1, 1] for kind in boxes} == firsts
 
     clock.advance(BEFORE_THE_END)
     state = sandboxes.read_state(used, places[0], ttl_s=None)
     assert sandboxes.with_mark("one", state) == state
+    assert dict.fromkeys(boxes, 2) == {kind: _count(pair[0], kind) for kind, pair in boxes.items()}
     clock.advance(PAST_IT)
 
-    _is_gone(others[JAVASCRIPT], JAVASCRIPT, firsts[JAVASCRIPT])
-    _is_gone(others[COMMAND], COMMAND, firsts[COMMAND])
-    if _is_gone(unused, PYTHON, firsts[""]):
+    after = {kind: _count(pair[1], kind) for kind, pair in boxes.items()}
+    assert {} == {kind: count for kind, count in after.items() if count not in (None, 1)}
+    if _count(unused, PYTHON) is not None:
+        assert id_ != succeeded(unused.run("pass", ttl_s=None)).session_id
         state = sandboxes.read_state(unused, places[1], ttl_s=None)
         assert sandboxes.with_mark(None, state) == state
+
+
+def _count(box: Sandbox, kind: str) -> int | None:
+    """Return how often this was called in an instance, or None if the session is refused."""
+    path = "/tmp/doublecheck-count"  # noqa: S108 (of the sandbox)
+    try:
+        if kind != FILE:
+            return int(_run(box, COUNTS[kind], kind, ttl_s=None).stdout)
+        count = _size(box, path)
+        box.upload(path, b"x" * (count + 1), ttl_s=None)
+    except RefusedError:
+        return None
+    return count + 1
+
+
+def _size(box: Sandbox, path: str) -> int:
+    """Return the size of a file, 0 if it does not exist."""
+    try:
+        return len(box.download(path, ttl_s=None))
+    except RefusedError:
+        return 0
 
 
 def _run(
@@ -107,17 +137,6 @@ def _run(
     if language == COMMAND:
         return sandbox.exec_bash(code, ttl_s=ttl_s)
     return succeeded(sandbox.run(code, language, ttl_s=ttl_s))
-
-
-def _is_gone(sandbox: Sandbox, language: str, session_id: str) -> bool:
-    """Whether the session is refused or has a new instance. Fail if it has the old one."""
-    try:
-        after = _run(sandbox, FIRSTS[language], language, ttl_s=None)
-    except RefusedError:
-        return False
-    assert session_id != after.session_id, f"{session_id} was not destroyed"
-    assert "1\n" == after.stdout
-    return True
 
 
 COLOURED = "\x1b[1;31m red \x1b[0m over\rwritten\b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import shlex
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import pytest
 from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import InstancesModel
 from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import (
@@ -61,8 +62,8 @@ def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
 def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
     """Names of users and sessions that differ in one character, or only join to the same text."""
     name = sandbox.session_id
-    users = {"ab": name, "aB": name, "ac": name, "a": f"b{name}", "7": name, "07": name}
-    named = [replace(sandbox, user_id=f"dc-{user}", session_id=id_) for user, id_ in users.items()]
+    users = {"dc-ab": name, "dc-aB": name, "dc-a": f"b{name}", "7": name, "07": name}
+    named = [replace(sandbox, user_id=user, session_id=id_) for user, id_ in users.items()]
 
     _are_separate([*named, named[0].with_session("2")])
 
@@ -74,9 +75,9 @@ def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
 
 
 RULES = {
-    "SBX-02": ("assign", "read", "fail", "write", "load"),
+    "SBX-02": ("assign", "read", "fail", "write", "load", "run_together"),
     "SBX-04": ("assign", "read", "write", "load", "run_at_once", "end"),
-    "SBX-07": ("run", "fail", "run_at_once", "end"),
+    "SBX-07": ("run", "fail", "run_at_once", "run_together", "end"),
     "SBX-12": ("assign", "read", "write", "load", "run_at_once"),
 }
 
@@ -180,6 +181,11 @@ def test_each_command_runs_once(sandbox: Sandbox) -> None:
     ran = [sandbox.exec_bash(f"echo x >> {path}; wc -l < {path}").stdout.strip() for _ in range(6)]
 
     assert list("123456") == ran
+    texts = [f"of command {number}\n" for number in range(4)]
+    commands = [
+        functools.partial(sandbox.exec_bash, f"printf %s {shlex.quote(it)}") for it in texts
+    ]
+    assert texts == [result.stdout for result in at_once(commands)]
 
 
 @clause("SBX-09", writes=True)
