@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import json
 import re
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import pytest
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import at_once, for_each
 from doublecheck.contracts.sandboxes import (
     COMMAND,
     JAVASCRIPT,
@@ -77,6 +78,15 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
         assert {first.session_id} == {ran.session_id, *(result.session_id for result in counts)}
 
 
+@clause("SBX-02", writes=True)
+def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox) -> None:
+    """Several first calls of a session create one instance, in which each of them runs."""
+    results = at_once([functools.partial(sandbox.run, "pass")] * 3)
+
+    assert 1 == len({result.session_id for result in results})
+    assert {1, 2, 3} == {succeeded(result).execution_count for result in results}
+
+
 @clause("SBX-03", writes=True)
 def test_the_instance_is_destroyed_after_thirty_minutes(
     sandbox: Sandbox, clock: PlatformClock
@@ -118,9 +128,9 @@ def _count(box: Sandbox, kind: str) -> int | None:
             return int(_run(box, COUNTS[kind], kind, ttl_s=None).stdout)
         count = _size(box, path)
         box.upload(path, b"x" * (count + 1), ttl_s=None)
+        return _size(box, path)
     except RefusedError:
         return None
-    return count + 1
 
 
 def _size(box: Sandbox, path: str) -> int:
