@@ -158,14 +158,15 @@ class Examples:
                 patch.setattr(hypothesis.core, "global_force_seed", self.seed)
                 patch.setattr(conjecture, "MAX_SHRINKING_SECONDS", SHRINK_WITHIN_S, raising=False)
                 run_state_machine_as_test(
-                    model, settings=settings(limits, stateful_step_count=count), _min_steps=count
+                    model, settings=settings(limits, stateful_step_count=count)
                 )
 
         try:
             self._patiently(attempt)
         except FAILURES as error:
-            notes = [note for note in getattr(error, "__notes__", ()) if "state = " in note]
-            self.failing = "".join(f"\n{note}" for note in notes)
+            notes = "\n".join(getattr(error, "__notes__", ()))
+            steps = [line for line in notes.splitlines() if "state." in line]
+            self.failing = "".join(f"\n  {step}" for step in steps if "teardown" not in step)
             raise _first(error) from None
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, consumes, rule
+
+from doublecheck.contracts import inputs
+from doublecheck.contracts.disturbances import Disturbance
+from doublecheck.contracts.engine import Examples, at_once, for_caller, for_each
+from doublecheck.contracts.inputs import Input
+from doublecheck.contracts.models import Model, model
+from doublecheck.errors import NoAnswerError
+
+ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))
+
+
+def inputs_of(count: int, seed: int = 0, **some: Input) -> list[dict[str, Any]]:
+    inputs: list[dict[str, Any]] = []
+    Examples(count, seed, forget=lambda: None).run(lambda **values: inputs.append(values), some)
+    return inputs
+
+
+def test_fixed_examples_are_tried_first() -> None:
+    """The richest one leads, so a run with a single example covers the most."""
+    texts = [example["text"] for example in inputs_of(20, text=ANY)]
+
+    assert ["a" * 40 + "ü", ""] == texts[:2]
+    assert 20 == len(texts)
+
+
+def test_the_seed_determines_the_examples() -> None:
+    assert inputs_of(30, 7, text=ANY) == inputs_of(30, 7, text=ANY)
+    assert inputs_of(30, 7, text=ANY) != inputs_of(30, 8, text=ANY)
+
+
+def test_a_failure_is_reported_for_the_smallest_example() -> None:
+    """The smallest example runs last, after ``forget`` has discarded the earlier ones."""
+    tried: list[str] = []
+    examples = Examples(6, 0, forget=tried.clear)
+
+    def check(text: str) -> None:
+        tried.append(text)
+        assert "ü" not in text
+
+    with pytest.raises(AssertionError):
+        examples.run(check, {"text": ANY})
+
+    assert ["ü"] == tried
+    assert "text='ü', with the seed 0" == examples.failing
+
+
+def test_no_further_examples_run_after_a_missing_answer() -> None:
+    """Each one would wait as long."""
+    tried: list[str] = []
+
+    def check(text: str) -> None:
+        tried.append(text)
+        raise NoAnswerError("http://127.0.0.1:1", "timed out")
+
+    with pytest.raises(NoAnswerError):
+        Examples(6, 0, forget=lambda: None).run(check, {"text": ANY})
+
+    assert 1 == len(tried)
+
+
+@dataclass
+class Caller:
+    """A fixture of which each caller has its own."""
+
+    number: int | None = None
+
+
+@for_caller.register
+def _caller(_caller: Caller, number: int, _stack: ExitStack) -> Caller:
+    return Caller(number)
+
+
+def test_a_check_runs_alone_after_disturbances_and_several_at_once() -> None:
+    """At the same time, each example is of another caller, and waits for none of the others."""
+    numbers: list[int | None] = []
+    acts: list[int] = []
+
+    @for_each(text=ANY)
+    def check(caller: Caller, text: str) -> None:
+        numbers.append(caller.number)
+
+    disturbance = Disturbance("a failure", lambda _fixtures: acts.append(len(numbers)))
+    examples = Examples(6, 0, forget=lambda: None, disturbances=[disturbance])
+    check(caller=Caller(), examples=examples)
+
+    assert [6] == acts
+    assert [None] * 7 == numbers[:7]
+    assert list(range(6)) == sorted(number for number in numbers[7:] if number is not None)
+
+
+def test_a_failure_among_several_callers_is_reported() -> None:
+    def check(caller: Caller, text: str) -> None:
+        assert caller.number != 3, "mixed up"
+
+    examples = Examples(6, 0, forget=lambda: None)
+    with pytest.raises(AssertionError, match="mixed up"):
+        examples.run(check, {"text": ANY}, {"caller": Caller()}, at_once=True)
+
+    assert examples.failing.endswith(", at the same time as 5 others")
+
+
+def test_a_failure_after_a_disturbance_is_reported() -> None:
+    broken: list[bool] = []
+
+    def check(text: str) -> None:
+        assert not broken
+
+    disturbance = Disturbance("a failure", lambda _fixtures: broken.append(True))
+    examples = Examples(2, 0, forget=lambda: None, disturbances=[disturbance])
+    with pytest.raises(AssertionError):
+        examples.run(check, {"text": ANY})
+
+    assert examples.failing.endswith(", after a failure")
+
+
+def test_results_of_calls_at_once_are_in_order() -> None:
+    assert [0, 1, 2, 3] == at_once([lambda number=number: number for number in range(4)])
+    assert [] == at_once([])
+
+
+class Numbers(Model):
+    """A model of a set that keeps what was removed, if it had three numbers."""
+
+    numbers: Bundle[int] = Bundle("numbers")
+    rules_used: ClassVar[list[str]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actual: set[int] = set()
+        self.expected: set[int] = set()
+
+    @rule(target=numbers, number=st.integers(0, 9))
+    def add(self, number: int) -> int:
+        """Add a number."""
+        self.actual.add(number)
+        self.expected.add(number)
+        return number
+
+    @rule(number=consumes(numbers))
+    def remove(self, number: int) -> None:
+        """Remove a number."""
+        self.rules_used.append("remove")
+        self.expected.discard(number)
+        if len(self.actual) < 3:
+            self.actual.discard(number)
+
+    def compare(self) -> None:
+        """Fail if the set differs."""
+        assert self.expected == self.actual
+
+
+def test_a_model_reports_the_shortest_sequence_that_fails() -> None:
+    examples = Examples(20, 0, forget=lambda: None)
+
+    with pytest.raises(AssertionError):
+        examples.run_model(Numbers, steps=20)
+
+    steps = examples.failing.split("\n")[1:]
+    assert 4 == len(steps), examples.failing
+    assert "remove" in steps[-1]
+
+
+def test_a_model_has_only_the_chosen_rules() -> None:
+    Numbers.rules_used.clear()
+
+    Examples(20, 0, forget=lambda: None).run_model(model(Numbers, ["add"]), steps=20)
+
+    assert [] == Numbers.rules_used
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        inputs.texts(),
+        inputs.texts(carriage_returns=True, empty=False),
+        inputs.words(),
+        inputs.ids(),
+        inputs.values(),
+        inputs.payloads(),
+        inputs.files(),
+        inputs.histories(),
+    ],
+)
+def test_inputs_have_fixed_and_varying_examples(spec: Input) -> None:
+    some = [example["value"] for example in inputs_of(25, value=spec)]
+
+    assert some[: len(spec.always)] == list(spec.always)
+    assert 10 < len({repr(value) for value in some})

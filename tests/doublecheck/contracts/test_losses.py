@@ -1,0 +1,129 @@
+"""Answers that are lost on the way neither count against a platform nor hide what is wrong."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+
+from agentdouble.core import environment
+from doublecheck.client._sync.platform import Platform
+from doublecheck.client.open_target import serving_double
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.contracts.losses import Patience
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
+from doublecheck.contracts.run_result import Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import NoAnswerError
+from doublecheck.run import pytest_run
+from doublecheck.target.target import Target
+from tests.doublecheck import bad_servers
+from tests.doublecheck.lossy_proxy import losing
+from tests.mutants import campaign
+
+LIES = ("INV-04-strip_the_string", "API-05-lose_the_replies", "MCP-03-strip_arguments")
+
+Check = Callable[[int, str], Run]
+
+
+@pytest.fixture
+def check(monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Check a double behind a proxy that loses every n-th answer."""
+
+    def run(period: int, selected: str) -> Run:
+        with serving_double(*reference_apps(), agents=REFERENCE_AGENTS) as target:
+            credentials = target.address().credentials
+            monkeypatch.setenv(environment.ACCESS_KEY, credentials.access_key)
+            monkeypatch.setenv(environment.SECRET_KEY, credentials.secret_key)
+            monkeypatch.setenv(environment.TOOL_ID, target.sandbox_tool())
+            with losing(urlsplit(target.url).port or 0, period) as (url, proxy):
+                live = ("--platform-target=live", f"--platform-url={url}")
+                allowed = ("--platform-reference-app", "--platform-allow-writes")
+                result = pytest_run.run(
+                    [*live, *allowed, "-k", selected, *campaign.QUIET], verbose=False
+                )
+        assert proxy.lost
+        return result
+
+    return run
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("period", [45, 15])
+def test_a_compliant_platform_never_fails(check: Check, period: int) -> None:
+    run = check(period, "INV or PRB or API-03 or API-09 or API-12 or MCP-03 or A2A-02 or SBX-05")
+
+    blamed = (Verdict.FAILED, Verdict.ERROR)
+    assert {} == {check.name: check.reason for check in run.checks if check.verdict in blamed}
+    passed = [verdict for verdict in run.verdicts().values() if verdict is Verdict.PASSED]
+    assert len(passed) > len(run.verdicts()) / 2
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lying_platform_never_passes(
+    check: Check, lie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mutant,) = (mutant for mutant in campaign.mutants() if str(mutant) == lie)
+    mutant.install(monkeypatch)
+
+    run = check(15, mutant.clause)
+
+    assert [Verdict.FAILED] == list(run.verdicts().values())
+
+
+def reset_some(*numbers: int) -> bad_servers.Behaviour:
+    """Reset the connections with these numbers, and answer the others."""
+    count = itertools.count(1)
+
+    def behave(connection: socket.socket) -> None:
+        if not numbers or next(count) in numbers:
+            bad_servers.reset(connection)
+        else:
+            bad_servers.answer(b"pong")(connection)
+
+    return behave
+
+
+def pinged(behave: bad_servers.Behaviour) -> list[int]:
+    """Ping a server with patience, twice in each attempt; return the numbers of the attempts."""
+    attempts: list[int] = []
+
+    def attempt(number: int) -> None:
+        attempts.append(number)
+        for _ in range(2):
+            platform.request("GET", "/ping")
+
+    with bad_servers.serving(behave) as server:
+        target = Target(server.url, kind="live")
+        with Platform(target, keep_connections=False) as platform:
+            Patience(target).repeat(attempt, (NoAnswerError,))
+    return attempts
+
+
+def test_a_check_is_repeated_after_a_lost_answer() -> None:
+    assert [0, 1] == pinged(reset_some(2))
+    assert [0] == pinged(reset_some(99))
+
+
+def test_a_platform_that_never_answers_a_request_is_not_asked_again() -> None:
+    with pytest.raises(NoAnswerError):
+        pinged(reset_some())
+
+
+def test_what_fails_without_a_lost_answer_is_not_repeated() -> None:
+    attempts: list[int] = []
+
+    def attempt(number: int) -> None:
+        attempts.append(number)
+        raise AssertionError("wrong")
+
+    with pytest.raises(AssertionError):
+        Patience(Target("http://127.0.0.1:1", kind="live")).repeat(attempt, (AssertionError,))
+
+    assert [0] == attempts
