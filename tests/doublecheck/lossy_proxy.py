@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-DELAY_S = 1.5
+DELAY_S = 0.5
 BAD_GATEWAY = (
     b"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 24\r\n"
     b"Connection: close\r\n\r\n<h1>502 Bad Gateway</h1>"

@@ -24,7 +24,7 @@ from tests.doublecheck import bad_servers
 from tests.doublecheck.lossy_proxy import losing
 from tests.mutants import campaign
 
-LIES = ("INV-04-strip_the_string", "API-05-lose_the_replies", "MCP-03-strip_arguments")
+LIES = ("INV-04-wrap_twice", "API-05-lose_the_first_event", "MCP-03-round_large_integers")
 
 Check = Callable[[int, str], Run]
 
