@@ -19,7 +19,7 @@ def check_entrypoint(function: Callable[..., Any]) -> None:
     """Raise DecorationError unless the function is async and takes payload, then headers."""
     if not callable(function):
         raise _entrypoint_error(function, "it is not a function")
-    if not (inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)):
+    if not _is_async(function):
         raise _entrypoint_error(function, "it is not async")
     signature = inspect.signature(function)
     try:
@@ -41,7 +41,9 @@ def check_ping(function: Callable[..., Any]) -> None:
     """Raise DecorationError unless the function is sync and takes no parameters."""
     if not callable(function):
         raise _ping_error(function, "it is not a function")
-    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+    if inspect.isclass(function):
+        raise _ping_error(function, "it is a class")
+    if _is_async(function) or _is_async(type(function).__call__):
         raise _ping_error(function, "it is async")
     if inspect.isgeneratorfunction(function):
         raise _ping_error(function, "it is a generator and does not return a string")
@@ -88,3 +90,7 @@ def text_of(error: BaseException) -> str:
     if text and not isinstance(error, KeyError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _is_async(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)

@@ -165,8 +165,8 @@ class Examples:
             self._patiently(attempt)
         except FAILURES as error:
             notes = "\n".join(getattr(error, "__notes__", ()))
-            steps = [line for line in notes.splitlines() if "state." in line]
-            self.failing = "".join(f"\n  {step}" for step in steps if "teardown" not in step)
+            calls = [line for line in notes.splitlines() if "state." in line]
+            self.failing = "".join(f"\n  {call}" for call in calls if "teardown" not in call)
             raise _first(error) from None
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,12 +58,25 @@ async def _three(payload: Payload, headers: Headers, extra: str) -> str:
     return ""
 
 
+async def _headers_by_name(payload: Payload, *, headers: Headers) -> str:
+    return ""
+
+
+async def _any(*arguments: Any) -> str:
+    return ""
+
+
+def _sync_strings(payload: Payload, headers: Headers) -> Iterator[str]:
+    yield ""
+
+
 async def _turned_round(headers: Headers, payload: Payload) -> str:
     return ""
 
 
 NO_ENTRYPOINTS = (
-    *(_sync, _nothing, _payload_alone, _three, _turned_round),
+    *(_sync, _nothing, _payload_alone, _three, _turned_round, _headers_by_name, _any),
+    _sync_strings,
     *(lambda payload, headers: "", _Agent, "entrypoint", None),
 )
 
@@ -107,7 +120,20 @@ def _ping_with_two(payload: Payload, headers: Headers) -> str:
     return ""
 
 
-NO_PINGS = (_async_ping, _ping_with_parameter, _ping_with_two, "ping", None)
+class _AsyncCallable:
+    async def __call__(self) -> str:
+        return ""
+
+
+async def _async_strings() -> AsyncIterator[str]:
+    yield ""
+
+
+NO_PINGS = (
+    *(_async_ping, _ping_with_parameter, _ping_with_two, "ping", None, _Agent, _AsyncCallable()),
+    *(_async_strings, lambda verbose=False: "", lambda *_all: "", lambda **_named: ""),
+    *(lambda *, verbose=False: "",),
+)
 
 
 @clause("DEC-02")

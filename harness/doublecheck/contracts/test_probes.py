@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.reference import actions
 
 PROBES = ("/ping", "/health", "/readiness", "/liveness")
@@ -24,11 +26,9 @@ UNHEALTHY = re.compile(r"\b(error|fail\w*|unhealthy|unavailable|down|exception)\
 @clause("PRB-01")
 def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
     """Ping answers every caller, every time, with the ping function's string, if it is known."""
-    texts = [wire.probe(platform, "/ping") for _ in range(TIMES)]
+    texts = _probe_often(platform, "/ping")
 
     if platform.target.reference_app:
-        wire.invoke(platform, {"do": "fail", "prompt": "on purpose"})
-        texts += [wire.probe(platform, "/ping") for _ in range(TIMES)]
         assert {actions.PING} == set(texts)
 
 
@@ -49,22 +49,19 @@ def test_ping_calls_the_ping_function_each_time(platform: Platform) -> None:
 @clause("PRB-02")
 def test_health_answers_with_a_status(platform: Platform) -> None:
     """Health answers every caller, every time, with a non-empty status text."""
-    for _ in range(TIMES):
-        assert wire.probe(platform, "/health")
+    _probe_often(platform, "/health")
 
 
 @clause("PRB-03")
 def test_readiness_answers_with_a_result(platform: Platform) -> None:
     """Readiness answers every caller, every time, with a non-empty result."""
-    for _ in range(TIMES):
-        assert wire.probe(platform, "/readiness")
+    _probe_often(platform, "/readiness")
 
 
 @clause("PRB-04")
 def test_liveness_answers_with_a_result(platform: Platform) -> None:
     """Liveness answers every caller, every time, with a non-empty result."""
-    for _ in range(TIMES):
-        assert wire.probe(platform, "/liveness")
+    _probe_often(platform, "/liveness")
 
 
 @clause("PRB-05")
@@ -114,6 +111,15 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
 def test_all_four_probes_are_registered(platform: Platform, probe: str) -> None:
     """GET returns 200, although only the ping function is registered."""
     assert wire.probe(platform, probe)
+
+
+def _probe_often(platform: Platform, path: str) -> list[str]:
+    """Return what a probe says: several times, after an exception, and to several at once."""
+    probe = functools.partial(wire.probe, platform, path)
+    texts = [probe() for _ in range(TIMES)]
+    if platform.target.reference_app:
+        wire.invoke(platform, {"do": "fail", "prompt": "on purpose"})
+    return [*texts, *at_once([probe] * TIMES), probe()]
 
 
 def _pinged_meanwhile(platform: Platform, do: str, ping: Callable[[], str]) -> tuple[str, set[str]]:
