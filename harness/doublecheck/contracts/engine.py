@@ -4,7 +4,8 @@ A check states what is true of one call: its body takes the values that the call
 the answer with them. The engine runs the body
 
 - alone, for each example: the edges of its inputs first, then generated values;
-- again after a disturbance, such as a failure, an aborted stream or a refusal;
+- again several times for the same example, and after disturbances, such as a failure, an aborted
+  stream or a refusal;
 - several times at once, for different examples, where each answer must belong to its question.
 
 So a body must be repeatable: it creates what it needs, and shares nothing with another run of it.
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from doublecheck.target.plan import Plan
 
 ON_A_DOUBLE, ON_A_LIVE_PLATFORM = 6, 2
-AT_ONCE = 6
+REPEATS, AT_ONCE = 4, 6
 SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
 SHOWN_CHARS = 300
 FIXTURE = "examples"
@@ -135,6 +136,8 @@ class Examples:
             raise  # each further try would take as long
         except FAILURES as error:
             self._shrink(alone, inputs, self._last, error)
+        for number in range(REPEATS if at_once else 0):
+            self._attempt(alone, examples[-1], f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
             with contextlib.suppress(*FAILURES):
                 disturbance.act(fixtures)

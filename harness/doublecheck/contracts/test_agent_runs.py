@@ -45,6 +45,9 @@ def test_a_run_returns_every_event(user: User, replies: list[str]) -> None:
     several = [*replies, *replies]
 
     assert several == texts(user.order(session, "events", texts=several))
+    events = user.order(session, "events", texts=["first", "", "last"])
+    assert ["first", "", "last"] == [part["text"] for it in events for part in it.parts]
+    assert [it.parts for it in events] == [it.parts for it in user.history(session)[-3:]]
     (event,) = user.order(session, "parts", texts=several)
     assert several == [part["text"] for part in event.parts]
     assert replies[:1] == texts(user.order(session, "events", texts=replies[:1]))

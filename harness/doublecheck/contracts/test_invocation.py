@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import uuid
 from contextlib import closing
 from typing import Any
@@ -127,9 +128,11 @@ def test_an_exception_does_not_take_the_application_down(
     platform: Platform, payload: dict[str, Any], prompt: str
 ) -> None:
     """Each exception returns an error; the session, the other sessions and the probes keep working."""
-    failed = wire.invoke(platform, payload)
+    mark = f"mark-{uuid.uuid4().hex}"
+    failed = wire.invoke(platform, {**payload, "prompt": mark} if "prompt" in payload else payload)
 
     assert _is_error(failed), f"{payload} is answered with {failed.text}"
+    assert _marks(failed.text) <= {mark}, "the error of another request"
     _goes_on(platform, prompt)
 
 
@@ -185,6 +188,11 @@ def _is_error(answer: httpx.Response) -> bool:
     return answer.status_code >= 400 or wire.error_in(answer)
 
 
+def _marks(text: str) -> set[str]:
+    """Return the marks of requests in a text."""
+    return set(re.findall("mark-[0-9a-f]{32}", text))
+
+
 def _goes_on(platform: Platform, prompt: str) -> None:
     try:
         after = wire.invoke(platform, {"do": "say", "prompt": prompt})
@@ -238,7 +246,7 @@ def test_each_string_is_an_event(platform: Platform, chunks: list[str]) -> None:
 @clause("INV-05")
 def test_strings_arrive_as_they_are_produced(platform: Platform) -> None:
     """Each string arrives before the next one may be produced."""
-    chunks, gate = ["one", "two", "three"], uuid.uuid4().hex
+    chunks, gate = [f"chunk {number}" for number in range(12)], uuid.uuid4().hex
     arrived = []
 
     with closing(wire.stream(platform, chunks, gate=gate)) as events:
@@ -255,14 +263,16 @@ def test_a_failure_in_a_stream_is_an_event(
     platform: Platform, message: str, chunks: list[str]
 ) -> None:
     """The strings before the failure arrive as usual; the last event is an object with ``error``."""
+    mark = f"mark-{uuid.uuid4().hex}"
     for some in (chunks, chunks[:1]):
         without = [event.data for event in wire.stream(platform, some)]
 
-        *before, last = _failing(platform, message, some)
+        *before, last = _failing(platform, f"{message}{mark}", some)
 
         assert wire.chunks(without, some) == wire.chunks(before, some)
         error = wire.stream_error(last)
         assert error is not None, f"{last!r} is not an object with a string 'error'"
+        assert _marks(error) <= {mark}, "the error of another stream"
 
 
 @clause("INV-06")

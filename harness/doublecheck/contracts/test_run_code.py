@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,13 +15,21 @@ from agentdouble.core import environment
 from agentdouble.errors import CredentialsMissingError, PlatformError, ToolIdMissingError
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.engine import for_caller, for_each
 from doublecheck.contracts.leftovers import Leftovers
 
 if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
 
-State = dict[str, Any]
+
+class State(dict[str, Any]):
+    """The state of a tool context."""
+
+
+@for_caller.register
+def _state_of_caller(state: State, number: int, _stack: ExitStack) -> State:
+    return State({**state, "session_id": f"{state['session_id']}-{number}"})
+
 
 PYTHON, JAVASCRIPT = "python3", "javascript"
 KEYS = (environment.ACCESS_KEY, environment.SECRET_KEY)
@@ -50,11 +59,7 @@ def state(leftovers: Leftovers) -> State:
     """The state of a tool context: a session that only this check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
-    return {
-        "user_id": "doublecheck",
-        "session_id": session_id,
-        environment.TOOL_TTL: "120",
-    }
+    return State({"user_id": "doublecheck", "session_id": session_id, environment.TOOL_TTL: "120"})
 
 
 @pytest.fixture
@@ -186,17 +191,19 @@ def test_it_says_that_credentials_are_missing(
     assert [] == [name for name in KEYS if name not in present and name not in str(caught.value)]
 
 
-def _ran(code: str, state: State, language: str = PYTHON) -> tuple[State, State]:
+def _ran(
+    code: str, state: Mapping[str, Any], language: str = PYTHON
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON of 2.7 that run_code returns, and its ``data``."""
     return wire.inner({"Result": run_code(code, language, state)})
 
 
-def _stream(data: State, name: str = "stdout") -> str:
+def _stream(data: dict[str, Any], name: str = "stdout") -> str:
     """Return what code wrote to a stream, in one or several outputs."""
     return "".join(output["text"] for output in data["outputs"] if output.get("name") == name)
 
 
-def _refused(state: State) -> None:
+def _refused(state: Mapping[str, Any]) -> None:
     with pytest.raises(PlatformError):
         run_code("1", PYTHON, state)
 
