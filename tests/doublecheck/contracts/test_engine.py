@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, consumes, rule
 
 from doublecheck.contracts import inputs
 from doublecheck.contracts.disturbances import Disturbance
-from doublecheck.contracts.engine import Examples, at_once, for_caller, for_each
+from doublecheck.contracts.engine import REPEATS, Examples, at_once, for_caller, for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.models import Model, model
 from doublecheck.errors import NoAnswerError
@@ -79,7 +79,7 @@ def _caller(_caller: Caller, number: int, _stack: ExitStack) -> Caller:
     return Caller(number)
 
 
-def test_a_check_runs_alone_after_disturbances_and_several_at_once() -> None:
+def test_a_check_runs_alone_again_after_disturbances_and_several_at_once() -> None:
     """At the same time, each example is of another caller, and waits for none of the others."""
     numbers: list[int | None] = []
     acts: list[int] = []
@@ -92,9 +92,10 @@ def test_a_check_runs_alone_after_disturbances_and_several_at_once() -> None:
     examples = Examples(6, 0, forget=lambda: None, disturbances=[disturbance])
     check(caller=Caller(), examples=examples)
 
-    assert [6] == acts
-    assert [None] * 7 == numbers[:7]
-    assert list(range(6)) == sorted(number for number in numbers[7:] if number is not None)
+    alone = 6 + REPEATS
+    assert [alone] == acts
+    assert [None] * (alone + 1) == numbers[: alone + 1]
+    assert list(range(6)) == sorted(number or 0 for number in numbers[alone + 1 :])
 
 
 def test_a_failure_among_several_callers_is_reported() -> None:
