@@ -122,6 +122,15 @@ class TasksModel(Model):
     @rule(target=tasks, texts=st.lists(TEXTS, min_size=1, max_size=3))
     def stream(self, texts: list[str]) -> str:
         """Send a message and read the stream to its end."""
+        return self._streamed(texts)
+
+    @rule(target=tasks, count=st.integers(2, 4))
+    def stream_at_once(self, count: int) -> Any:
+        """Send several messages at the same time and read their streams."""
+        texts = [[f"{name} of {number}" for name in ("a", "b", "c")] for number in range(count)]
+        return multiple(*at_once([functools.partial(self._streamed, some) for some in texts]))
+
+    def _streamed(self, texts: list[str]) -> str:
         order = json.dumps({"do": "say", "texts": texts})
         events = list(self.agent.stream(order))
         results = [text for event in events if event.kind != "task" for text in event.texts]

@@ -141,7 +141,13 @@ def files(longest: int = LONG) -> Input:
 def histories(most: int = 4) -> Input:
     """The messages of a user in one session, one or several. None is JSON."""
     messages = texts(empty=False, long=5000).strategy.map("said: {}".format)
-    rich = ["said: first", f"said: {RICH * 5}", "said: first", '42 {"a":  [ 1]}']
+    rich = [
+        "said: first",
+        f"said: {RICH * 5}",
+        "said: first",
+        '42 {"a":  [ 1]}',
+        *map(str, range(6)),
+    ]
     return Input(st.lists(messages, min_size=1, max_size=most), (rich, ["said: alone"]))
 
 

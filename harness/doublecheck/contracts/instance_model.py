@@ -15,12 +15,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
+from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.models import TEXTS, Model
 from doublecheck.contracts.sandboxes import (
     COMMAND,
     JAVASCRIPT,
     PYTHON,
+    TTL_S,
     Sandbox,
     failure,
     printed,
@@ -61,10 +63,12 @@ class Instance:
 class InstancesModel(Model):
     """Sessions of users with an instance each.
 
-    ``boxes`` are the sessions, of which each sequence has new ones.
+    ``boxes`` are the sessions, of which each sequence has new ones; ``ttl_s`` is their validity.
     """
 
     boxes: ClassVar[Sequence[Sandbox]]
+    ttl_s: ClassVar[int | None] = TTL_S
+    clock: ClassVar[PlatformClock]  # for ``expire`` alone
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +103,7 @@ class InstancesModel(Model):
         """Run code that raises or cannot be parsed."""
         failure(self._run(number % len(self.boxes), *failing, succeeds=False))
 
-    @rule(number=NUMBERS, code=st.sampled_from(["pass", "6 * 7", "print('printed')"]))
+    @rule(number=NUMBERS, code=st.sampled_from(["pass", "6 * 7", "print('x' * 300_000)"]))
     def run(self, number: int, code: str) -> None:
         """Run code with an output, a value, or nothing."""
         self._run(number % len(self.boxes), code)
@@ -114,9 +118,10 @@ class InstancesModel(Model):
             self._run(number, code)
         elif way == COMMAND:
             command = f"printf %s {shlex.quote(content)} > {shlex.quote(path)}"
-            assert self.sandboxes[number].exec_bash(command).exit_code == 0
+            ran = self.sandboxes[number].exec_bash(command, ttl_s=self.ttl_s)
+            assert ran.exit_code == 0
         else:
-            self.sandboxes[number].upload(path, content.encode())
+            self.sandboxes[number].upload(path, content.encode(), ttl_s=self.ttl_s)
         self.instances[number].files[name] = content
 
     @rule(number=NUMBERS, name=NAMES, way=WAYS)
@@ -159,6 +164,13 @@ class InstancesModel(Model):
                 self.ended.add(self.instances[number].id)
                 self.instances[number] = Instance()
 
+    @rule()
+    def expire(self) -> None:
+        """Wait until all instances have expired."""
+        self.clock.advance(minutes=31)
+        self.ended |= {instance.id for instance in self.instances if instance.id}
+        self.instances = [Instance() for _ in self.boxes]
+
     def compare(self) -> None:
         """Fail if a variable differs."""
         for number, instance in enumerate(self.instances):
@@ -168,7 +180,7 @@ class InstancesModel(Model):
                     assert instance.variables.get((language, name)) == printed_json(result)
 
     def _run(self, number: int, code: str, language: str = PYTHON, *, succeeds: bool = True) -> Any:
-        result = self.sandboxes[number].run(code, language)
+        result = self.sandboxes[number].run(code, language, ttl_s=self.ttl_s)
         if language == PYTHON:
             self._ran(number, result)
         else:
@@ -202,9 +214,10 @@ class InstancesModel(Model):
             content: str | None = printed_json(self._run(number, code))
             return content
         if way == COMMAND:
-            result = self.sandboxes[number].exec_bash(f"cat {shlex.quote(path)}")
+            command = f"cat {shlex.quote(path)}"
+            result = self.sandboxes[number].exec_bash(command, ttl_s=self.ttl_s)
             return result.stdout if result.exit_code == 0 else None
         try:
-            return self.sandboxes[number].download(path).decode()
+            return self.sandboxes[number].download(path, ttl_s=self.ttl_s).decode()
         except RefusedError:
             return None

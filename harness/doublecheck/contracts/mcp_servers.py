@@ -106,7 +106,7 @@ def maker(platform: Platform, leftovers: Leftovers) -> Make | None:
         return None
 
     def make(backend: Any) -> Service:
-        name = f"doublecheck-{uuid.uuid4().hex}"
+        name = f"Doublecheck-{uuid.uuid4().hex}"
         service = Service(platform, name, make_service(name, backend))
         leftovers.add(service.delete)
         return service

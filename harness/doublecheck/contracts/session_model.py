@@ -17,6 +17,7 @@ from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, texts
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.models import TEXTS, Model
 
+MOST_CALLERS = 5
 MOST_SESSIONS = 45  # more than a page of any usual length
 
 Place = tuple[int, str]  # the number of an owner, and a session's id
@@ -36,8 +37,10 @@ class SessionsModel(Model):
 
     def __init__(self) -> None:
         super().__init__()
-        suffix = uuid.uuid4().hex[:12]
-        self.owners = [replace(user, id=f"{user.id}-{suffix}") for user in self.users]
+        first, suffix = self.users[0].id, uuid.uuid4().hex[:12]
+        self.owners = [  # one of them has an id that begins with the id of another
+            replace(user, id=f"{first}-{suffix}{user.id[len(first) :]}") for user in self.users
+        ]
         self.histories: dict[Place, list[tuple[str | None, str]]] = {}
         self.sent: dict[Place, list[str]] = {}
 
@@ -57,11 +60,12 @@ class SessionsModel(Model):
 
     @rule(target=sessions, number=OWNERS, count=st.sampled_from([2, 5, 35]))
     def create_at_once(self, number: int, count: int) -> Any:
-        """Create several sessions at the same time."""
+        """Create several sessions at the same time, a few of them for several users."""
         if len(self.histories) + count > MOST_SESSIONS:
             return multiple()
-        ids = at_once([self._owner(number).create] * count)
-        return multiple(*(self._created(number, id_) for id_ in ids))
+        numbers = [number if count > MOST_CALLERS else number + n for n in range(count)]
+        ids = at_once([self._owner(number).create for number in numbers])
+        return multiple(*map(self._created, numbers, ids))
 
     @rule(place=sessions, text=TEXTS, route=st.sampled_from(ROUTES))
     def say(self, place: Place, text: str, route: str) -> None:

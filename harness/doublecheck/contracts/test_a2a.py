@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -145,13 +146,19 @@ def _require_ours(platform: Platform, url: str) -> None:
     not_observable("the card names another host than the requested one")
 
 
+TASK_RULES: Mapping[str, Sequence[str]] = {
+    "A2A-02": ("send", "send_at_once", "stream", "fail"),
+    "A2A-03": ("stream", "stream_at_once", "fail"),
+    "A2A-04": ("send", "send_at_once", "stream", "fail", "read", "read_at_once", "delete"),
+}
+
+
 @pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("A2A-02", "A2A-04")]
+    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in TASK_RULES]
 )
 def test_tasks_are_as_after_any_calls(agent: Agent, examples: Examples, id_: str) -> None:
     """Whatever was sent before, also at the same time, each task has its own results."""
-    rules = ("send", "send_at_once", "stream", "fail") if id_ == "A2A-02" else ()
-    examples.run_model(model(TasksModel, rules, agent=agent), steps=15)
+    examples.run_model(model(TasksModel, TASK_RULES[id_], agent=agent), steps=15)
 
 
 @clause("A2A-04", writes=True)

@@ -104,6 +104,8 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
 
     assert [] == [name for name, it in answers.items() if "authorization" in it.request.headers]
     assert [] == [name for name, it in answers.items() if not it.is_success]
+    unknown = {"Authorization": "Bearer nobody-knows-this"}
+    assert all(endpoint.ask(local, unknown).is_success for endpoint in agent_users.general())
 
 
 @clause("AUT-01", writes=True)

@@ -116,7 +116,7 @@ def test_without_streaming_there_are_no_increments(user: User, fields: dict[str,
 def test_events_have_content(user: User, route: str, streaming: bool) -> None:
     """Content has a role and parts. Every turn has a model's reply with text."""
     session = user.create()
-    for message in ("hello", "42"):
+    for message in ("hello", "42", "third", "fourth"):
         events = user.say(session, message, route, streaming=streaming)
 
         contents = [event.raw["content"] for event in events]

@@ -145,10 +145,11 @@ def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, langua
 def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -> None:
     """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``, in every call."""
     for code, language in IN_PYTHON if kind == "code" else COMMANDS:
-        _, result = wire.envelope(_invoked(platform, sandbox.body(code, language)))
+        for box in (sandbox, *map(sandbox.with_session, ("second", "third", "fourth"))):
+            _, result = wire.envelope(_invoked(platform, box.body(code, language)))
 
-        assert re.fullmatch(r"s-\S+", str(result.get("SessionId"))), result
-        assert re.fullmatch(r"t-\S+", str(result.get("ToolId"))), result
+            assert re.fullmatch(r"s-\S+", str(result.get("SessionId"))), result
+            assert re.fullmatch(r"t-\S+", str(result.get("ToolId"))), result
 
 
 @clause("CTL-06")

@@ -76,10 +76,13 @@ def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) 
 
     received = wire.echo(platform, {"prompt": ""}, headers)["headers"]
     next_seen = wire.echo(platform, {"prompt": ""}, other_headers)["headers"]
+    callers = {name: other_headers[name] for name in ("user_id", "session_id")}
+    last = wire.echo(platform, {"prompt": ""}, callers)["headers"]
 
     assert headers == {name: received.get(name) for name in headers}
     assert other_headers == {name: next_seen.get(name) for name in other_headers}
-    assert set() == customs & set(next_seen)
+    assert set() == customs & {*next_seen, *last}
+    assert last.get("request_id") not in (headers["request_id"], other_headers["request_id"])
 
 
 @clause("INV-03")

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentdouble.core import ledger
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import at_once, for_each
+from doublecheck.contracts.engine import Examples, at_once, for_each
+from doublecheck.contracts.instance_model import InstancesModel
+from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import (
     COMMAND,
     JAVASCRIPT,
@@ -25,6 +28,7 @@ from doublecheck.contracts.sandboxes import (
     succeeded,
     texts_of_values,
 )
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.failures import plain
 
@@ -78,8 +82,10 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
         assert {first.session_id} == {ran.session_id, *(result.session_id for result in counts)}
 
 
-@clause("SBX-02", writes=True)
-def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("SBX-01", "SBX-02")]
+)
+def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox, id_: str) -> None:
     """Several first calls of a session create one instance, in which each of them runs."""
     results = at_once([functools.partial(sandbox.run, "pass")] * 3)
 
@@ -118,6 +124,19 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
         assert id_ != succeeded(unused.run("pass", ttl_s=None)).session_id
         state = sandboxes.read_state(unused, places[1], ttl_s=None)
         assert sandboxes.with_mark(None, state) == state
+
+
+@clause("SBX-03", writes=True)
+def test_nothing_survives_the_end(
+    sandbox: Sandbox, clock: PlatformClock, examples: Examples
+) -> None:
+    """Whatever was set or written before, an instance that has ended leaves nothing."""
+    if ledger.choose("U-TTL-AFTER") != ledger.unknowns()["U-TTL-AFTER"].default.name:
+        not_observable("an expired session is refused (U-TTL-AFTER)")
+    rules = ("assign", "read", "write", "load", "expire")
+    boxes = [sandbox, sandbox.with_session("other")]
+    machine = model(InstancesModel, rules, boxes=boxes, ttl_s=None, clock=clock)
+    examples.run_model(machine, steps=20, cost=3)
 
 
 def _count(box: Sandbox, kind: str) -> int | None:

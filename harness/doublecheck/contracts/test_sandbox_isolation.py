@@ -31,7 +31,7 @@ from doublecheck.errors import RefusedError
 def test_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
     """Session names that differ in one character, in case, or at their ends get separate instances."""
     name = sandbox.session_id
-    ids = (f"{name}-a", f"{name}-A", f"{name}_a", f"x{name}-a")
+    ids = (f"{name}-a", f"{name}-A", f"{name}_a", f"x{name}-a", f"{name * 3}-a", f"{name * 3}-b")
 
     _are_separate([replace(sandbox, session_id=session_id) for session_id in ids])
 
@@ -62,7 +62,15 @@ def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
 def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
     """Names of users and sessions that differ in one character, or only join to the same text."""
     name = sandbox.session_id
-    users = {"dc-ab": name, "dc-aB": name, "dc-a": f"b{name}", "7": name, "07": name}
+    users = {
+        "dc-somebody-a": name,
+        "dc-somebody-b": name,
+        "dc-ab": name,
+        "dc-aB": name,
+        "dc-a": f"b{name}",
+        "7": name,
+        "07": name,
+    }
     named = [replace(sandbox, user_id=user, session_id=id_) for user, id_ in users.items()]
 
     _are_separate([*named, named[0].with_session("2")])
@@ -75,7 +83,7 @@ def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
 
 
 RULES = {
-    "SBX-02": ("assign", "read", "fail", "write", "load", "run_together"),
+    "SBX-02": ("assign", "read", "fail", "run", "write", "load", "run_together"),
     "SBX-04": ("assign", "read", "write", "load", "run_at_once", "end"),
     "SBX-07": ("run", "fail", "run_at_once", "run_together", "end"),
     "SBX-12": ("assign", "read", "write", "load", "run_at_once"),

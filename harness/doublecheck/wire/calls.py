@@ -123,7 +123,7 @@ def read_json(response: httpx.Response) -> Any:
 
 def wrong_answer(response: httpx.Response, message: str) -> AnswerError:
     """Return the error for an answer in the wrong format."""
-    return AnswerError(message, status=response.status_code, body=response.text)
+    return AnswerError(message, status=response.status_code, body=_text(response))
 
 
 def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> RefusedError:
@@ -132,7 +132,7 @@ def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> R
     return RefusedError(
         f"{response.request.url} refused: {message} ({code})",
         status=response.status_code,
-        body=response.text,
+        body=_text(response),
         code=code,
     )
 
@@ -146,6 +146,13 @@ def refuse_by_json_rpc(response: httpx.Response) -> None:
         error = document.get("error") if isinstance(document, dict) else None
         if isinstance(error, dict) and "jsonrpc" in document:
             raise refused_by_json_rpc(response, error)
+
+
+def _text(response: httpx.Response) -> str:
+    try:
+        return response.text
+    except httpx.ResponseNotRead:  # a stream, whose event is in the message
+        return ""
 
 
 def refuse(response: httpx.Response) -> None:
