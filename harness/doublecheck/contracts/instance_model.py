@@ -161,15 +161,14 @@ class InstancesModel(Model):
         if self.instances[number].id:
             with suppress(pytest.skip.Exception):  # the platform offers no way to end one
                 self.sandboxes[number].end()
-                self.ended.add(self.instances[number].id)
-                self.instances[number] = Instance()
+                self._has_ended(number)
 
     @rule()
     def expire(self) -> None:
         """Wait until all instances have expired."""
         self.clock.advance(minutes=31)
-        self.ended |= {instance.id for instance in self.instances if instance.id}
-        self.instances = [Instance() for _ in self.boxes]
+        for number in range(len(self.boxes)):
+            self._has_ended(number)
 
     def compare(self) -> None:
         """Fail if a variable differs."""
@@ -178,6 +177,15 @@ class InstancesModel(Model):
                 for name in ("kept", "Kept"):
                     result = self._run(number, READ[language].format(name), language)
                     assert instance.variables.get((language, name)) == printed_json(result)
+
+    def _has_ended(self, number: int) -> None:
+        """Note the end of an instance, and look for the variables that it had."""
+        instance, self.instances[number] = self.instances[number], Instance()
+        if instance.id:
+            self.ended.add(instance.id)
+        for language, name in list(instance.variables)[-2:]:
+            result = self._run(number, READ[language].format(name), language)
+            assert printed_json(result) is None, f"{name} of {language} has survived"
 
     def _run(self, number: int, code: str, language: str = PYTHON, *, succeeds: bool = True) -> Any:
         result = self.sandboxes[number].run(code, language, ttl_s=self.ttl_s)

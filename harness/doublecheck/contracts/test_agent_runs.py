@@ -45,12 +45,26 @@ def test_a_run_returns_every_event(user: User, replies: list[str]) -> None:
     several = [*replies, *replies]
 
     assert several == texts(user.order(session, "events", texts=several))
-    events = user.order(session, "events", texts=["first", "", "last"])
-    assert ["first", "", "last"] == [part["text"] for it in events for part in it.parts]
-    assert [it.parts for it in events] == [it.parts for it in user.history(session)[-3:]]
     (event,) = user.order(session, "parts", texts=several)
     assert several == [part["text"] for part in event.parts]
     assert replies[:1] == texts(user.order(session, "events", texts=replies[:1]))
+
+
+@pytest.mark.parametrize(
+    "id_",
+    [
+        pytest.param(id_, marks=clause(id_, reference_app=True, writes=True))
+        for id_ in ("API-05", "API-07")
+    ],
+)
+def test_events_without_text_are_events(user: User, id_: str) -> None:
+    """An event whose text is empty is returned and stored like the others."""
+    session, several = user.create(), ["first", "", "last"]
+
+    events = user.order(session, "events", texts=several)
+
+    assert several == [part["text"] for event in events for part in event.parts]
+    assert [event.parts for event in events] == [it.parts for it in user.history(session)[-3:]]
 
 
 @clause("API-08", writes=True)

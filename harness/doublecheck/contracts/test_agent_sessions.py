@@ -51,7 +51,8 @@ RULES = {
     "API-07": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
     "API-08": ("create", "say", "say_often", "say_at_once", "read"),
     "API-18": (
-        *("create", "create_named", "say", "say_at_once", "intrude", "delete", "read", "list_"),
+        *("create", "create_named", "create_at_once", "say", "say_at_once", "intrude", "delete"),
+        *("read", "list_"),
     ),
 }
 

@@ -71,6 +71,7 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
 
     failure(sandbox.run("1 / 0"))
     failure(sandbox.run("throw new Error('on purpose')", JAVASCRIPT))
+    sandbox.run("print('x' * 300_000)")
     ran = sandbox.exec_bash("true")
 
     for _ in range(2):

@@ -151,7 +151,7 @@ def refuse_by_json_rpc(response: httpx.Response) -> None:
 def _text(response: httpx.Response) -> str:
     try:
         return response.text
-    except httpx.ResponseNotRead:  # a stream, whose event is in the message
+    except RuntimeError:  # httpx.ResponseNotRead: a stream, whose event is in the message
         return ""
 
 
