@@ -62,7 +62,12 @@ def run(
         typer.Option("--strict-should", help="Make failed recommendations (should) fail the run."),
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print the name of each check as it runs.")
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Print each check as it runs, a row per clause, and details of failures.",
+        ),
     ] = False,
     as_json: options.AsJson = False,
     html: options.Html = None,
@@ -73,7 +78,7 @@ def run(
         command.RunOptions({"target": name, **platform}, select, verbose, strict_should)
         for name in (dict.fromkeys(target) if target else (None,))
     ]
-    code = command.run_checks(runs, command.Outputs(as_json, html))
+    code = command.run_checks(runs, command.Outputs(as_json, html, verbose))
     raise typer.Exit(code)
 
 

@@ -30,7 +30,7 @@ from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.engine import Examples, chosen
 from doublecheck.contracts.evidence import SurfaceStates
 from doublecheck.contracts.exit_status import LEVEL
-from doublecheck.contracts.failure_report import explained, last_exchanges
+from doublecheck.contracts.failure_report import cause, explained, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.losses import Patience
@@ -242,7 +242,10 @@ def _observable(
         pytest.skip(reason)
     platform.exchanges.clear()
     _surfaces.require(surface)
-    _surfaces.require_evidence(platform, clause, surface)
+    parameters = getattr(request.node, "callspec", None)
+    run_by = parameters and parameters.params.get("route")
+    more = ("sessions" if "user" in request.fixturenames else None, run_by)
+    _surfaces.require_evidence(platform, clause, surface, *filter(None, more))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -292,15 +295,20 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             raise CheckFailedError
 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    patience = item.config.stash.get(PATIENCE, None)
+    lost = patience.total if patience else 0
     try:
-        patience = item.config.stash.get(PATIENCE, None)
         attempt(0) if patience is None else patience.repeat(attempt, (CheckFailedError,))
     except CheckFailedError:
         pass
     except LostAnswersError as error:
         for report in filter(lambda report: report.failed, reports):
             verdict = (verdicts.VERDICT, Verdict.COULD_NOT_ASK.value)
-            report.user_properties += [verdict, (verdicts.REASON, str(error))]
+            reasons = [(name, str(error)) for name in (verdicts.REASON, verdicts.CAUSE)]
+            report.user_properties += [verdict, *reasons]
+    patience = item.config.stash.get(PATIENCE, None)
+    if patience and patience.total > lost:
+        reports[-1].user_properties.append((verdicts.LOST, patience.total - lost))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -332,11 +340,15 @@ def pytest_runtest_makereport(
         reason = redact(str(error), secrets)
     else:
         reason = redact(crash.message, secrets)
+    exchanges = last_exchanges(arguments)
     report.user_properties += [(verdicts.VERDICT, verdict.value), (verdicts.REASON, reason)]
+    report.user_properties.append(
+        (verdicts.CAUSE, redact(cause(error, reason, exchanges), secrets))
+    )
     report.longrepr = explained(
         mark.args[0],
         report.longrepr,
-        last_exchanges(arguments),
+        exchanges,
         secrets=secrets,
         where=pytest_options.words(item.config),
         example=arguments.get("examples", Examples).failing,

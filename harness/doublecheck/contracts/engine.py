@@ -36,13 +36,14 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.losses import Patience
+from doublecheck.contracts.verdicts import QUICK
 from doublecheck.errors import LostAnswersError, NoAnswerError
 
 if TYPE_CHECKING:
     from doublecheck.contracts.disturbances import Disturbance
     from doublecheck.target.plan import Plan
 
-ON_A_DOUBLE, ON_A_LIVE_PLATFORM = 6, 2
+ON_A_DOUBLE, FEW = 6, 2  # few on a live platform, and at the quick level
 REPEATS, AT_ONCE = 4, 6
 SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
 SHOWN_CHARS = 300
@@ -303,7 +304,8 @@ def _no_constant(*_: Any, **__: Any) -> None:
 
 def chosen(plan: Plan) -> tuple[int, int]:
     """Return how many examples a platform's checks try, and from which seed."""
-    usual = ON_A_DOUBLE if plan.kind == "double" else ON_A_LIVE_PLATFORM
+    thorough = plan.kind == "double" and plan.value("level") != QUICK
+    usual = ON_A_DOUBLE if thorough else FEW
     return plan.value("examples") or usual, plan.value("seed") or SEED
 
 

@@ -3,11 +3,12 @@
 Without this evidence, a server that knows none of the paths would pass each check that expects a
 refusal, because the 404 of a missing route looks like one. So a live platform must first give an
 answer that only the surface gives. For texts and statuses, the answer must differ from the answer
-to an unused path.
+to an unused path. A check of sessions, runs, tools or tasks also needs an answer of their routes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import pytest
 from agentdouble.core import invoke_tool
 from doublecheck.client import preflight
 from doublecheck.contracts import wire
+from doublecheck.contracts.failure_report import route
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.verdicts import SMOKE, Verdict
 from doublecheck.errors import (
@@ -47,7 +49,26 @@ _NOBODY = "doublecheck"
 _CARD_KEYS = {"skills", "capabilities", "supportedInterfaces", "defaultInputModes", "url"}
 _UNCLEAR = (401, 403, 407, 408, 425, 429, 500, 502, 503, 504)
 _WITHOUT_EVIDENCE: frozenset[Surface] = frozenset({"library", "services", "runtimes"})
-_OF_ANY_TEXT = ("application", _INVOKE)  # whose answers may look like those of any server
+# what the checks of some clauses need besides their surface
+_ROUTES = {
+    "sessions": "API-02 API-03 API-04 API-05 API-06 API-13 API-17 API-18",
+    "runs": "API-07 API-08 API-09 API-10 API-11 API-12 API-16",
+    "tools": "MCP-03 MCP-04 MCP-05 MCP-06",
+    "messages": "A2A-02 A2A-03",
+    "tasks": "A2A-04",
+}
+_RUNS = {"runs": ("/run", "/run_sse"), "/run": ("/run",), "/run_sse": ("/run_sse",)}
+_SURFACE_OF = {
+    _INVOKE: "application",
+    **dict.fromkeys(("sessions", *_RUNS), "api_server"),
+    "tools": "mcp",
+    "messages": "a2a",
+    "tasks": "a2a",
+}
+_NO_ROUTE, _NO_METHOD = (404, 405, 501), -32601
+# whose answers may look like those of any server
+_OF_ANY_TEXT = ("application", _INVOKE, "sessions", *_RUNS)
+_JSON = {"Content-Type": "application/json"}
 _NOWHERE = "/doublecheck-nobody-has-this-path"
 _NAMES = {
     "application": "an application with probes",
@@ -56,11 +77,16 @@ _NAMES = {
     "control_plane": "a control plane",
     "mcp": "an MCP server",
     "a2a": "an A2A application",
+    "sessions": "an API server with sessions",
+    **dict.fromkeys(_RUNS, "an API server that runs agents"),
+    "tools": "an MCP server with tools",
+    "messages": "an A2A application that takes messages",
+    "tasks": "an A2A application with tasks",
 }
 
 
 def require(platform: Platform, surface: str) -> None:
-    """Raise AbsentSurfaceError if no answer of the platform shows the surface.
+    """Raise AbsentSurfaceError if no answer of the platform shows the surface, or the routes.
 
     Raises RefusedError if the surface may exist but answers only with errors, or needs other
     credentials.
@@ -79,16 +105,18 @@ def require(platform: Platform, surface: str) -> None:
     unclear = next((answer for answer in answers if answer.status_code in _UNCLEAR), None)
     if unclear is not None:
         status = unclear.status_code
-        message = f"{_route(unclear)} is HTTP {status}, so {_NAMES[surface]} cannot be checked."
+        message = (
+            f"{_route(unclear)} answers HTTP {status}, so {_NAMES[surface]} cannot be checked."
+        )
         if status in (401, 403):
             message += f" If it needs a key, set {variable('api_key')}."
         raise RefusedError(message, status=status, body=unclear.text)
     statuses = [
-        f"{_route(answer)} is HTTP {answer.status_code}"
+        f"{_route(answer)} answers HTTP {answer.status_code}"
         + (" with something else" if answer.is_success else "")
         for answer in answers
     ]
-    at: Any = "application" if surface == _INVOKE else surface
+    at: Any = _SURFACE_OF.get(surface, surface)
     raise AbsentSurfaceError(platform.target.at(at), _NAMES[surface], statuses)
 
 
@@ -117,6 +145,27 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
         yield mcp.initialize(server).request, _agrees
     elif surface == "a2a":
         yield calls.request(target, "GET", a2a.CARD), _is_card
+    elif surface == "sessions":
+        sessions = api_server.sessions_path((platform.list_apps() or (_NOBODY,))[0], _NOBODY)
+        yield calls.request(target, "GET", sessions), _lists_or_breaks
+    elif surface in _RUNS:
+        for path in _RUNS[surface]:  # without the fields that a run needs, nothing runs
+            yield (
+                calls.request(target, "POST", path, headers=_JSON, content=b"{}"),
+                lambda answer: answer.status_code not in (405, 501),
+            )
+    elif surface == "tools":
+        server = mcp.McpServer.at(target, mcp.PATH, None, None)
+        opened = mcp.initialize(server)
+        session = opened.read(platform.send(opened.request))
+        platform.send(mcp.initialized(server, session).request)
+        yield mcp.ask(server, session, "tools/list", {}).request, _knows_method
+        platform.send(mcp.end(server, session).request)
+    else:
+        read = a2a.card(target, a2a.PATH)
+        agent = read.read(platform.send(read.request))
+        method, params = ("task", {"id": _NOBODY}) if surface == "tasks" else ("send", {})
+        yield a2a.request(agent, method, params), _knows_method
 
 
 def _notice_signatures(answers: Sequence[httpx.Response]) -> bool:
@@ -128,8 +177,15 @@ def _notice_signatures(answers: Sequence[httpx.Response]) -> bool:
 def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) -> bool:
     """Whether an answer differs from the answer to an unknown path."""
     unused = platform.send(replace(request, url=platform.target.url + _NOWHERE))
-    same = answer.status_code == unused.status_code
-    return not same or (answer.is_success and answer.content != unused.content)
+    if answer.status_code != unused.status_code:
+        return True
+    ours, others = _without_path(answer), _without_path(unused)
+    return (answer.is_success or answer.status_code == 404) and ours != others
+
+
+def _without_path(answer: httpx.Response) -> str:
+    """Return the text of an answer without the path of its request, and without numbers."""
+    return re.sub(r"\d+", "", answer.text.replace(answer.request.url.path, ""))
 
 
 def _end_session(platform: Platform, answer: httpx.Response) -> None:
@@ -159,6 +215,21 @@ def _lists(answer: httpx.Response) -> bool:
     return answer.is_success and listed is not None and not wire.error_in(answer)
 
 
+def _lists_or_breaks(answer: httpx.Response) -> bool:
+    """Whether an answer is a list or an error that is not about its route."""
+    return _lists(answer) or not (answer.is_success or answer.status_code in _NO_ROUTE)
+
+
+def _knows_method(answer: httpx.Response) -> bool:
+    """Whether a JSON-RPC method exists: its errors are about something else."""
+    try:
+        errors = [it["error"] for it in mcp.messages(answer) if it.get("error")]
+    except (AnswerError, AttributeError):
+        errors = []
+    missing = answer.status_code in _NO_ROUTE and not errors
+    return not missing and _NO_METHOD not in [error.get("code") for error in errors]
+
+
 def _is_card(answer: httpx.Response) -> bool:
     document = _json(answer)
     return answer.is_success and isinstance(document, dict) and not _CARD_KEYS.isdisjoint(document)
@@ -177,7 +248,9 @@ def _agrees(answer: httpx.Response) -> bool:
 
 
 def _route(answer: httpx.Response) -> str:
-    return f"{answer.request.method} {str(answer.request.url).partition('?')[0]}"
+    called = re.search(rb'"method": ?"(\w+/?\w+)"', answer.request.content)
+    named = f" {called[1].decode()}" if called else ""
+    return route(answer.request.method, str(answer.request.url)) + named
 
 
 def _json(answer: httpx.Response) -> Any:
@@ -225,25 +298,31 @@ class SurfaceStates:
         if probed in self._problems:
             raise self._problems[probed]
 
-    def require_evidence(self, platform: Platform, clause: Clause, surface: Surface) -> None:
+    def require_evidence(
+        self, platform: Platform, clause: Clause, surface: Surface, *more: str
+    ) -> None:
         """Raise an error if nothing shows that a live platform has the surface of a check.
 
-        A surface that was only assumed then counts as not offered, unless none of them exists.
+        A surface that was only assumed then counts as not offered, unless none of them exists. The
+        routes of the clause, and ``more``, are needed as well; if a declared surface lacks them,
+        the check fails.
         """
         if self._target.kind == "double" or surface in _WITHOUT_EVIDENCE:
             return
         # probes exist without an entrypoint
         needed = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
-        problem = self._problem(platform, needed)
-        if problem is None:
-            return
-        if not isinstance(problem, AbsentSurfaceError):
+        routes = [name for name, ids in _ROUTES.items() if clause.id in ids] + [*more]
+        for name in (needed, *routes):
+            problem = self._problem(platform, name)
+            if problem is None or (name in routes and not isinstance(problem, AbsentSurfaceError)):
+                continue
+            if not isinstance(problem, AbsentSurfaceError):
+                raise problem
+            assumed = self._target.offers_assumed
+            if assumed and (name in routes or not self._nothing_there(platform)):
+                pytest.skip(f"{Verdict.NOT_OFFERED.value}: {problem}")
+            problem.offered = not assumed and (name in routes or self._target.level == SMOKE)
             raise problem
-        assumed = self._target.offers_assumed
-        if assumed and not self._nothing_there(platform):
-            pytest.skip(f"{Verdict.NOT_OFFERED.value}: {problem}")
-        problem.offered = self._target.level == SMOKE and not assumed
-        raise problem
 
     def _problem(self, platform: Platform, surface: str) -> DoubleCheckError | None:
         """Return why there is no evidence of a surface, or None."""

@@ -1,18 +1,48 @@
-"""The report of a failed check: the clause, the last exchanges, and a command to repeat it."""
+"""The report of a failed check: its cause, the last exchanges, and a command to repeat it."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.clauses import Clause
 from doublecheck.contracts.hosting import Hosted
+from doublecheck.errors import AbsentSurfaceError
 from doublecheck.wire.exchanges import Exchange, curl, redact, redacted
 
 SHOWN = 2
 BODY_CHARS = 2000
+_NAMED = re.compile(r"/(app|user|session|artifact)s/[^/]+")
+_ID = re.compile(r"\b(?=[a-z-]*\d)[0-9a-f-]{8,}\b")
+_CLASS = re.compile(r"^(?:AssertionError|Failed|doublecheck\.errors\.\w+): ")
+
+
+def route(method: str, url: str) -> str:
+    """Return the route of a request, with the names of its path parameters."""
+    path = _NAMED.sub(r"/\1s/{\1}", urlsplit(url).path)
+    return f"{method} {_ID.sub('{id}', path)}"
+
+
+def cause(error: BaseException, reason: str, exchanges: Sequence[Exchange]) -> str:
+    """Return the root cause of a failure, without ids: it is the same for other checks.
+
+    It is the missing surface or route, the last answer if the reason is about that refusal, or the
+    first line of the reason.
+    """
+    if isinstance(error, AbsentSurfaceError):
+        return "; ".join(error.answers)
+    for exchange in exchanges[-1:]:
+        status, url = exchange.status or 0, exchange.request.url
+        marks = (exchange.body.decode(errors="replace"), urlsplit(url).path.rstrip("/"))
+        about_it = any(mark and mark in reason for mark in marks)
+        if status >= 400 and (about_it or re.search(rf"\b{status}\b", reason)):
+            return f"{route(exchange.request.method, url)} answers HTTP {status}"
+    first = _CLASS.sub("", reason.lstrip()).partition("\n")[0]
+    return _ID.sub("...", first)
 
 
 def explained(

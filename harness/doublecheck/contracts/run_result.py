@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ FORGIVEN = "failed (should)"
 PARTLY = "partly passed"
 Role = Literal["check", "smoke"]
 ROLES: tuple[Role, ...] = get_args(Role)
+_DIGITS = re.compile(r"\d+")
 # pytest's exit codes for a run that completed
 _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 
@@ -28,6 +30,7 @@ _COMPLETED = (ExitCode.PASSED, ExitCode.FAILED, ExitCode.NOTHING_CHECKED)
 class Check:
     """A check and its verdict. ``reason`` says why it did not pass.
 
+    ``cause`` is the root cause of a failure, which other checks may share.
     ``details`` describes a failure: its location, the last exchanges, and how to repeat them.
     ``role`` says whether the check covers its whole clause, or replaces a check that does.
     """
@@ -39,6 +42,7 @@ class Check:
     duration_s: float = 0.0
     details: str = ""
     role: Role = "check"
+    cause: str = ""
 
     @property
     def line(self) -> str:
@@ -51,12 +55,27 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """A root cause, the worst outcome of its checks, and the checks that it affected."""
+
+    cause: str
+    outcome: str
+    checks: Sequence[Check]
+
+    @property
+    def clauses(self) -> Sequence[str]:
+        """The ids of the clauses of its checks, in the specification's order."""
+        ids = {check.clause for check in self.checks}
+        return tuple(id_ for id_ in clauses() if id_ in ids)
+
+
+@dataclass(frozen=True)
 class Run:
     """The results of the checks. ``pytest_exit`` is pytest's exit code.
 
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
     ``strict_should``: a failed recommendation also fails the run. ``requests`` is the number of
-    requests that the checks sent. Each check tried ``examples`` generated inputs, from the
+    requests that the checks sent, and ``lost`` of answers that were lost on the way. Each check tried ``examples`` generated inputs, from the
     ``seed``.
     """
 
@@ -68,6 +87,7 @@ class Run:
     interrupted: bool = False
     strict_should: bool = False
     requests: int = 0
+    lost: int = 0
     examples: int = 0
     seed: int = 0
 
@@ -85,6 +105,24 @@ class Run:
             clause: worst([check.verdict for check in checks])
             for clause, checks in self.by_clause().items()
         }
+
+    def findings(self) -> Sequence[Finding]:
+        """Return each root cause once, the worst first.
+
+        Causes that differ in numbers are one, and so are the failed assertions of a clause.
+        """
+        by_cause: dict[str, list[Check]] = {}
+        for check in self.checks:
+            if check.verdict in (Verdict.FAILED, *NOT_ASKED):
+                cause = _cause(check)
+                key = check.clause if cause.startswith("assert") else _DIGITS.sub("", cause)
+                by_cause.setdefault(key, []).append(check)
+        found = []
+        for checks in by_cause.values():
+            outcomes = [self.outcome(clauses()[it.clause], it.verdict) for it in checks]
+            worst_outcome = min(outcomes, key=OUTCOMES.index)
+            found.append(Finding(_cause(checks[0]), worst_outcome, tuple(checks)))
+        return sorted(found, key=lambda finding: OUTCOMES.index(finding.outcome))
 
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by outcome: failures first, then passes, then checks that did not run.
@@ -144,6 +182,10 @@ OUTCOMES = (
     Verdict.NOT_OFFERED.value,
 )
 NOT_CARRIED_OUT = OUTCOMES[-4:]
+
+
+def _cause(check: Check) -> str:
+    return check.cause or check.reason.partition("\n")[0].rstrip()
 
 
 def _is_partial(checks: Sequence[Check]) -> bool:

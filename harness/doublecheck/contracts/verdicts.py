@@ -1,6 +1,7 @@
 """Verdicts on checks, and the levels of a run, which decide which checks run.
 
-``full`` has every check that the platform can show. If none of a clause's checks can run, because
+``full`` has every check that the platform can show. ``quick`` is for everyday use: it tries two
+examples, and leaves out what is slow, such as browsers, hosted runtimes and processes. If none of a clause's checks can run, because
 they need the reference application or write, a check of ``test_smoke`` replaces them. ``smoke`` has
 only these checks, and a few that need as little: requests to each surface that do not need a
 deployed application. It creates nothing, unless writes are allowed. If a declared surface is
@@ -34,7 +35,9 @@ REASON = "reason"
 ROLE = "role"
 NAME = "name"
 REQUESTS = "requests"
-SMOKE = "smoke"
+CAUSE = "cause"
+LOST = "lost"
+SMOKE, QUICK = "smoke", "quick"
 
 
 class Verdict(str, Enum):
@@ -167,6 +170,8 @@ def select(
         mark = marks.get(item.nodeid)
         if mark is None:
             return True
+        if level == QUICK and (mark.kwargs["slow"] or mark.kwargs["surface"] == "runtimes"):
+            return False
         if level == SMOKE:
             sends_few = mark.args[0].id in _FEW_REQUESTS
             needs = mark.kwargs["reference_app"] or mark.kwargs["writes"]

@@ -14,7 +14,9 @@ import pytest
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import (
+    CAUSE,
     CLAUSE,
+    LOST,
     NAME,
     REASON,
     REQUESTS,
@@ -41,7 +43,7 @@ class Collector:
         self._chosen: Sequence[str] = ()
         self._checks: dict[str, Check] = {}
         self._seconds: dict[str, float] = {}
-        self._requests = 0
+        self._requests = self._lost = 0
         self._interrupted = False
         self._strict_should = False
         self._examples, self._seed = 0, 0
@@ -57,6 +59,7 @@ class Collector:
             interrupted=self._interrupted,
             strict_should=self._strict_should,
             requests=self._requests,
+            lost=self._lost,
             examples=self._examples,
             seed=self._seed,
         )
@@ -96,6 +99,7 @@ class Collector:
             return
         id_ = report.nodeid
         self._requests += int(str(properties.get(REQUESTS, 0))) if report.when == "teardown" else 0
+        self._lost += int(str(properties.get(LOST, 0)))
         self._seconds[id_] = self._seconds.get(id_, 0.0) + report.duration
         outcome = _outcome(report)
         before = self._checks.get(id_)
@@ -106,6 +110,7 @@ class Collector:
                 *outcome,
                 details=report.longreprtext if report.failed else "",
                 role="smoke" if properties[ROLE] == "smoke" else "check",
+                cause=str(properties.get(CAUSE, "")),
             )
 
 

@@ -39,6 +39,16 @@ def to_document(report: Report) -> dict[str, Any]:
         "pytest_exit": run.pytest_exit,
         "exit_code": int(run.exit_code),
         "requests": run.requests,
+        "lost": run.lost,
+        "findings": [
+            {
+                "cause": finding.cause,
+                "outcome": finding.outcome,
+                "clauses": list(finding.clauses),
+                "checks": [check.name for check in finding.checks],
+            }
+            for finding in run.findings()
+        ],
         "clauses": [
             {
                 "id": clause.id,
@@ -56,6 +66,7 @@ def to_document(report: Report) -> dict[str, Any]:
                         "duration_s": check.duration_s,
                         "details": check.details,
                         "role": check.role,
+                        "cause": check.cause,
                     }
                     for check in checks
                 ],
@@ -131,6 +142,7 @@ def _read(document: Mapping[str, Any]) -> Report:
         interrupted=bool(document["interrupted"]),
         strict_should=bool(document["strict_should"]),
         requests=int(document["requests"]),
+        lost=int(document["lost"]),
         examples=int(document["examples"]),
         seed=int(document["seed"]),
     )
@@ -152,4 +164,5 @@ def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
             float(check["duration_s"]),
             str(check["details"]),
             roles[check["role"]],
+            str(check["cause"]),
         )

@@ -1,4 +1,4 @@
-"""Reports as one HTML page: the matrix, with the results of the checks below each clause.
+"""Reports as one HTML page: the findings, and the matrix with the results of the checks.
 
 Pages are built from elements, without templates: every text that is not an element is escaped, so a
 forgotten filter cannot turn an answer of a platform into HTML. The page has no script, and the
@@ -13,7 +13,7 @@ from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import Check
+from doublecheck.contracts.run_result import Check, Finding
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.core.markup import Markup, element, framed, joined, whole_page
 from doublecheck.core.notebook_repr import counted
@@ -74,8 +74,15 @@ def _about(report: Report, name: str) -> Markup:
         element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
         report.cut_short and element("p", report.cut_short, class_="warning"),
+        element("ul", *map(_finding, run.findings())) if run.findings() else None,
         class_="about",
     )
+
+
+def _finding(finding: Finding) -> Markup:
+    links = (element("a", id_, href=f"#{id_}") for id_ in finding.clauses)
+    outcome = _badge(finding.outcome, finding.outcome)
+    return element("li", outcome, " ", finding.cause, ": ", joined(links, " "))
 
 
 def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:

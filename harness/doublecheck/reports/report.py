@@ -63,11 +63,14 @@ class Report(Shown, drawn_by="reports.html.report"):
 
     @property
     def effort(self) -> str:
-        """The number of checks, examples and requests, and the duration."""
+        """The number of checks, examples, requests and lost answers, and the duration."""
         run = self.run
         tried = f" of up to {counted(run.examples, 'example')} (seed {run.seed})"
         checks = counted(len(run.checks), "check") + (tried if run.examples else "")
-        return f"{checks}, {counted(run.requests, 'request')}, in {run.duration_s:.1f} s"
+        lost = (
+            f"{counted(run.lost, 'answer')} lost on the way and asked again, " if run.lost else ""
+        )
+        return f"{checks}, {counted(run.requests, 'request')}, {lost}in {run.duration_s:.1f} s"
 
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by verdict, worst first.

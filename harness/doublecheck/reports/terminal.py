@@ -1,4 +1,7 @@
-"""The matrix on a terminal: failures first, then what passed, then what did not run."""
+"""Reports on a terminal: findings first, then what passed, then what did not run.
+
+Several reports, or all details of one, are a matrix with a row for each clause.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -124,29 +128,78 @@ _STYLES = {
 _GAP = 2
 
 
-def show(reports: Sequence[Report], console: Console) -> None:
-    """Print the rows that ran, the reasons for the rest, and a summary line for each report."""
+def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:
+    """Print the findings, the other clauses by outcome, and a summary line for each report.
+
+    If it is verbose, and for several reports, print a row for each clause that ran instead.
+    """
     every = matrix(reports)
-    rows = carried_out(every)
+    several, rows = len(reports) > 1, carried_out(every)
     console.print()
-    if rows:
-        console.print(_table(rows, reports))
-    several = len(reports) > 1
-    for (name, reason), ids in not_carried_out(every).items():
-        line = visible(f"{name}: {reason}" if several else reason)
-        console.print()
-        console.print(
-            Text(
-                line, "bold magenta" if reason.startswith(Verdict.COULD_NOT_ASK.value) else "yellow"
-            ),
-            soft_wrap=True,
-        )
-        console.print(Text(f"  {' '.join(ids)}", "dim"))
+    if several or verbose:
+        if rows:
+            console.print(_table(rows, reports))
+        for (name, reason), ids in not_carried_out(every).items():
+            console.print()
+            style = _style(reason.partition(":")[0])
+            line = visible(f"{name}: {reason}" if several else reason)
+            console.print(Text(line, style), soft_wrap=True)
+            console.print(Text(f"  {' '.join(ids)}", "dim"))
+    else:
+        _show_outcomes(reports[0].run, console)
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
         if report.cut_short:
             console.print(Text(report.cut_short, "bold yellow"), soft_wrap=True)
+
+
+def _show_outcomes(run: Run, console: Console) -> None:
+    """Print each finding, then the clauses that passed, then the reasons for the rest."""
+    for finding in run.findings():
+        (first, *others) = finding.clauses
+        alone = not others and finding.cause.startswith("assert")
+        ids = f"{first} {clauses()[first].text}" if alone else " ".join(finding.clauses)
+        _show_group(console, finding.outcome, f"{finding.outcome}: {finding.cause}", ids)
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for clause, checks in run.by_clause().items():
+        outcome = run.clause_outcome(clause, checks)
+        if outcome in (Verdict.PASSED.value, PARTLY):
+            groups.setdefault((outcome, outcome), {})[clause.id] = None
+        for check in checks if outcome in (PARTLY, *NOT_CARRIED_OUT) else ():
+            if check.verdict is not Verdict.PASSED:
+                reason = check.line.partition(". ")[0]
+                groups.setdefault((check.verdict.value, reason), {})[clause.id] = None
+    for (outcome, reason), ids in sorted(groups.items(), key=lambda it: OUTCOMES.index(it[0][0])):
+        _show_group(console, outcome, reason, _ranges(list(ids)))
+
+
+def _show_group(console: Console, outcome: str, title: str, ids: str) -> None:
+    """Print a title, and the ids of clauses beside it, or below it if the line is too short."""
+    line = Text(visible(title), _style(outcome))
+    below = Text(ids, "dim", no_wrap=":" in ids, overflow="ellipsis")
+    if len(line) + _GAP + len(ids) <= console.width:
+        console.print(line, below, sep=" " * _GAP)
+    else:
+        console.print(line, soft_wrap=True)
+        console.print(Padding(below, (0, 0, 0, _GAP)))
+
+
+def _ranges(ids: Sequence[str]) -> str:
+    """Return the ids of clauses in the specification's order, as in ``API-01..03 API-05``."""
+    order = list(clauses())
+    runs: list[list[str]] = []
+    for id_ in ids:
+        follows = runs and order.index(id_) == order.index(runs[-1][-1]) + 1
+        if follows and id_[:3] == runs[-1][0][:3]:
+            runs[-1].append(id_)
+        else:
+            runs.append([id_])
+    return " ".join(run[0] if len(run) == 1 else f"{run[0]}..{run[-1][4:]}" for run in runs)
+
+
+def _style(outcome: str | None) -> str:
+    return _STYLES.get(outcome, "yellow")
 
 
 def summary(report: Report) -> str:
@@ -171,9 +224,7 @@ def _table(rows: Sequence[Row], reports: Sequence[Report]) -> Table:
         table.add_column(Text(name), overflow="fold")
     table.add_column("")
     for row in rows:
-        verdicts = [
-            Text(cell.outcome or "-", _STYLES.get(cell.outcome, "yellow")) for cell in row.cells
-        ]
+        verdicts = [Text(cell.outcome or "-", _style(cell.outcome)) for cell in row.cells]
         table.add_row(row.clause.id, row.clause.level, *verdicts, _explained(row))
     return table
 

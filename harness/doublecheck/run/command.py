@@ -77,6 +77,7 @@ class Outputs:
 
     as_json: bool = False
     html: Path | None = None
+    verbose: bool = False
 
     def require_writable(self) -> None:
         """Raise ReportError, before a run, for a file that could not be written after it."""
@@ -94,7 +95,7 @@ class Outputs:
         if self.as_json:
             print(document.render(reports), end="")  # noqa: T201
         else:
-            terminal.show(reports, Console())
+            terminal.show(reports, Console(), verbose=self.verbose)
         if self.html is not None:
             report.write_text(html.render(reports), self.html)
 

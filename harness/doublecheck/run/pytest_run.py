@@ -63,8 +63,17 @@ def run(
         *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-qq"),
     ]
     with _clean_room(), contextlib.redirect_stdout(sys.stderr):
-        ended = pytest.main([*options, *arguments], plugins=[collector, *plugins])
+        shown = () if verbose else (_Quiet(),)
+        ended = pytest.main([*options, *arguments], plugins=[collector, *shown, *plugins])
     return collector.run(int(ended))
+
+
+class _Quiet:
+    """A pytest plugin that leaves the details of failures to the reports."""
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.TESTS_FAILED:
+            session.config.option.tbstyle = "no"  # of the summary; the reports have been made
 
 
 @contextlib.contextmanager

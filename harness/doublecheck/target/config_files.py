@@ -200,7 +200,7 @@ READERS: Mapping[str, Callable[[Any], Value]] = {
     "file": _text,
     "flag": _flag,
     "kind": _one_of(*RESERVED),
-    "level": _one_of("full", "smoke"),
+    "level": _one_of("full", "quick", "smoke"),
     "number": _whole(0),
     "secret": _variable,
     "secret_by_surface": _variables,

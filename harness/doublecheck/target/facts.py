@@ -95,7 +95,7 @@ FACTS = (
     Fact(
         "level",
         "level",
-        "full (default), or smoke: a few requests per surface, without deploying anything.",
+        "full (default), quick: 2 examples, nothing slow, or smoke: a few requests per surface.",
     ),
     Fact("access_key", "secret", variable="PLATFORM_ACCESS_KEY", argument=True),
     Fact("secret_key", "secret", variable="PLATFORM_SECRET_KEY", argument=True),
