@@ -70,7 +70,7 @@ def process(tmp_path: Path) -> Command:
 @pytest.mark.slow
 def test_passing_checks_exit_with_0(process: Command) -> None:
     """The table has clause, level and verdict, without colours in a pipe."""
-    ended = process("run", "-k", "DEC-03")
+    ended = process("run", "-k", "DEC-03", "-v")
 
     assert 0 == ended.returncode, ended.stderr
     assert [
@@ -87,12 +87,16 @@ def _untimed(line: str) -> str:
 
 @pytest.mark.slow
 def test_a_failed_check_exits_with_1(doublecheck: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """stderr has the full report and the table one line."""
+    """The report has the cause; with --verbose stderr has the details and the table one line."""
     monkeypatch.setattr(simple.SimpleApp, "async_task", lambda _self, function: function)
 
-    ended = doublecheck("run", "-k", "DEC-02 or DEC-03")
+    brief = doublecheck("run", "-k", "DEC-02 or DEC-03")
+    ended = doublecheck("run", "-k", "DEC-02 or DEC-03", "-v")
 
-    assert 1 == ended.returncode
+    assert 1 == brief.returncode == ended.returncode
+    assert "failed: DID NOT RAISE" in brief.stdout
+    assert "passed  DEC-02" in brief.stdout
+    assert "specification, section" not in brief.stderr
     assert "DEC-03  must   failed   async_task is planned and not implemented" in ended.stdout
     assert "DEC-03 (must): async_task is planned and not implemented, and says so." in ended.stderr
     assert "a temporary double: 1 failed, 1 passed." in ended.stdout

@@ -160,7 +160,8 @@ def _show_outcomes(run: Run, console: Console) -> None:
         (first, *others) = finding.clauses
         alone = not others and finding.cause.startswith("assert")
         ids = f"{first} {clauses()[first].text}" if alone else " ".join(finding.clauses)
-        _show_group(console, finding.outcome, f"{finding.outcome}: {finding.cause}", ids)
+        title = f"{finding.outcome}: {finding.cause}"
+        _show_group(console, finding.outcome, title, ids, in_one_line=alone)
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for clause, checks in run.by_clause().items():
         outcome = run.clause_outcome(clause, checks)
@@ -174,10 +175,12 @@ def _show_outcomes(run: Run, console: Console) -> None:
         _show_group(console, outcome, reason, _ranges(list(ids)))
 
 
-def _show_group(console: Console, outcome: str, title: str, ids: str) -> None:
+def _show_group(
+    console: Console, outcome: str, title: str, ids: str, *, in_one_line: bool = False
+) -> None:
     """Print a title, and the ids of clauses beside it, or below it if the line is too short."""
     line = Text(visible(title), _style(outcome))
-    below = Text(ids, "dim", no_wrap=":" in ids, overflow="ellipsis")
+    below = Text(ids, "dim", no_wrap=in_one_line, overflow="ellipsis")
     if len(line) + _GAP + len(ids) <= console.width:
         console.print(line, below, sep=" " * _GAP)
     else:

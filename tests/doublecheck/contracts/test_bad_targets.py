@@ -83,4 +83,4 @@ def test_rubbish_answers_do_not_show_a_surface(
         run = check(server.url, clause, module)
 
     assert {Verdict.COULD_NOT_ASK} == {check.verdict for check in run.checks} & CARRIED_OUT
-    assert any("is HTTP 200 with something else" in check.reason for check in run.checks)
+    assert any("answers HTTP 200 with something else" in check.reason for check in run.checks)

@@ -55,7 +55,7 @@ def test_a_failure_report_is_complete(
     """It has the clause, pytest's output, the last exchanges and how to repeat the request."""
     accept_any_body(monkeypatch)
 
-    run(*declared, "-k", "INV-08", module="test_invocation")
+    run(*declared, "-k", "INV-08", module="test_invocation", verbose=True)
 
     lines = capfd.readouterr().err.splitlines()
     at = lines.index(
@@ -83,7 +83,7 @@ def test_the_curl_line_reproduces_the_answer(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(simple, "result", lambda value: PlainTextResponse(f"plain: {value}"))
-    run(*declared, "-k", "INV-04", module="test_invocation")
+    run(*declared, "-k", "INV-04", module="test_invocation", verbose=True)
     error_output = capfd.readouterr().err
 
     line = error_output.partition("Again:\n")[2].splitlines()[0].strip()
@@ -104,7 +104,7 @@ def test_reports_omit_signatures(
     monkeypatch.setattr(authentication, "metadata_of", lambda *_: {})
 
     assert {"CTL-01": Verdict.FAILED} == verdicts(
-        run(*declared, "-k", "CTL-01", module="test_control_plane")
+        run(*declared, "-k", "CTL-01", module="test_control_plane", verbose=True)
     )
 
     error_output = capfd.readouterr().err

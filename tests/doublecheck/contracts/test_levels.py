@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.verdicts import select
 from doublecheck.run import pytest_run
 
@@ -64,6 +65,16 @@ def test_the_full_level_runs_smoke_checks_only_as_substitutes(
 
     clauses_run = {mark.args[0].id for mark in tests}
     assert expected == {id_ for id_ in clauses_run if not id_.startswith("A2A")}
+
+
+def test_the_quick_level_leaves_out_what_is_slow() -> None:
+    """All clauses of the other surfaces have a check."""
+    ids = {
+        mark.args[0].id for marks in collected("--platform-level=quick").values() for mark in marks
+    }
+
+    hosted = {id_ for id_, clause in clauses().items() if clause.surface == "runtimes"}
+    assert {"SBX-03", "SBX-11", "A2A-05", *hosted} == clauses().keys() - ids
 
 
 def test_tests_without_a_clause_run_at_every_level(pytester: pytest.Pytester) -> None:

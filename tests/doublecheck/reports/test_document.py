@@ -25,6 +25,17 @@ def test_a_report_survives_a_round_trip_through_json(tmp_path: Path, reports: li
     assert reports == document.read(path)
 
 
+def test_findings_name_their_clauses_and_checks() -> None:
+    finding = document.to_document(STAGING)["findings"][1]
+
+    assert {
+        "cause": "it did not answer",
+        "outcome": "error",
+        "clauses": ["PRB-01"],
+        "checks": ["test_x.py::test_d"],
+    } == finding
+
+
 def test_the_schema_lists_exactly_the_verdicts() -> None:
     allowed = document.schema()["$defs"]["verdict"]["enum"]
 

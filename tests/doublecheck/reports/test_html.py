@@ -56,6 +56,15 @@ def test_each_clause_has_an_anchor() -> None:
     assert "INV-04" == anchors[0]
 
 
+def test_findings_are_above_the_clauses() -> None:
+    """Each is linked to its clauses."""
+    text = html.render([STAGING])
+
+    findings, table = text.split("<table", 1)
+    assert 'it did not answer: <a href="#PRB-01">PRB-01</a>' in findings
+    assert 'id="PRB-01"' in table
+
+
 def test_checks_that_did_not_run_are_folded() -> None:
     """They follow the others, with reasons."""
     text = html.render([STAGING])

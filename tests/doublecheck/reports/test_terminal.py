@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.reports import terminal
@@ -26,7 +27,8 @@ RUN = Run(
 def show(*, colours: bool) -> str:
     file = io.StringIO()
     report = Report("double", "double", None, RUN)
-    terminal.show([report], Console(file=file, width=100, force_terminal=colours))
+    console = Console(file=file, width=100, force_terminal=colours)
+    terminal.show([report], console, verbose=True)
     return file.getvalue()
 
 
@@ -50,7 +52,8 @@ def test_failures_come_first() -> None:
     ids = ["INV-04", "PRB-01", "CTL-01", "CTL-04"]
     checks = [Check("a", id_, verdict) for id_, verdict in zip(ids, verdicts, strict=True)]
 
-    lines = _lines([Report("live", "live", "http://a", Run(tuple(checks), 1))], width=100)
+    report = Report("live", "live", "http://a", Run(tuple(checks), 1))
+    lines = _lines([report], width=100, verbose=True)
 
     expected = ["CTL-01", "INV-04", "PRB-01"]
     assert expected == [line[:6] for line in lines if line[:6] in expected]
@@ -63,8 +66,8 @@ def test_could_not_ask_is_grouped_by_reason() -> None:
 
     lines = _lines([Report("live", "live", "http://a", Run((skipped, *checks), 1))], width=100)
 
-    assert ["could not ask: it hangs", "  PRB-01 PRB-02", ""] == lines[:3]
-    assert ["not run: takes long", "  INV-04"] == lines[3:5]
+    assert "could not ask: it hangs  PRB-01 PRB-02" == lines[0]
+    assert "not run: takes long  INV-04" == lines[1]
 
 
 def test_a_partly_checked_clause_is_marked() -> None:
@@ -75,7 +78,7 @@ def test_a_partly_checked_clause_is_marked() -> None:
     )
     report = Report("live", "live", "http://a", Run(checks, 0))
 
-    lines = _lines([report], width=120)
+    lines = _lines([report], width=120, verbose=True)
 
     assert lines[1].startswith("PRB-06  should  partly passed  Ping answers within 1 second")
     assert "not observable: needs the application" == lines[2].strip()
@@ -108,13 +111,57 @@ def test_platforms_are_columns() -> None:
 
 def test_a_narrow_terminal_wraps_text() -> None:
     """Platform answers cannot contain escape sequences."""
-    lines = _lines([STAGING], width=60)
+    lines = _lines([STAGING], width=60, verbose=True)
 
     assert all(len(line) <= 60 for line in lines[: lines.index("")])
     assert "\x1b" not in "".join(lines)
 
 
-def _lines(reports: list[Report], *, width: int) -> list[str]:
+def test_each_cause_is_reported_once() -> None:
+    """The clauses that passed follow as ranges, then the reasons for the rest."""
+    missing, failed = "GET /version answers HTTP 404", Verdict.FAILED
+    checks = [
+        Check("a", "API-15", failed, "assert False", cause=missing),
+        Check("b", "INV-08", failed, "assert 1 == 2"),
+        Check("c", "INV-08", failed, "assert 3 == 4"),
+        Check("d", "API-01", failed, "assert False", cause=missing),
+        *(Check("e", f"PRB-0{number}", Verdict.PASSED) for number in (1, 2, 3, 5)),
+        Check("f", "PRB-05", Verdict.NOT_RUN, "not run: takes long. It does"),
+        Check("g", "CTL-04", Verdict.NOT_RUN, "not run: takes long. It does"),
+    ]
+
+    lines = _lines([Report("live", "live", "http://a", Run(tuple(checks), 1))], width=60)
+
+    assert [
+        "failed: GET /version answers HTTP 404  API-01 API-15",
+        "failed (should): assert 1 == 2",
+        "  INV-08 A body that is not JSON is refused with a 4xx statu…",
+        "passed  PRB-01..03",
+        "partly passed  PRB-05",
+        "not run: takes long  PRB-05 CTL-04",
+        "",
+    ] == lines[:7]
+
+
+def test_a_full_run_fits_a_screen() -> None:
+    """Even if each group of clauses has a few causes of its own."""
+    causes = {
+        id_: f"{id_[:3]} is broken" + "!" * (number % 3) for number, id_ in enumerate(clauses())
+    }
+    checks = [Check("a", id_, Verdict.FAILED, cause, cause=cause) for id_, cause in causes.items()]
+
+    lines = _lines([Report("live", "live", "http://a", Run(tuple(checks), 1))], width=100)
+
+    assert len(lines) <= 40
+
+
+def test_lost_answers_are_counted() -> None:
+    report = Report("live", "live", "http://a", Run(RUN.checks, 1, requests=90, lost=12))
+
+    assert "90 requests, 12 answers lost on the way and asked again, in" in terminal.summary(report)
+
+
+def _lines(reports: list[Report], *, width: int, verbose: bool = False) -> list[str]:
     file = io.StringIO()
-    terminal.show(reports, Console(file=file, width=width))
+    terminal.show(reports, Console(file=file, width=width), verbose=verbose)
     return [line.rstrip() for line in file.getvalue().strip().splitlines()]

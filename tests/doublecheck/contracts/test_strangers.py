@@ -1,0 +1,173 @@
+"""Servers with only some routes of a platform: each root cause is one finding."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from doublecheck.contracts.run_result import Run
+from doublecheck.contracts.verdicts import Verdict
+from doublecheck.run import pytest_run
+from tests.doublecheck import other_servers
+
+pytestmark = pytest.mark.once
+
+SESSIONS = "GET /apps/{app}/users/{user}/sessions answers HTTP 404"
+OF_SESSIONS = {f"API-{number:02}" for number in (2, 3, 4, 5, 6, 13, 17, 18)}
+OF_RUNS = {f"API-{number:02}" for number in (7, 8, 9, 10, 11, 12, 16)}
+ALL = ("--platform-reference-app", "--platform-allow-writes")
+NAMES = ("invocation", "probes", "api_server", "agent_sessions", "agent_runs", "access", "smoke")
+TOOLS = ("mcp", "mcp_services", "a2a", "smoke")
+
+
+@contextmanager
+def serving(*routes: Route) -> Iterator[str]:
+    """Serve routes on this machine until the context ends. Yield the URL."""
+    config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="critical")
+    server = uvicorn.Server(config)
+    socket = config.bind_socket()
+    thread = threading.Thread(target=server.run, args=([socket],))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def returns(path: str, document: Any, method: str = "GET") -> Route:
+    async def answer(_: Request) -> JSONResponse:
+        return JSONResponse(document)
+
+    return Route(path, answer, methods=[method])
+
+
+FOUR = (
+    returns("/invoke", "ok", "POST"),
+    returns("/ping", "pong"),
+    returns("/list-apps", ["agent"]),
+    returns("/run", [], "POST"),
+)
+
+
+@pytest.fixture(scope="module")
+def stranger() -> Iterator[str]:
+    """The URL of a server with four routes."""
+    with serving(*FOUR) as url:
+        yield url
+
+
+def check(url: str, *options: str, modules: tuple[str, ...] = NAMES) -> Run:
+    live = ("--platform-target=live", f"--platform-url={url}", "-p", "no:faulthandler")
+    return pytest_run.run(
+        [*live, *options], verbose=False, modules=[f"test_{name}" for name in modules]
+    )
+
+
+def passed(run: Run) -> set[str]:
+    return {check.clause for check in run.checks if check.verdict is Verdict.PASSED}
+
+
+@pytest.mark.slow
+def test_each_missing_route_is_one_finding(stranger: str) -> None:
+    """Checks that need its answer do not pass."""
+    run = check(stranger, *ALL, "--platform-offers=application,api_server")
+
+    findings = {finding.cause: {*finding.clauses} for finding in run.findings()}
+    routes = {cause: ids for cause, ids in findings.items() if "HTTP 404" in cause}
+    assert len(findings) == len(run.findings()) < 20
+    assert OF_SESSIONS | OF_RUNS | {"AUT-01"} == routes.pop(SESSIONS)
+    assert {
+        "GET /health answers HTTP 404": {"API-14", "PRB-02", "PRB-07"},
+        "GET /liveness answers HTTP 404": {"PRB-04", "PRB-07"},
+        "GET /readiness answers HTTP 404": {"PRB-03", "PRB-07"},
+        "GET /version answers HTTP 404": {"API-15", "AUT-01"},
+    } == routes
+    assert set() == passed(run) & (OF_SESSIONS | OF_RUNS - {"API-16"})
+    assert all(verdict is Verdict.FAILED for verdict in _verdicts(run, OF_SESSIONS))
+
+
+@pytest.mark.parametrize("options", [(), ALL])
+def test_undeclared_sessions_are_not_offered(stranger: str, options: tuple[str, ...]) -> None:
+    """The server has an API server's other routes."""
+    run = check(stranger, *options)
+
+    assert set() == passed(run) & OF_SESSIONS
+    assert {Verdict.FAILED} not in [{*_verdicts(run, {id_})} for id_ in OF_SESSIONS]
+    reasons = [check.reason for check in run.checks if check.verdict is Verdict.NOT_OFFERED]
+    assert any(SESSIONS in reason for reason in reasons)
+    assert "API-16" in passed(run)
+
+
+def _everything_lists(method: str, path: str, _: bytes) -> other_servers.Answer:
+    return 200, ["agent"]
+
+
+def _paths_in_errors(method: str, path: str, _: bytes) -> other_servers.Answer:
+    fixed = {"/list-apps": ["agent"], "/run": [], "/ping": "pong"}
+    return (200, fixed[path]) if path in fixed else (404, f"Cannot {method} {path}")
+
+
+@pytest.mark.parametrize("answers", [_everything_lists, _paths_in_errors])
+def test_answers_to_any_path_are_no_evidence_of_sessions(answers: other_servers.Answers) -> None:
+    with other_servers.serving(answers) as server:
+        options = ("--platform-offers=api_server", "-k", "not API-07")
+        run = check(server.url, *ALL, *options, modules=("agent_sessions",))
+
+    assert set() == passed(run)
+    assert 1 == len(run.findings()), run.findings()
+
+
+def test_a_server_with_sessions_but_without_runs_passes_no_clause_about_runs() -> None:
+    """Runs without a required field end in an error, as they should, for another reason."""
+    with other_servers.serving(other_servers.api_server) as server:
+        run = check(server.url, *ALL, "--platform-offers=api_server", modules=("agent_runs",))
+
+    assert set() == passed(run)
+    assert {"POST /run answers HTTP 404", "POST /run_sse answers HTTP 404"} <= {
+        cause for finding in run.findings() for cause in finding.cause.split("; ")
+    }
+
+
+def _without(answers: other_servers.Answers, method: str) -> other_servers.Answers:
+    """Answer as another server, but refuse a method of JSON-RPC."""
+
+    def answer(verb: str, path: str, content: bytes) -> other_servers.Answer:
+        if f'"{method}"'.encode() in content:
+            return 200, other_servers.NO_METHOD
+        return answers(verb, path, content)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answers", "method", "surface", "clause"),
+    [
+        (other_servers.mcp, "tools/list", "mcp", "MCP-03"),
+        (other_servers.a2a, "tasks/get", "a2a", "A2A-04"),
+        (other_servers.a2a, "message/send", "a2a", "A2A-02"),
+    ],
+)
+def test_a_missing_method_is_a_missing_route(
+    answers: other_servers.Answers, method: str, surface: str, clause: str
+) -> None:
+    with other_servers.serving(_without(answers, method)) as server:
+        run = check(server.url, f"--platform-offers={surface}", "-k", clause, modules=TOOLS)
+
+    assert [
+        f"POST /{'mcp' * (surface == 'mcp')} {method} answers HTTP 200 with something else"
+    ] == [finding.cause for finding in run.findings()]
+    assert set() == passed(run)
+
+
+def _verdicts(run: Run, ids: set[str]) -> list[Verdict]:
+    return [verdict for clause, verdict in run.verdicts().items() if clause.id in ids]
