@@ -49,39 +49,28 @@ _NOBODY = "doublecheck"
 _CARD_KEYS = {"skills", "capabilities", "supportedInterfaces", "defaultInputModes", "url"}
 _UNCLEAR = (401, 403, 407, 408, 425, 429, 500, 502, 503, 504)
 _WITHOUT_EVIDENCE: frozenset[Surface] = frozenset({"library", "services", "runtimes"})
-# what the checks of some clauses need besides their surface
+# routes that the checks of some clauses need, by surface
 _ROUTES = {
-    "sessions": "API-02 API-03 API-04 API-05 API-06 API-13 API-17 API-18",
-    "runs": "API-07 API-08 API-09 API-10 API-11 API-12 API-16",
-    "tools": "MCP-03 MCP-04 MCP-05 MCP-06",
-    "messages": "A2A-02 A2A-03",
-    "tasks": "A2A-04",
-}
-_RUNS = {"runs": ("/run", "/run_sse"), "/run": ("/run",), "/run_sse": ("/run_sse",)}
-_SURFACE_OF = {
-    _INVOKE: "application",
-    **dict.fromkeys(("sessions", *_RUNS), "api_server"),
-    "tools": "mcp",
-    "messages": "a2a",
-    "tasks": "a2a",
+    "sessions": ("api_server", "API-02 API-03 API-04 API-05 API-06 API-13 API-17 API-18"),
+    "runs": ("api_server", "API-07 API-08 API-09 API-10 API-11 API-12 API-16"),
+    "/run": ("api_server", ""),
+    "/run_sse": ("api_server", ""),
+    "tools": ("mcp", "MCP-03 MCP-04 MCP-05 MCP-06"),
+    "messages": ("a2a", "A2A-02 A2A-03"),
+    "tasks": ("a2a", "A2A-04"),
 }
 _NO_ROUTE, _NO_METHOD = (404, 405, 501), -32601
 # whose answers may look like those of any server
-_OF_ANY_TEXT = ("application", _INVOKE, "sessions", *_RUNS)
+_OF_ANY_TEXT = ("application", _INVOKE, "sessions", "runs", "/run", "/run_sse")
 _JSON = {"Content-Type": "application/json"}
 _NOWHERE = "/doublecheck-nobody-has-this-path"
-_NAMES = {
+_NAMES: dict[str, str] = {
     "application": "an application with probes",
     _INVOKE: "an application with /invoke",
     "api_server": "an API server",
     "control_plane": "a control plane",
     "mcp": "an MCP server",
     "a2a": "an A2A application",
-    "sessions": "an API server with sessions",
-    **dict.fromkeys(_RUNS, "an API server that runs agents"),
-    "tools": "an MCP server with tools",
-    "messages": "an A2A application that takes messages",
-    "tasks": "an A2A application with tasks",
 }
 
 
@@ -105,9 +94,8 @@ def require(platform: Platform, surface: str) -> None:
     unclear = next((answer for answer in answers if answer.status_code in _UNCLEAR), None)
     if unclear is not None:
         status = unclear.status_code
-        message = (
-            f"{_route(unclear)} answers HTTP {status}, so {_NAMES[surface]} cannot be checked."
-        )
+        name = _NAMES.get(surface, surface)
+        message = f"{_route(unclear)} answers HTTP {status}, so {name} cannot be checked."
         if status in (401, 403):
             message += f" If it needs a key, set {variable('api_key')}."
         raise RefusedError(message, status=status, body=unclear.text)
@@ -116,8 +104,9 @@ def require(platform: Platform, surface: str) -> None:
         + (" with something else" if answer.is_success else "")
         for answer in answers
     ]
-    at: Any = _SURFACE_OF.get(surface, surface)
-    raise AbsentSurfaceError(platform.target.at(at), _NAMES[surface], statuses)
+    at: Any = "application" if surface == _INVOKE else _ROUTES.get(surface, (surface,))[0]
+    name = f"{_NAMES[at]} with {surface}" if surface in _ROUTES else _NAMES[surface]
+    raise AbsentSurfaceError(platform.target.at(at), name, statuses)
 
 
 def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Shows]]:
@@ -128,16 +117,15 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
             yield calls.request(target, "GET", path), _is_probe
     elif surface == _INVOKE:
         yield calls.request(target, "GET", "/invoke"), _has_route
-        headers = {"Content-Type": "application/json"}  # the body is not JSON, so nothing runs
-        yield calls.request(target, "POST", "/invoke", headers=headers, content=b"{"), _has_route
+        # the body is not JSON, so nothing runs
+        yield calls.request(target, "POST", "/invoke", headers=_JSON, content=b"{"), _has_route
     elif surface == "api_server":
         yield calls.request(target, "GET", "/list-apps"), _lists
         sessions = api_server.sessions_path(_NOBODY, _NOBODY)
         yield calls.request(target, "GET", sessions), _lists
     elif surface == "control_plane":
         query = f"Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
-        headers = {"Content-Type": "application/json"}
-        yield Request("POST", f"{target.control_plane}/?{query}", headers, b"{}"), _has_metadata
+        yield Request("POST", f"{target.control_plane}/?{query}", _JSON, b"{}"), _has_metadata
         if target.credentials is not None:
             yield wire.signed(platform, {}), _has_metadata
     elif surface == "mcp":
@@ -147,13 +135,14 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
         yield calls.request(target, "GET", a2a.CARD), _is_card
     elif surface == "sessions":
         sessions = api_server.sessions_path((platform.list_apps() or (_NOBODY,))[0], _NOBODY)
-        yield calls.request(target, "GET", sessions), _lists_or_breaks
-    elif surface in _RUNS:
-        for path in _RUNS[surface]:  # without the fields that a run needs, nothing runs
-            yield (
-                calls.request(target, "POST", path, headers=_JSON, content=b"{}"),
-                lambda answer: answer.status_code not in (405, 501),
-            )
+        yield (
+            calls.request(target, "GET", sessions),
+            lambda it: _lists(it) or not (it.is_success or it.status_code in _NO_ROUTE),
+        )
+    elif surface in ("runs", "/run", "/run_sse"):
+        for path in ("/run", "/run_sse") if surface == "runs" else (surface,):
+            run = calls.request(target, "POST", path, headers=_JSON, content=b"{}")
+            yield run, lambda it: it.status_code not in (405, 501)
     elif surface == "tools":
         server = mcp.McpServer.at(target, mcp.PATH, None, None)
         opened = mcp.initialize(server)
@@ -164,8 +153,8 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
     else:
         read = a2a.card(target, a2a.PATH)
         agent = read.read(platform.send(read.request))
-        method, params = ("task", {"id": _NOBODY}) if surface == "tasks" else ("send", {})
-        yield a2a.request(agent, method, params), _knows_method
+        method = "task" if surface == "tasks" else "send"
+        yield a2a.request(agent, method, {"id": _NOBODY}), _knows_method
 
 
 def _notice_signatures(answers: Sequence[httpx.Response]) -> bool:
@@ -179,13 +168,8 @@ def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) ->
     unused = platform.send(replace(request, url=platform.target.url + _NOWHERE))
     if answer.status_code != unused.status_code:
         return True
-    ours, others = _without_path(answer), _without_path(unused)
-    return (answer.is_success or answer.status_code == 404) and ours != others
-
-
-def _without_path(answer: httpx.Response) -> str:
-    """Return the text of an answer without the path of its request, and without numbers."""
-    return re.sub(r"\d+", "", answer.text.replace(answer.request.url.path, ""))
+    texts = {re.sub(r"\d", "", it.text.replace(it.request.url.path, "")) for it in (answer, unused)}
+    return (answer.is_success or answer.status_code == 404) and len(texts) > 1
 
 
 def _end_session(platform: Platform, answer: httpx.Response) -> None:
@@ -213,11 +197,6 @@ def _lists(answer: httpx.Response) -> bool:
     """Whether an answer is a list, or an object that contains one under any name."""
     listed = api_server.list_in(_json(answer))
     return answer.is_success and listed is not None and not wire.error_in(answer)
-
-
-def _lists_or_breaks(answer: httpx.Response) -> bool:
-    """Whether an answer is a list or an error that is not about its route."""
-    return _lists(answer) or not (answer.is_success or answer.status_code in _NO_ROUTE)
 
 
 def _knows_method(answer: httpx.Response) -> bool:
@@ -311,12 +290,12 @@ class SurfaceStates:
             return
         # probes exist without an entrypoint
         needed = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
-        routes = [name for name, ids in _ROUTES.items() if clause.id in ids] + [*more]
+        routes = [*more, *(name for name, (_, ids) in _ROUTES.items() if clause.id in ids)]
         for name in (needed, *routes):
             problem = self._problem(platform, name)
-            if problem is None or (name in routes and not isinstance(problem, AbsentSurfaceError)):
-                continue
             if not isinstance(problem, AbsentSurfaceError):
+                if problem is None or name in routes:
+                    continue
                 raise problem
             assumed = self._target.offers_assumed
             if assumed and (name in routes or not self._nothing_there(platform)):

@@ -117,12 +117,11 @@ class Run:
                 cause = _cause(check)
                 key = check.clause if cause.startswith("assert") else _DIGITS.sub("", cause)
                 by_cause.setdefault(key, []).append(check)
-        found = []
+        findings = []
         for checks in by_cause.values():
             outcomes = [self.outcome(clauses()[it.clause], it.verdict) for it in checks]
-            worst_outcome = min(outcomes, key=OUTCOMES.index)
-            found.append(Finding(_cause(checks[0]), worst_outcome, tuple(checks)))
-        return sorted(found, key=lambda finding: OUTCOMES.index(finding.outcome))
+            findings.append(Finding(_cause(checks[0]), min(outcomes, key=OUTCOMES.index), checks))
+        return sorted(findings, key=lambda finding: OUTCOMES.index(finding.outcome))
 
     def counts(self) -> Mapping[str, int]:
         """Count the clauses by outcome: failures first, then passes, then checks that did not run.

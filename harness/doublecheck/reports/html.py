@@ -25,7 +25,6 @@ from doublecheck.reports.terminal import (
     groups,
     matrix,
     names,
-    not_carried_out,
 )
 
 _HEIGHT_PX = 460
@@ -35,14 +34,15 @@ _TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
 def render(reports: Sequence[Report]) -> str:
     """Return the page."""
     rows = matrix(reports)
+    carried = carried_out(rows)
     title = f"Contract checks: {', '.join(names(reports))}"
     return whole_page(
         title,
         resources.files("doublecheck.reports").joinpath("report.css").read_text("utf-8"),
         element("h1", "Contract checks"),
         *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
-        _table(carried_out(rows), names(reports)),
-        _folded(rows, names(reports)),
+        _table(carried, names(reports)),
+        _folded([row for row in rows if row not in carried], names(reports)),
         element("footer", f"doublecheck {__version__}"),
     )
 
@@ -86,21 +86,12 @@ def _finding(finding: Finding) -> Markup:
 
 
 def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:
-    """Return the clauses that were not checked, folded: the reasons, and a table."""
-    reasons = not_carried_out(rows)
-    ids = {id_ for named in reasons.values() for id_ in named}
-    if not ids:
+    """Return the clauses that were not checked, folded."""
+    if not rows:
         return None
-    lines = [
-        element("p", f"{f'{name}: ' if len(targets) > 1 else ''}{reason}: {', '.join(named)}")
-        for (name, reason), named in reasons.items()
-    ]
-    summed = f"{counted(len(ids), 'clause')} not checked"
-    table = _table([row for row in rows if row.clause.id in ids], targets)
-    silent = any(Verdict.COULD_NOT_ASK in row.verdicts for row in rows if row.clause.id in ids)
-    return element(
-        "details", element("summary", summed), *lines, table, class_="folded", open=silent
-    )
+    summed = element("summary", f"{counted(len(rows), 'clause')} not checked")
+    silent = any(Verdict.COULD_NOT_ASK in row.verdicts for row in rows)
+    return element("details", summed, _table(rows, targets), class_="folded", open=silent)
 
 
 def _table(rows: Sequence[Row], targets: Sequence[str]) -> Markup:

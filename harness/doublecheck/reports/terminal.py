@@ -78,17 +78,6 @@ def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
     return sorted(carried, key=lambda row: min(map(_rank, row.cells)))
 
 
-def not_carried_out(rows: Sequence[Row]) -> Mapping[tuple[str, str], Sequence[str]]:
-    """Return the clauses of the other rows, by the name of the platform and the reason."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    folded = [row for row in rows if not any(map(_is_carried_out, row.cells))]
-    for row in sorted(folded, key=lambda row: min(map(_place, row.cells))):
-        for cell in row.cells:
-            for line in dict.fromkeys(check.line for check in cell.checks):
-                reasons.setdefault((cell.name, line), []).append(row.clause.id)
-    return reasons
-
-
 def _is_carried_out(cell: Cell) -> bool:
     return cell.outcome is not None and cell.outcome not in _FOLDED
 
@@ -129,24 +118,21 @@ _GAP = 2
 
 
 def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:
-    """Print the findings, the other clauses by outcome, and a summary line for each report.
+    """Print the findings and the other clauses by outcome, and a summary line for each report.
 
-    If it is verbose, and for several reports, print a row for each clause that ran instead.
+    If it is verbose, and for several reports, print a row for each clause that ran before.
     """
-    every = matrix(reports)
-    several, rows = len(reports) > 1, carried_out(every)
+    several, rows = len(reports) > 1, carried_out(matrix(reports))
     console.print()
-    if several or verbose:
-        if rows:
-            console.print(_table(rows, reports))
-        for (name, reason), ids in not_carried_out(every).items():
-            console.print()
-            style = _style(reason.partition(":")[0])
-            line = visible(f"{name}: {reason}" if several else reason)
-            console.print(Text(line, style), soft_wrap=True)
-            console.print(Text(f"  {' '.join(ids)}", "dim"))
-    else:
-        _show_outcomes(reports[0].run, console)
+    if rows and (several or verbose):
+        console.print(_table(rows, reports))
+        console.print()
+    for name, report in zip(names(reports), reports, strict=True):
+        for (outcome, title), ids in _groups(report.run).items():
+            line = Text(visible(f"{name}: {title}" if several else title), _style(outcome))
+            fits = len(line) + _GAP + len(ids) <= console.width
+            console.print(line, end=" " * _GAP if fits else "\n", soft_wrap=True)
+            console.print(Text(ids, "dim") if fits else Padding(Text(ids, "dim"), (0, 0, 0, _GAP)))
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
@@ -154,51 +140,23 @@ def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) 
             console.print(Text(report.cut_short, "bold yellow"), soft_wrap=True)
 
 
-def _show_outcomes(run: Run, console: Console) -> None:
-    """Print each finding, then the clauses that passed, then the reasons for the rest."""
-    for finding in run.findings():
-        (first, *others) = finding.clauses
-        alone = not others and finding.cause.startswith("assert")
-        ids = f"{first} {clauses()[first].text}" if alone else " ".join(finding.clauses)
-        title = f"{finding.outcome}: {finding.cause}"
-        _show_group(console, finding.outcome, title, ids, in_one_line=alone)
-    groups: dict[tuple[str, str], dict[str, None]] = {}
+def _groups(run: Run) -> Mapping[tuple[str, str], str]:
+    """Return clauses by outcome and title: the findings, what passed, and reasons for the rest."""
+    findings = {
+        (finding.outcome, f"{finding.outcome}: {finding.cause}"): finding.clauses
+        for finding in run.findings()
+    }
+    others: dict[tuple[str, str], list[str]] = {}
     for clause, checks in run.by_clause().items():
         outcome = run.clause_outcome(clause, checks)
         if outcome in (Verdict.PASSED.value, PARTLY):
-            groups.setdefault((outcome, outcome), {})[clause.id] = None
-        for check in checks if outcome in (PARTLY, *NOT_CARRIED_OUT) else ():
-            if check.verdict is not Verdict.PASSED:
-                reason = check.line.partition(". ")[0]
-                groups.setdefault((check.verdict.value, reason), {})[clause.id] = None
-    for (outcome, reason), ids in sorted(groups.items(), key=lambda it: OUTCOMES.index(it[0][0])):
-        _show_group(console, outcome, reason, _ranges(list(ids)))
-
-
-def _show_group(
-    console: Console, outcome: str, title: str, ids: str, *, in_one_line: bool = False
-) -> None:
-    """Print a title, and the ids of clauses beside it, or below it if the line is too short."""
-    line = Text(visible(title), _style(outcome))
-    below = Text(ids, "dim", no_wrap=in_one_line, overflow="ellipsis")
-    if len(line) + _GAP + len(ids) <= console.width:
-        console.print(line, below, sep=" " * _GAP)
-    else:
-        console.print(line, soft_wrap=True)
-        console.print(Padding(below, (0, 0, 0, _GAP)))
-
-
-def _ranges(ids: Sequence[str]) -> str:
-    """Return the ids of clauses in the specification's order, as in ``API-01..03 API-05``."""
-    order = list(clauses())
-    runs: list[list[str]] = []
-    for id_ in ids:
-        follows = runs and order.index(id_) == order.index(runs[-1][-1]) + 1
-        if follows and id_[:3] == runs[-1][0][:3]:
-            runs[-1].append(id_)
-        else:
-            runs.append([id_])
-    return " ".join(run[0] if len(run) == 1 else f"{run[0]}..{run[-1][4:]}" for run in runs)
+            others.setdefault((outcome, outcome), []).append(clause.id)
+        if outcome in (PARTLY, *NOT_CARRIED_OUT):
+            skipped = [it for it in checks if it.verdict is not Verdict.PASSED]
+            for key in {(it.verdict.value, it.line.partition(". ")[0]): None for it in skipped}:
+                others.setdefault(key, []).append(clause.id)
+    in_order = sorted(others.items(), key=lambda item: OUTCOMES.index(item[0][0]))
+    return {key: " ".join(ids) for key, ids in (*findings.items(), *in_order)}
 
 
 def _style(outcome: str | None) -> str:

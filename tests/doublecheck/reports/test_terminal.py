@@ -39,8 +39,8 @@ def test_checks_that_did_not_run_are_folded() -> None:
         "INV-04  must   failed   A returned string is wrapped as a JSON response.",
         "                        assert 1 == 2",
         "",
-        "not run: takes long",
-        "  CTL-04",
+        "failed: assert 1 == 2  INV-04",
+        "not run: takes long  CTL-04",
         "",
         "a temporary double: 1 failed, 1 not run. 83 of 85 clauses were not checked. 3 checks, 0 requests, in 0.0 s.",
     ] == [line.rstrip() for line in show(colours=False).strip().splitlines()]
@@ -134,13 +134,11 @@ def test_each_cause_is_reported_once() -> None:
 
     assert [
         "failed: GET /version answers HTTP 404  API-01 API-15",
-        "failed (should): assert 1 == 2",
-        "  INV-08 A body that is not JSON is refused with a 4xx statu…",
-        "passed  PRB-01..03",
+        "failed (should): assert 1 == 2  INV-08",
+        "passed  PRB-01 PRB-02 PRB-03",
         "partly passed  PRB-05",
         "not run: takes long  PRB-05 CTL-04",
-        "",
-    ] == lines[:7]
+    ] == lines[:5]
 
 
 def test_a_full_run_fits_a_screen() -> None:

@@ -141,7 +141,7 @@ def test_environment_addresses_apply_only_to_the_environment_url(project: Path) 
         ({"url": "foo"}, "--platform-url must be an address: .*, not 'foo'"),
         ({"offers": "aplication"}, "surfaces among .*did you mean application"),
         ({"examples": "0"}, "--platform-examples must be a whole number from 1"),
-        ({"level": "most"}, "--platform-level must be full, quick or smoke, not 'most'"),
+        ({"level": "most"}, "--platform-level must be full or quick or smoke, not 'most'"),
     ],
 )
 def test_wrong_options_are_errors(project: Path, options: dict[str, Any], message: str) -> None:
