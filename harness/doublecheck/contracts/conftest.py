@@ -178,7 +178,8 @@ def examples(
     request: pytest.FixtureRequest, platform: Platform, _hypothesis_home: None
 ) -> Examples:
     """How many generated inputs a check tries, and from which seed (``--examples``, ``--seed``)."""
-    count, seed = chosen(pytest_options.plan_of(request.config))
+    plan = pytest_options.plan_of(request.config)
+    count, seed = chosen(plan)
     surface = request.node.get_closest_marker(MARKER).kwargs["surface"]
     return Examples(
         count,
@@ -186,6 +187,7 @@ def examples(
         forget=platform.exchanges.clear,
         patience=request.config.stash[PATIENCE],
         disturbances=disturbances.of(surface, request.fixturenames),
+        quick=plan.value("level") == verdicts.QUICK,
     )
 
 

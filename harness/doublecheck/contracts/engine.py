@@ -107,7 +107,8 @@ class Examples:
     """How many examples a check tries, from which seed, and what it does between them.
 
     ``failing`` describes the smallest example or sequence for which the check failed. ``forget`` is
-    called before that example is tried again, so that its exchanges are the last.
+    called before that example is tried again, so that its exchanges are the last. ``quick`` tries
+    no example several times, and makes sequences short.
     """
 
     count: int
@@ -116,6 +117,7 @@ class Examples:
     patience: Patience | None = None
     disturbances: Sequence[Disturbance] = ()
     failing: str = ""
+    quick: bool = False
 
     def run(
         self,
@@ -137,7 +139,7 @@ class Examples:
             raise  # each further try would take as long
         except FAILURES as error:
             self._shrink(alone, inputs, self._last, error)
-        for number in range(REPEATS if at_once else 0):
+        for number in range(REPEATS if at_once and not self.quick else 0):
             self._attempt(alone, examples[-1], f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
             with contextlib.suppress(*FAILURES):
@@ -157,7 +159,7 @@ class Examples:
         def attempt(number: int) -> None:
             phases = (Phase.generate, Phase.shrink) if SHRINK_CALLS else (Phase.generate,)
             limits = _limits(self.count // cost, *phases)
-            count = max(steps >> number, 3)
+            count = max(steps >> number + 2 * self.quick, 3)
             with _quiet(), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(hypothesis.core, "global_force_seed", self.seed)
                 patch.setattr(conjecture, "MAX_SHRINKING_SECONDS", SHRINK_WITHIN_S, raising=False)

@@ -1,7 +1,8 @@
 """Verdicts on checks, and the levels of a run, which decide which checks run.
 
 ``full`` has every check that the platform can show. ``quick`` is for everyday use: it tries two
-examples, and leaves out what is slow, such as browsers, hosted runtimes and processes. If none of a clause's checks can run, because
+examples, leaves out browsers, hosted runtimes, processes and what expires, and checks each clause
+of the sandbox once. If none of a clause's checks can run, because
 they need the reference application or write, a check of ``test_smoke`` replaces them. ``smoke`` has
 only these checks, and a few that need as little: requests to each surface that do not need a
 deployed application. It creates nothing, unless writes are allowed. If a declared surface is
@@ -10,6 +11,7 @@ missing, the smoke level fails; the full level reports that it could not be chec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NoReturn
@@ -166,12 +168,17 @@ def select(
         and (writes or not mark.kwargs["writes"])
     }
 
+    counts: Counter[tuple[str, str]] = Counter()
+
     def is_selected(item: pytest.Item) -> bool:
         mark = marks.get(item.nodeid)
         if mark is None:
             return True
-        if level == QUICK and (mark.kwargs["slow"] or mark.kwargs["surface"] == "runtimes"):
-            return False
+        if level == QUICK:
+            counts[_subject(mark)] += 1
+            is_one_of_many = mark.kwargs["surface"] == "sandbox" and counts[_subject(mark)] > 1
+            if mark.kwargs["slow"] or mark.kwargs["surface"] == "runtimes" or is_one_of_many:
+                return False
         if level == SMOKE:
             sends_few = mark.args[0].id in _FEW_REQUESTS
             needs = mark.kwargs["reference_app"] or mark.kwargs["writes"]
