@@ -180,14 +180,15 @@ def examples(
     """How many generated inputs a check tries, and from which seed (``--examples``, ``--seed``)."""
     plan = pytest_options.plan_of(request.config)
     count, seed = chosen(plan)
+    quick = plan.value("level") == verdicts.QUICK
     surface = request.node.get_closest_marker(MARKER).kwargs["surface"]
     return Examples(
         count,
         seed,
         forget=platform.exchanges.clear,
         patience=request.config.stash[PATIENCE],
-        disturbances=disturbances.of(surface, request.fixturenames),
-        quick=plan.value("level") == verdicts.QUICK,
+        disturbances=() if quick else disturbances.of(surface, request.fixturenames),
+        quick=quick,
     )
 
 
