@@ -101,7 +101,6 @@ def clause(
     reference_app: bool | None = None,
     writes: bool = False,
     smoke: bool = False,
-    slow: bool = False,
     surface: Surface | None = None,
 ) -> pytest.MarkDecorator:
     """Mark a check with the clause it checks. Raise ArgumentError for an unknown id.
@@ -109,8 +108,8 @@ def clause(
     ``reference_app``: the check needs the reference application although the clause applies to
     every deployment (by default, the clause's scope decides). ``writes``: the check creates or
     deletes something on the target. ``smoke``: the check replaces one that needs the reference
-    application (see ``verdicts.select``). ``slow``: the quick level leaves it out. ``surface``:
-    the surface that the check uses, if it is not the clause's.
+    application (see ``verdicts.select``). ``surface``: the surface that the check uses, if it is
+    not the clause's.
     """
     checked = find(id_)
     needs = checked.scope == "app" and not smoke if reference_app is None else reference_app
@@ -120,6 +119,5 @@ def clause(
         reference_app=needs,
         writes=writes,
         smoke=smoke,
-        slow=slow,
         surface=surface or checked.surface,
     )

@@ -97,7 +97,7 @@ _LACKING = re.compile(r'"message":\s*"([^"]+ is not installed\. Install it: [^"]
 _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 
-@clause("SBX-11", slow=True, writes=True)
+@clause("SBX-11", writes=True)
 def test_a_page_is_driven_by_its_protocol(sandbox: Sandbox, examples: Examples) -> None:
     """A client can click, type and take screenshots; another session's browser is separate.
 

@@ -218,7 +218,7 @@ def test_without_a_task_store_tasks_are_in_memory() -> None:
     assert {TASK_NOT_FOUND} == {answer.get("error", {}).get("code") for answer in unknown}
 
 
-@clause("A2A-05", slow=True)
+@clause("A2A-05")
 def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
     """It serves the card at that host and port only, until it is interrupted."""
     card = {

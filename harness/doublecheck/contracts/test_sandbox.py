@@ -94,7 +94,7 @@ def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox, id_: s
     assert {1, 2, 3} == {succeeded(result).execution_count for result in results}
 
 
-@clause("SBX-03", slow=True, writes=True)
+@clause("SBX-03", writes=True)
 def test_the_instance_is_destroyed_after_thirty_minutes(
     sandbox: Sandbox, clock: PlatformClock
 ) -> None:

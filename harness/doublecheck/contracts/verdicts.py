@@ -133,6 +133,8 @@ _FEW_REQUESTS = frozenset(
     {"PRB-01", "PRB-02", "PRB-03", "PRB-04", "PRB-07", "API-01", "API-14", "API-15", "A2A-01"}
 )
 
+_SLOW = frozenset({"SBX-03", "SBX-11", "A2A-05"})  # a clock, a browser, and a process
+
 
 def require_consistent(
     level: str | None, strict_should: bool, spelled: Callable[[str], str]
@@ -168,16 +170,16 @@ def select(
         and (writes or not mark.kwargs["writes"])
     }
 
-    counts: Counter[tuple[str, str]] = Counter()
+    counts = Counter[str]()
 
     def is_selected(item: pytest.Item) -> bool:
         mark = marks.get(item.nodeid)
         if mark is None:
             return True
         if level == QUICK:
-            counts[_subject(mark)] += 1
-            is_one_of_many = mark.kwargs["surface"] == "sandbox" and counts[_subject(mark)] > 1
-            if mark.kwargs["slow"] or mark.kwargs["surface"] == "runtimes" or is_one_of_many:
+            counts[mark.args[0].id] += 1
+            is_one_of_many = mark.kwargs["surface"] == "sandbox" and counts[mark.args[0].id] > 1
+            if is_one_of_many or mark.kwargs["surface"] == "runtimes" or mark.args[0].id in _SLOW:
                 return False
         if level == SMOKE:
             sends_few = mark.args[0].id in _FEW_REQUESTS
