@@ -69,13 +69,12 @@ def process(tmp_path: Path) -> Command:
 
 @pytest.mark.slow
 def test_passing_checks_exit_with_0(process: Command) -> None:
-    """The table has clause, level and verdict, without colours in a pipe."""
-    ended = process("run", "-k", "DEC-03", "-v")
+    """The report has the clauses by outcome, without colours in a pipe."""
+    ended = process("run", "-k", "DEC-03")
 
     assert 0 == ended.returncode, ended.stderr
     assert [
-        "clause  level  verdict",
-        "DEC-03  must   passed   async_task is planned and not implemented, and says so.",
+        "passed  DEC-03",
         "",
         "a temporary double: 1 passed. 84 of 85 clauses were not checked.",
     ] == [_untimed(line) for line in ended.stdout.strip().splitlines()]
