@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, TypeVar
 
 import orjson
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from agentdouble.core import strict_json
 from agentdouble.errors import ApiError
 
+_LONG_NUMBER = re.compile(rb"\d{19}")
 Fragment = orjson.Fragment  # finished JSON, which is put into other JSON unchanged
 
 
@@ -25,14 +27,27 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        written = json.dumps(value, separators=(",", ":"), allow_nan=False, default=_value_of)
+        return written.encode()
+
+
+def _value_of(value: Any) -> Any:
+    """Return the value of a fragment, which the standard library does not know."""
+    if isinstance(value, Fragment):
+        return loads(orjson.dumps(value))
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def loads(text: bytes) -> Any:
-    """Return the value of JSON text."""
+    """Return the value of JSON text.
+
+    orjson reads integers beyond 64 bits as floats, and refuses escaped lone surrogates.
+    """
+    if _LONG_NUMBER.search(text):
+        return json.loads(text)
     try:
         return orjson.loads(text)
-    except ValueError:  # an escaped lone surrogate
+    except ValueError:
         return json.loads(text)
 
 

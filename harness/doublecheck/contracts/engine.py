@@ -66,8 +66,13 @@ def for_caller(fixture: Any, _number: int, _stack: ExitStack) -> Any:
     return fixture
 
 
-def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Return the results of calls that are made at the same time."""
+def at_once(
+    calls: Sequence[Callable[[], T]], *, busy: tuple[type[BaseException], ...] = ()
+) -> list[T]:
+    """Return the results of calls that are made at the same time.
+
+    A call that raises ``busy`` is made again when the others have ended (U-EXEC-CONCURRENCY).
+    """
     ready = threading.Barrier(max(len(calls), 1))
 
     def run(call: Callable[[], T]) -> T:
@@ -75,7 +80,11 @@ def at_once(calls: Sequence[Callable[[], T]]) -> list[T]:
         return call()
 
     with ThreadPoolExecutor(max(len(calls), 1)) as pool:
-        return [future.result() for future in [pool.submit(run, call) for call in calls]]
+        futures = [pool.submit(run, call) for call in calls]
+    results = []
+    for call, future in zip(calls, futures, strict=True):
+        results.append(call() if isinstance(future.exception(), busy) else future.result())
+    return results
 
 
 def for_each(cost: int = 1, *, at_once: bool = True, **inputs: Input) -> Callable[[Body], Body]:

@@ -81,7 +81,8 @@ def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: st
         boxes = (sandbox, other_session) * 2
         bodies = [session.body(code, language) for session in boxes]
         alone = [_invoked(platform, body) for body in bodies]
-        together = at_once([functools.partial(_invoked, platform, body) for body in bodies])
+        calls = [functools.partial(_invoked, platform, body) for body in bodies]
+        together = at_once(calls, busy=(pytest.fail.Exception,))
         for session, answer in zip(boxes * 2, (*alone, *together), strict=True):
             metadata, result = wire.envelope(answer)
             assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)

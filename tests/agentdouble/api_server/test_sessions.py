@@ -227,6 +227,19 @@ def test_ledger_selects_the_session_fields() -> None:
     assert {"id": "s1", "events": [{"content": content}]} == session
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, 2**63, -(2**63) - 1, 10**30])
+def test_large_integers_are_exact(number: int) -> None:
+    """Also in events of which the ledger selects the content."""
+    part = {"functionCall": {"name": "f", "args": {"n": number}}}
+    event = {**EVENTS[0], "content": {"role": "model", "parts": [part]}}
+    with choosing(U_EVENT_FIELDS="content-only") as url:
+        body = {"sessionId": "s1", "events": [event], "state": {"n": number}}
+        session = create(url, "ann", body)
+
+    assert number == session["state"]["n"]
+    assert number == session["events"][0]["content"]["parts"][0]["functionCall"]["args"]["n"]
+
+
 @pytest.mark.parametrize(
     "path", ["/apps/echo/users/ann/sessions/nope", "/apps/x/users/y/sessions/z"]
 )
