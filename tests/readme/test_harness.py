@@ -75,7 +75,7 @@ def test_failure_is_reported_with_the_smallest_input(
         simple, "result", lambda value: complete("\n".join(str(value).split("\u2028")))
     )
 
-    pytest_run.run(["-k", "INV-04"], verbose=False, modules=["test_invocation"])
+    pytest_run.run(["-k", "INV-04"], verbose=True, modules=["test_invocation"])
 
     lines = capfd.readouterr().err.splitlines()
     for line in SMALLEST.splitlines():
