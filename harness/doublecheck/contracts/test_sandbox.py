@@ -137,7 +137,7 @@ def test_nothing_survives_the_end(
     rules = ("assign", "read", "write", "load", "expire")
     boxes = [sandbox, sandbox.with_session("other")]
     machine = model(InstancesModel, rules, boxes=boxes, ttl_s=None, clock=clock)
-    examples.run_model(machine, steps=20, cost=3)
+    examples.run_model(machine, steps=14, cost=3)
 
 
 def _count(box: Sandbox, kind: str) -> int | None:
@@ -244,8 +244,10 @@ def test_large_outputs_arrive(sandbox: Sandbox, language: str) -> None:
 
 @clause("SBX-05", writes=True)
 def test_threads_and_processes_write_to_the_stream(sandbox: Sandbox) -> None:
-    """The output of threads and of child processes arrives, too."""
-    assert "of a thread\nof a process\nlast\n" == printed(sandbox.run(OUTPUTS_OF_ALL_KINDS))
+    """The output of threads and of child processes arrives, too, perhaps in another order."""
+    lines = printed(sandbox.run(OUTPUTS_OF_ALL_KINDS)).splitlines()
+
+    assert ["last", "of a process", "of a thread"] == sorted(lines)
 
 
 @clause("SBX-05", writes=True)

@@ -100,7 +100,7 @@ def test_instances_are_as_after_any_calls(sandbox: Sandbox, examples: Examples, 
         _need_names(*boxes)
     else:
         boxes[2] = sandbox.with_session("third")
-    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), steps=20, cost=3)
+    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), steps=14, cost=3)
 
 
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:

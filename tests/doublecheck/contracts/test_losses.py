@@ -74,7 +74,7 @@ def test_a_lying_platform_never_passes(
 
     run = check(15, mutant.clause)
 
-    assert [Verdict.FAILED] == list(run.verdicts().values())
+    assert {Verdict.FAILED, Verdict.COULD_NOT_ASK} >= set(run.verdicts().values())
 
 
 def reset_some(*numbers: int) -> bad_servers.Behaviour:
