@@ -137,11 +137,17 @@ def hosted(_hosted: Hosted) -> Hosted:
 
 
 @pytest.fixture
-def leftovers(platform: Platform) -> Iterator[Leftovers]:
-    """The resources that a check creates on the platform. They are removed when it ends."""
+def leftovers(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Leftovers]:
+    """The resources that a check creates on the platform. They are removed when it ends.
+
+    A double in this process ends with the run, so only its sandboxes, which hold processes, are.
+    """
     leftovers = Leftovers(platform)
     yield leftovers
-    leftovers.remove()
+    if pytest_options.in_process(request.config):
+        leftovers.remove_sandboxes()
+    else:
+        leftovers.remove()
 
 
 @pytest.fixture(scope="session")

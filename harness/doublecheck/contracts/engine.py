@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from doublecheck.target.plan import Plan
 
 ON_A_DOUBLE, FEW = 6, 2  # few on a live platform, and at the quick level
-REPEATS, AT_ONCE = 3, 4
+REPEATS, AT_ONCE = 2, 4
 SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
 SHOWN_CHARS = 300
 FIXTURE = "examples"
@@ -158,7 +158,7 @@ class Examples:
             self._at_once(check, fixtures, examples[:AT_ONCE])
 
     def run_model(
-        self, model: type[RuleBasedStateMachine], *, steps: int = 24, cost: int = 2
+        self, model: type[RuleBasedStateMachine], *, steps: int = 24, cost: int = 3
     ) -> None:
         """Run random sequences of a model's rules. Raise the error of the shortest that fails.
 

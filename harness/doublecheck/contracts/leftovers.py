@@ -57,6 +57,10 @@ class Leftovers:
         while self._users:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
                 _delete_sessions(*self._users.pop())
+        self.remove_sandboxes()
+
+    def remove_sandboxes(self) -> None:
+        """Remove the registered sandbox sessions."""
         if self._sandboxes:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
                 self._delete_instances()

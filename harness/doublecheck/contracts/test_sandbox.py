@@ -137,7 +137,7 @@ def test_nothing_survives_the_end(
     rules = ("assign", "read", "write", "load", "expire")
     boxes = [sandbox, sandbox.with_session("other")]
     machine = model(InstancesModel, rules, boxes=boxes, ttl_s=None, clock=clock)
-    examples.run_model(machine, steps=14, cost=3)
+    examples.run_model(machine, cost=6)
 
 
 def _count(box: Sandbox, kind: str) -> int | None:

@@ -37,12 +37,6 @@ def test_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
 
 
 @clause("SBX-04", writes=True)
-def test_sessions_do_not_see_each_other(sandbox: Sandbox) -> None:
-    """Each session keeps its own state and sees none of another session's."""
-    _keep_apart(sandbox, sandbox.with_session("other"))
-
-
-@clause("SBX-04", writes=True)
 def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
     """Failures and deletion of one session do not affect the others; a new one starts empty."""
     other_session, new = sandbox.with_session("other"), sandbox.with_session("new")
@@ -100,7 +94,7 @@ def test_instances_are_as_after_any_calls(sandbox: Sandbox, examples: Examples, 
         _need_names(*boxes)
     else:
         boxes[2] = sandbox.with_session("third")
-    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), steps=14, cost=3)
+    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), cost=6)
 
 
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
