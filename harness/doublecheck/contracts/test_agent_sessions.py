@@ -9,7 +9,7 @@ from doublecheck.contracts.agent_users import (
     User,
 )
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.models import model
 from doublecheck.contracts.session_model import SessionsModel
 
@@ -38,6 +38,27 @@ def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> Non
         assert [id_] == user.ids()
         assert user.has(id_)
         user.delete(id_)
+
+
+@clause("API-04", writes=True)
+def test_long_lists_are_complete(user: User) -> None:
+    """A list has every session, however many there are."""
+    ids = at_once([user.create] * 40)
+
+    assert sorted(ids) == user.ids()
+
+
+@pytest.mark.parametrize(
+    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("API-03", "API-06")]
+)
+def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
+    """Ids that differ in case, in a sign or as numbers are created and deleted separately."""
+    for number, name in enumerate(inputs.SIMILAR_IDS):
+        assert name == user.create(name)
+        assert sorted(inputs.SIMILAR_IDS[: number + 1]) == user.ids()
+    for number, name in enumerate(inputs.SIMILAR_IDS):
+        user.delete(name)
+        assert sorted(inputs.SIMILAR_IDS[number + 1 :]) == user.ids()
 
 
 RULES = {

@@ -270,7 +270,7 @@ def test_a_failure_in_a_stream_is_an_event(
     for some in (chunks, chunks[:1]):
         without = [event.data for event in wire.stream(platform, some)]
 
-        *before, last = _failing(platform, f"{message}{mark}", some)
+        *before, last = _failing(platform, message and f"{message}{mark}", some)
 
         assert wire.chunks(without, some) == wire.chunks(before, some)
         error = wire.stream_error(last)
