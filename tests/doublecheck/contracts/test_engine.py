@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, consumes, rule
 
 from doublecheck.contracts import inputs
 from doublecheck.contracts.disturbances import Disturbance
-from doublecheck.contracts.engine import REPEATS, Examples, at_once, for_caller, for_each
+from doublecheck.contracts.engine import AT_ONCE, REPEATS, Examples, at_once, for_caller, for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.models import Model, model
 from doublecheck.errors import NoAnswerError
@@ -95,7 +95,7 @@ def test_a_check_runs_alone_again_after_disturbances_and_several_at_once() -> No
     alone = 6 + REPEATS
     assert [alone] == acts
     assert [None] * (alone + 1) == numbers[: alone + 1]
-    assert list(range(6)) == sorted(number or 0 for number in numbers[alone + 1 :])
+    assert list(range(AT_ONCE)) == sorted(number or 0 for number in numbers[alone + 1 :])
 
 
 def test_a_failure_among_several_callers_is_reported() -> None:
@@ -106,7 +106,7 @@ def test_a_failure_among_several_callers_is_reported() -> None:
     with pytest.raises(AssertionError, match="mixed up"):
         examples.run(check, {"text": ANY}, {"caller": Caller()}, at_once=True)
 
-    assert examples.failing.endswith(", at the same time as 5 others")
+    assert examples.failing.endswith(", at the same time as 3 others")
 
 
 def test_a_failure_after_a_disturbance_is_reported() -> None:
