@@ -1,8 +1,8 @@
 """Verdicts on checks, and the levels of a run, which decide which checks run.
 
 ``full`` has every check that the platform can show. ``quick`` is for everyday use: it tries two
-examples, leaves out browsers, hosted runtimes, processes and what expires, and checks each clause
-of the sandbox once. If none of a clause's checks can run, because
+examples, leaves out browsers, hosted runtimes, A2A applications and what expires, and checks each
+clause of the sandbox, the control plane and the library once. If none of a clause's checks can run, because
 they need the reference application or write, a check of ``test_smoke`` replaces them. ``smoke`` has
 only these checks, and a few that need as little: requests to each surface that do not need a
 deployed application. It creates nothing, unless writes are allowed. If a declared surface is
@@ -133,7 +133,9 @@ _FEW_REQUESTS = frozenset(
     {"PRB-01", "PRB-02", "PRB-03", "PRB-04", "PRB-07", "API-01", "API-14", "API-15", "A2A-01"}
 )
 
-_SLOW = frozenset({"SBX-03", "SBX-11", "A2A-05"})  # a clock, a browser, and a process
+# These start a browser, move a clock, or import the A2A SDK, which takes seconds.
+_SLOW = frozenset({"SBX-03", "SBX-11", "DEC-05", "DEC-06", *(f"A2A-{n:02}" for n in range(1, 6))})
+_CHECKED_ONCE = ("sandbox", "control_plane", "library")
 
 
 def require_consistent(
@@ -178,7 +180,7 @@ def select(
             return True
         if level == QUICK:
             counts[mark.args[0].id] += 1
-            is_one_of_many = mark.kwargs["surface"] == "sandbox" and counts[mark.args[0].id] > 1
+            is_one_of_many = mark.kwargs["surface"] in _CHECKED_ONCE and counts[mark.args[0].id] > 1
             if is_one_of_many or mark.kwargs["surface"] == "runtimes" or mark.args[0].id in _SLOW:
                 return False
         if level == SMOKE:
