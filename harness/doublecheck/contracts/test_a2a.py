@@ -156,7 +156,7 @@ TASK_RULES: Mapping[str, Sequence[str]] = {
 @pytest.mark.parametrize(
     "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in TASK_RULES]
 )
-def test_tasks_are_as_after_any_calls(agent: Agent, examples: Examples, id_: str) -> None:
+def test_tasks_match_their_model(agent: Agent, examples: Examples, id_: str) -> None:
     """Whatever was sent before, also at the same time, each task has its own results."""
     examples.run_model(model(TasksModel, TASK_RULES[id_], agent=agent), steps=15)
 

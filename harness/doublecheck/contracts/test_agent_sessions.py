@@ -81,7 +81,7 @@ RULES = {
 @pytest.mark.parametrize(
     "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in RULES]
 )
-def test_sessions_are_as_after_any_calls(
+def test_sessions_match_their_model(
     user: User, other_user: User, user_elsewhere: User, examples: Examples, id_: str
 ) -> None:
     """Whatever was created, run and deleted before, sessions and lists are what they must be."""

@@ -87,7 +87,7 @@ RULES = {
 @pytest.mark.parametrize(
     "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in RULES]
 )
-def test_instances_are_as_after_any_calls(sandbox: Sandbox, examples: Examples, id_: str) -> None:
+def test_instances_match_their_model(sandbox: Sandbox, examples: Examples, id_: str) -> None:
     """Whatever ran before, also at the same time, each session has its own state and counts it."""
     boxes = [sandbox, sandbox.with_session("other"), sandbox.with_user("somebody-else")]
     if id_ == "SBX-12":
