@@ -226,9 +226,7 @@ def test_the_fields_reach_the_agent(user: User, route: str, text: str) -> None:
 
 
 @clause("API-17", writes=True)
-def test_turns_match_their_model(
-    user: User, other_user: User, examples: Examples
-) -> None:
+def test_turns_match_their_model(user: User, other_user: User, examples: Examples) -> None:
     """Whatever ran before, also at the same time, a turn sees the messages of its session."""
     rules = (
         "create",

@@ -84,6 +84,6 @@ RULES = {
 def test_sessions_match_their_model(
     user: User, other_user: User, user_elsewhere: User, examples: Examples, id_: str
 ) -> None:
-    """Whatever was created, run and deleted before, sessions and lists are what they must be."""
+    """Whatever was created, run and deleted before, a session has its history, and a list has its sessions."""
     users = (user, other_user, user_elsewhere) if user_elsewhere != user else (user, other_user)
     examples.run_model(model(SessionsModel, RULES[id_], users=users))
