@@ -143,6 +143,22 @@ def test_users_with_similar_ids_are_separate(
     assert "a secret" not in "".join(texts(second.history("mine")))
 
 
+@clause("API-18", writes=True)
+@pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
+def test_another_user_changes_nothing(user: User, other_user: User, route: str) -> None:
+    """Another user's run or deletion with the same session id changes nothing."""
+    shared = user.create(new_id())
+    user.say(shared, "a secret")
+    before = texts(user.history(shared))
+
+    ran = other_user.post(route, other_user.body(shared, "intruding"))
+    other_user.platform.request("DELETE", other_user.path(shared))
+
+    assert "a secret" not in ran.text
+    assert before == texts(user.history(shared))
+    assert [shared] == user.ids()
+
+
 @clause("API-18", reference_app=True, writes=True)
 def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> None:
     """An agent sees the history, the user and the artifacts of the session that runs."""
