@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import doublecheck
+from doublecheck.errors import EndedCopyError, RefusedError
 
 _ENDED = "InvalidResource.NotFound"
 
@@ -15,7 +15,7 @@ def living(instance_id: str | None) -> Iterator[None]:
     """Raise EndedCopyError for the refusal of a copy that has ended."""
     try:
         yield
-    except doublecheck.errors.RefusedError as error:
+    except RefusedError as error:
         if instance_id is None or not error.code.startswith(_ENDED):
             raise
-        raise doublecheck.errors.EndedCopyError(instance_id, error) from None
+        raise EndedCopyError(instance_id, error) from None

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from agentdouble import run_code
 from doublecheck.contracts import wire
 from doublecheck.contracts.agent_users import User
+from doublecheck.contracts.engine import Disturbance
 from doublecheck.target.facts import Surface
 
 Fixtures = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Disturbance:
-    """A request that fails, made with the fixtures of a check; its answer is ignored."""
-
-    name: str
-    act: Callable[[Fixtures], object]
 
 
 def of(surface: Surface, fixtures: Sequence[str]) -> Sequence[Disturbance]:

@@ -40,7 +40,6 @@ from doublecheck.contracts.verdicts import QUICK
 from doublecheck.errors import LostAnswersError, NoAnswerError
 
 if TYPE_CHECKING:
-    from doublecheck.contracts.disturbances import Disturbance
     from doublecheck.target.plan import Plan
 
 ON_A_DOUBLE, FEW = 6, 2  # few on a live platform, and at the quick level
@@ -109,6 +108,14 @@ def for_each(cost: int = 1, *, at_once: bool = True, **inputs: Input) -> Callabl
         return run
 
     return decorate
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """A request that fails, made with the fixtures of a check; its answer is ignored."""
+
+    name: str
+    act: Callable[[Mapping[str, Any]], object]
 
 
 @dataclass

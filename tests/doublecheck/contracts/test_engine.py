@@ -9,8 +9,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, consumes, rule
 
 from doublecheck.contracts import inputs
-from doublecheck.contracts.disturbances import Disturbance
-from doublecheck.contracts.engine import AT_ONCE, REPEATS, Examples, at_once, for_caller, for_each
+from doublecheck.contracts.engine import (
+    AT_ONCE,
+    REPEATS,
+    Disturbance,
+    Examples,
+    at_once,
+    for_caller,
+    for_each,
+)
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.models import Model, model
 from doublecheck.errors import NoAnswerError
