@@ -174,7 +174,7 @@ class Examples:
 
         def attempt(number: int) -> None:
             phases = (Phase.generate, Phase.shrink) if SHRINK_CALLS else (Phase.generate,)
-            limits = _limits(self.count // cost, *phases)
+            limits = _limits(self.count // cost + 1, *phases)  # the first one is trivial
             count = max(steps >> number + 2 * self.quick, 3)
             with _quiet(), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(hypothesis.core, "global_force_seed", self.seed)

@@ -14,7 +14,7 @@ from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import Examples, at_once, for_each
-from doublecheck.contracts.instance_model import InstancesModel
+from doublecheck.contracts.instance_model import FAILING, InstancesModel
 from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import (
     Sandbox,
@@ -94,7 +94,9 @@ def test_instances_match_their_model(sandbox: Sandbox, examples: Examples, id_: 
         _need_names(*boxes)
     else:
         boxes[2] = sandbox.with_session("third")
-    examples.run_model(model(InstancesModel, RULES[id_], boxes=boxes), cost=6)
+    failing = FAILING[:2] if id_ == "SBX-07" else FAILING  # whether JavaScript counts is open
+    machine = model(InstancesModel, RULES[id_], boxes=boxes, failing=failing)
+    examples.run_model(machine, cost=6)
 
 
 def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
