@@ -6,22 +6,20 @@ import functools
 import json
 from collections.abc import Generator
 from contextlib import closing
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, consumes, multiple, rule
 
 from doublecheck.client._sync.platform import Platform
+from doublecheck.contracts import wire
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.models import TEXTS, Model
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
-from doublecheck.wire.calls import Call
-
-T = TypeVar("T")
 
 NOT_FOUND = "-32001"
 ENDED_BADLY = ("failed", "rejected", "canceled", "error")
@@ -32,13 +30,13 @@ class Agent:
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self._agent = call(platform, a2a.card(platform.target, a2a.PATH))
+        self._agent = wire.send(platform, a2a.card(platform.target, a2a.PATH))
         self.tasks: set[str] = set()
 
     def send(self, *texts: str, context_id: str | None = None) -> A2aAnswer:
         """Send a message with one part per text, and wait for its result."""
         return self._noted(
-            call(self._platform, a2a.send(self._agent, *texts, contextId=context_id))
+            wire.send(self._platform, a2a.send(self._agent, *texts, contextId=context_id))
         )
 
     def order(self, do: str, texts: list[str]) -> A2aAnswer:
@@ -64,7 +62,7 @@ class Agent:
     def task(self, task_id: str | None) -> A2aAnswer | None:
         """Return a stored task, or None."""
         try:
-            return call(self._platform, a2a.task(self._agent, str(task_id)))
+            return wire.send(self._platform, a2a.task(self._agent, str(task_id)))
         except RefusedError as error:
             if error.code == NOT_FOUND:
                 return None
@@ -87,11 +85,6 @@ def agent(platform: Platform, leftovers: Leftovers) -> Agent:
     agent = Agent(platform)
     leftovers.add(agent.forget)
     return agent
-
-
-def call(platform: Platform, request: Call[T]) -> T:
-    """Send the request of a call and return its answer."""
-    return request.read(platform.send(request.request))
 
 
 class TasksModel(Model):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
 HARMLESS = "echo"
 ROUTES = ("/run", "/run_sse")
+HISTORY = json.dumps({"do": "history"})  # the reference agent's action
 JSON = {"Content-Type": "application/json"}
 ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an error
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -121,3 +121,9 @@ def clause(
         smoke=smoke,
         surface=surface or checked.surface,
     )
+
+
+def for_clauses(ids: Iterable[str], **options: Any) -> pytest.MarkDecorator:
+    """Make a check of several clauses, with its parameter ``id_``; ``options`` as for ``clause``."""
+    marked = [pytest.param(id_, marks=clause(id_, **options)) for id_ in ids]
+    return pytest.mark.parametrize("id_", marked)

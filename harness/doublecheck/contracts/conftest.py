@@ -140,7 +140,8 @@ def hosted(_hosted: Hosted) -> Hosted:
 def leftovers(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Leftovers]:
     """The resources that a check creates on the platform. They are removed when it ends.
 
-    A double in this process ends with the run, so only its sandboxes, which hold processes, are.
+    A double in this process ends with the run, so only sandboxes, which hold processes, are removed
+    from it.
     """
     leftovers = Leftovers(platform)
     yield leftovers
@@ -251,10 +252,10 @@ def _observable(
         pytest.skip(reason)
     platform.exchanges.clear()
     _surfaces.require(surface)
-    parameters = getattr(request.node, "callspec", None)
-    run_by = parameters and parameters.params.get("route")
-    more = ("sessions" if "user" in request.fixturenames else None, run_by)
-    _surfaces.require_evidence(platform, clause, surface, *filter(None, more))
+    routes = ["sessions"] if "user" in request.fixturenames else []
+    if (callspec := getattr(request.node, "callspec", None)) and "route" in callspec.params:
+        routes.append(callspec.params["route"])
+    _surfaces.require_evidence(platform, clause, surface, routes)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -305,7 +306,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     patience = item.config.stash.get(PATIENCE, None)
-    lost = patience.total if patience else 0
+    lost_before = patience.total if patience else 0
     try:
         attempt(0) if patience is None else patience.repeat(attempt, (CheckFailedError,))
     except CheckFailedError:
@@ -315,9 +316,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
             verdict = (verdicts.VERDICT, Verdict.COULD_NOT_ASK.value)
             reasons = [(name, str(error)) for name in (verdicts.REASON, verdicts.CAUSE)]
             report.user_properties += [verdict, *reasons]
-    patience = item.config.stash.get(PATIENCE, None)
-    if patience and patience.total > lost:
-        reports[-1].user_properties.append((verdicts.LOST, patience.total - lost))
+    if patience and patience.total > lost_before:
+        reports[-1].user_properties.append((verdicts.LOST, patience.total - lost_before))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
@@ -350,10 +350,11 @@ def pytest_runtest_makereport(
     else:
         reason = redact(crash.message, secrets)
     exchanges = last_exchanges(arguments)
-    report.user_properties += [(verdicts.VERDICT, verdict.value), (verdicts.REASON, reason)]
-    report.user_properties.append(
-        (verdicts.CAUSE, redact(cause(error, reason, exchanges), secrets))
-    )
+    report.user_properties += [
+        (verdicts.VERDICT, verdict.value),
+        (verdicts.REASON, reason),
+        (verdicts.CAUSE, redact(cause(error, reason, exchanges), secrets)),
+    ]
     report.longrepr = explained(
         mark.args[0],
         report.longrepr,

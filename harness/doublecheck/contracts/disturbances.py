@@ -19,8 +19,9 @@ Fixtures = Mapping[str, Any]
 
 def of(surface: Surface, fixtures: Sequence[str]) -> Sequence[Disturbance]:
     """Return the disturbances of a surface that these fixtures allow."""
+    by_fixture = _BY_SURFACE.get(surface, {})
     return [
-        it for name, them in _BY_SURFACE.get(surface, {}).items() if name in fixtures for it in them
+        disturbance for name in by_fixture if name in fixtures for disturbance in by_fixture[name]
     ]
 
 

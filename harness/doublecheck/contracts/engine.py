@@ -154,7 +154,7 @@ class Examples:
         except (NoAnswerError, LostAnswersError):
             raise  # each further try would take as long
         except FAILURES as error:
-            self._shrink(alone, inputs, self._last, error)
+            self._shrink(alone, inputs, values, error)
         for number in range(REPEATS if at_once and not self.quick else 0):
             self._attempt(alone, examples[-1], f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
@@ -193,7 +193,6 @@ class Examples:
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:
         """Run a check for one example."""
-        self._last = values
         try:
             self._patiently(lambda _number: check(**values))
         except FAILURES:
@@ -264,7 +263,7 @@ class Examples:
         self.failing = f"{_described(values)}, with the seed {self.seed}"
         self.forget()
         check(**values)
-        raise error from None  # it did not fail again; the platform may behave differently each time
+        raise error from None  # it did not fail again: the platform may behave differently
 
     def _generate(self, check: Body, inputs: Mapping[str, Input], limits: settings) -> None:
         """Run a function for random examples, until one fails."""
@@ -301,7 +300,9 @@ def _quiet() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore", HypothesisWarning)
-        patch.setattr(HypothesisProvider, "_maybe_draw_constant", _no_constant, raising=False)
+        patch.setattr(
+            HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None, raising=False
+        )
         yield
 
 
@@ -314,10 +315,6 @@ def _bounded(check: Body) -> Body:
             check(**values)
 
     return run
-
-
-def _no_constant(*_: Any, **__: Any) -> None:
-    return None
 
 
 def chosen(plan: Plan) -> tuple[int, int]:

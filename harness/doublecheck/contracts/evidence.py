@@ -20,6 +20,7 @@ from doublecheck.client import preflight
 from doublecheck.contracts import wire
 from doublecheck.contracts.failure_report import route
 from doublecheck.contracts.losses import Patience
+from doublecheck.contracts.mcp_servers import open_session
 from doublecheck.contracts.verdicts import SMOKE, Verdict
 from doublecheck.errors import (
     AbsentSurfaceError,
@@ -145,14 +146,11 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
             yield run, lambda it: it.status_code not in (405, 501)
     elif surface == "tools":
         server = mcp.McpServer.at(target, mcp.PATH, None, None)
-        opened = mcp.initialize(server)
-        session = opened.read(platform.send(opened.request))
-        platform.send(mcp.initialized(server, session).request)
+        session = open_session(platform, server)
         yield mcp.ask(server, session, "tools/list", {}).request, _knows_method
         platform.send(mcp.end(server, session).request)
     else:
-        read = a2a.card(target, a2a.PATH)
-        agent = read.read(platform.send(read.request))
+        agent = wire.send(platform, a2a.card(target, a2a.PATH))
         method = "task" if surface == "tasks" else "send"
         yield a2a.request(agent, method, {"id": _NOBODY}), _knows_method
 
@@ -278,19 +276,19 @@ class SurfaceStates:
             raise self._problems[probed]
 
     def require_evidence(
-        self, platform: Platform, clause: Clause, surface: Surface, *more: str
+        self, platform: Platform, clause: Clause, surface: Surface, routes: Sequence[str] = ()
     ) -> None:
         """Raise an error if nothing shows that a live platform has the surface of a check.
 
         A surface that was only assumed then counts as not offered, unless none of them exists. The
-        routes of the clause, and ``more``, are needed as well; if a declared surface lacks them,
-        the check fails.
+        routes of the clause, and those in ``routes``, are needed as well; if a declared surface
+        lacks them, the check fails.
         """
         if self._target.kind == "double" or surface in _WITHOUT_EVIDENCE:
             return
         # probes exist without an entrypoint
         needed = _INVOKE if clause.id.startswith("INV") else preflight.probed(surface)
-        routes = [*more, *(name for name, (_, ids) in _ROUTES.items() if clause.id in ids)]
+        routes = [*routes, *(name for name, (_, ids) in _ROUTES.items() if clause.id in ids)]
         for name in (needed, *routes):
             problem = self._problem(platform, name)
             if not isinstance(problem, AbsentSurfaceError):

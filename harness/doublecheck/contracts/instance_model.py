@@ -95,9 +95,8 @@ class InstancesModel(Model):
     def read(self, number: int, language: str, name: str) -> None:
         """Read a variable, which has its last value or does not exist."""
         number %= len(self.boxes)
-        result = self._run(number, READ[language].format(name), language)
         value = self.instances[number].variables.get((language, name))
-        assert value == printed_json(result), f"{name} of {language}"
+        assert value == self._value(number, language, name), f"{name} of {language}"
 
     @rule(number=NUMBERS, index=st.integers(0, len(FAILING) - 1))
     def fail(self, number: int, index: int) -> None:
@@ -136,14 +135,16 @@ class InstancesModel(Model):
     @rule()
     def run_at_once(self) -> None:
         """Run code in all sessions at the same time."""
-        codes = [f"import time\ntime.sleep(0.02)\nprint({number!r})" for number in range(3)]
-        calls = [
-            (lambda box=box, code=code: succeeded(box.run(code)))
-            for box, code in zip(self.sandboxes, codes, strict=False)
+        codes = [
+            f"import time\ntime.sleep(0.02)\nprint({number})" for number in range(len(self.boxes))
         ]
-        for number, (code, result) in enumerate(zip(codes, at_once(calls), strict=False)):
-            self._ran(number, result)
-            assert (code, f"{number}\n") == (result.code, printed(result))
+        calls = [
+            functools.partial(box.run, code, ttl_s=self.ttl_s)
+            for box, code in zip(self.sandboxes, codes, strict=True)
+        ]
+        for number, result in enumerate(at_once(calls)):
+            self._ran(number, succeeded(result))
+            assert (codes[number], f"{number}\n") == (result.code, printed(result))
 
     @rule(number=NUMBERS, count=st.integers(2, 3))
     def run_together(self, number: int, count: int) -> None:
@@ -151,7 +152,7 @@ class InstancesModel(Model):
         number %= len(self.boxes)
         box, texts = self.sandboxes[number], [f"together {n}\n" for n in range(count)]
         codes = [f"print({text!r}, end='')" for text in texts]
-        calls = [functools.partial(box.run, code) for code in codes]
+        calls = [functools.partial(box.run, code, ttl_s=self.ttl_s) for code in codes]
         results = at_once(calls, busy=(RefusedError,))
         assert texts == [printed(succeeded(result)) for result in results]
         for result in sorted(results, key=lambda result: result.execution_count or 0):
@@ -178,8 +179,8 @@ class InstancesModel(Model):
         for number, instance in enumerate(self.instances):
             for language in {language for language, _ in instance.variables}:
                 for name in ("kept", "Kept"):
-                    result = self._run(number, READ[language].format(name), language)
-                    assert instance.variables.get((language, name)) == printed_json(result)
+                    value = instance.variables.get((language, name))
+                    assert value == self._value(number, language, name)
 
     def _has_ended(self, number: int) -> None:
         """Note the end of an instance, and look for the variables that it had."""
@@ -187,8 +188,12 @@ class InstancesModel(Model):
         if instance.id:
             self.ended.add(instance.id)
         for language, name in list(instance.variables)[-2:]:
-            result = self._run(number, READ[language].format(name), language)
-            assert printed_json(result) is None, f"{name} of {language} has survived"
+            value = self._value(number, language, name)
+            assert value is None, f"{name} of {language} has survived"
+
+    def _value(self, number: int, language: str, name: str) -> str | None:
+        value: str | None = printed_json(self._run(number, READ[language].format(name), language))
+        return value
 
     def _run(self, number: int, code: str, language: str = PYTHON, *, succeeds: bool = True) -> Any:
         result = self.sandboxes[number].run(code, language, ttl_s=self.ttl_s)

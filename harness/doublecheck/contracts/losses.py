@@ -7,15 +7,14 @@ loss count as its own.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import httpx
 
 from doublecheck.client import transport
+from doublecheck.contracts.failure_report import route
 from doublecheck.errors import DoubleCheckError, LostAnswersError
 from doublecheck.target.target import Target
 from doublecheck.wire import calls, request_log
@@ -27,7 +26,6 @@ ATTEMPTS = 5
 RESENT = 2
 PATIENCE_S = 10.0
 _GATEWAY_STATUSES = (502, 503, 504, 520, 521, 522, 523, 524)
-_ID = re.compile(r"[0-9a-f]{16,}|\d{3,}")
 
 
 def is_lost(exchange: Exchange) -> bool:
@@ -46,7 +44,10 @@ def is_lost(exchange: Exchange) -> bool:
 
 @dataclass
 class Watch:
-    """The exchanges of one attempt. ``lost`` holds those without an answer of the platform."""
+    """The exchanges of one attempt. ``lost`` holds those without an answer of the platform.
+
+    ``place`` is the number and the route of the first of them.
+    """
 
     count: int = 0
     lost: list[Exchange] = field(default_factory=list)
@@ -58,16 +59,7 @@ class Watch:
         if is_lost(exchange):
             self.lost.append(exchange)
             if self.place is None:
-                request = exchange.request
-                self.place = self.count, f"{request.method} {_ID.sub('*', request.url)}"
-
-
-@contextmanager
-def watching() -> Iterator[Watch]:
-    """Yield the exchanges of any client while the context lasts."""
-    watch = Watch()
-    with request_log.listening(watch.saw):
-        yield watch
+                self.place = self.count, route(exchange.request.method, exchange.request.url)
 
 
 class Patience:
@@ -88,13 +80,14 @@ class Patience:
         """
         places = set()
         for number in range(ATTEMPTS):
-            with watching() as watch:
+            watch = Watch()
+            with request_log.listening(watch.saw):
                 try:
                     return attempt(number)
                 except failures as error:
                     if not watch.lost or isinstance(error, LostAnswersError):
                         raise
-                    if self.is_of_the_platform(watch.lost[-1]):
+                    if self._is_of_the_platform(watch.lost[-1]):
                         raise
                     last = error
             places.add(watch.place)
@@ -102,9 +95,11 @@ class Patience:
             self._shift(number)
         if len(places) == 1:  # always the same one, although the attempts were shifted
             raise last
-        raise LostAnswersError(ATTEMPTS, watch.lost[-1].request.url, _reason(watch.lost[-1]))
+        exchange = watch.lost[-1]
+        reason = exchange.error or f"HTTP {exchange.status}"
+        raise LostAnswersError(ATTEMPTS, exchange.request.url, reason)
 
-    def is_of_the_platform(self, exchange: Exchange) -> bool:
+    def _is_of_the_platform(self, exchange: Exchange) -> bool:
         """Whether the platform never answers a request, as opposed to the network losing one."""
         if exchange.request_cut:
             return False
@@ -125,7 +120,3 @@ class Patience:
         """Send a varying number of requests, so that a regular loss hits another one."""
         for _ in range(number * number + 1):
             self._is_answered(calls.request(self._target, "GET", "/ping"))
-
-
-def _reason(exchange: Exchange) -> str:
-    return exchange.error or f"HTTP {exchange.status}"

@@ -15,6 +15,7 @@ import pytest
 from agentdouble.errors import UnknownServiceError
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client._sync.protocols import McpClient
+from doublecheck.contracts import wire
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.errors import RefusedError
@@ -93,8 +94,7 @@ def answers(response: httpx.Response) -> list[dict[str, Any]]:
 
 def open_session(platform: Platform, server: McpServer) -> McpSession:
     """Open a session, as clients do."""
-    call = mcp.initialize(server)
-    session = call.read(platform.send(call.request))
+    session = wire.send(platform, mcp.initialize(server))
     platform.send(mcp.initialized(server, session).request)
     return session
 

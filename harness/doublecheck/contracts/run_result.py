@@ -75,8 +75,8 @@ class Run:
 
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
     ``strict_should``: a failed recommendation also fails the run. ``requests`` is the number of
-    requests that the checks sent, and ``lost`` of answers that were lost on the way. Each check tried ``examples`` generated inputs, from the
-    ``seed``.
+    requests that the checks sent, and ``lost`` the number of answers that were lost on the way.
+    Each check tried ``examples`` generated inputs, from the ``seed``.
     """
 
     checks: tuple[Check, ...]

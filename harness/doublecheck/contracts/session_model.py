@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, consumes, multiple, rule
 
 from doublecheck.contracts import inputs
-from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, texts
+from doublecheck.contracts.agent_users import HISTORY, ROUTES, User, ends_in_error, texts
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.models import TEXTS, Model
 
@@ -23,7 +23,6 @@ MOST_SESSIONS = 45  # more than a page of any usual length
 Place = tuple[int, str]  # the number of an owner, and a session's id
 
 OWNERS = st.integers(0, 2)
-HISTORY = json.dumps({"do": "history"})
 
 
 class SessionsModel(Model):
@@ -79,12 +78,15 @@ class SessionsModel(Model):
         for number in range(count if place in self.histories else 0):
             self._say(place, f"message {number}", route)
 
-    @rule(first=sessions, second=sessions, third=sessions, route=st.sampled_from(ROUTES))
-    def say_at_once(self, first: Place, second: Place, third: Place, route: str) -> None:
+    @rule(
+        places=st.lists(sessions, min_size=1, max_size=3, unique=True),
+        route=st.sampled_from(ROUTES),
+    )
+    def say_at_once(self, places: list[Place], route: str) -> None:
         """Run a turn in several sessions at the same time."""
-        places = [place for place in {first, second, third} if place in self.histories]
+        places = [place for place in places if place in self.histories]
         calls = [self._turn(place, f"{place} at once", route) for place in places]
-        for place, replies in zip(places, at_once(calls) if calls else (), strict=True):
+        for place, replies in zip(places, at_once(calls), strict=True):
             self._said(place, f"{place} at once", replies)
 
     @rule(place=sessions, count=st.integers(2, 4), route=st.sampled_from(ROUTES))
@@ -120,6 +122,7 @@ class SessionsModel(Model):
         if (number % len(self.owners), place[1]) not in self.histories:
             ran = intruder.post(route, intruder.body(place[1], "intruding"))
             intruder.platform.request("DELETE", intruder.path(place[1]))
+            # shorter texts may be part of any answer
             secrets = [text for _, text in self.histories.get(place, ()) if len(text) > 9]
             assert not any(text in ran.text for text in secrets)
 
@@ -144,7 +147,7 @@ class SessionsModel(Model):
             self._read(place)
 
     @rule(place=sessions)
-    def replace(self, place: Place) -> None:
+    def recreate(self, place: Place) -> None:
         """Delete a session and create another one with its id."""
         if place in self.histories:
             owner = self.owners[place[0]]
@@ -173,7 +176,7 @@ class SessionsModel(Model):
             assert self.sent[place] == json.loads(self.histories[place][-1][1])
 
     @rule(number=OWNERS)
-    def list_(self, number: int) -> None:
+    def list_sessions(self, number: int) -> None:
         """List the sessions of an owner."""
         self._list(number % len(self.owners))
 

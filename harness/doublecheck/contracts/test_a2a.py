@@ -9,12 +9,10 @@ from contextlib import closing
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-import pytest
-
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
-from doublecheck.contracts.a2a_agents import ENDED_BADLY, Agent, TasksModel, call
-from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.a2a_agents import ENDED_BADLY, Agent, TasksModel
+from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, for_each
 from doublecheck.contracts.models import model
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
@@ -32,7 +30,7 @@ def _urls(agent: a2a.Agent) -> list[str]:
 @clause("A2A-01")
 def test_the_card_is_served(platform: Platform) -> None:
     """Every time, the card has a name, a description, a version, skills, and the agent's URLs."""
-    agent = call(platform, a2a.card(platform.target, a2a.PATH))
+    agent = wire.send(platform, a2a.card(platform.target, a2a.PATH))
     card, urls = agent.card, _urls(agent)
     present = [name for name in ("name", "description", "version", "skills") if card.get(name)]
 
@@ -51,7 +49,7 @@ def test_the_card_is_of_the_agent(platform: Platform) -> None:
 @clause("A2A-01")
 def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
     """An agent answers at each URL of the card. URLs of other hosts are not requested."""
-    agent = call(platform, a2a.card(platform.target, a2a.PATH))
+    agent = wire.send(platform, a2a.card(platform.target, a2a.PATH))
     for url in _urls(agent):
         _require_ours(platform, url)
         request = a2a.request(agent, "task", {"id": uuid.uuid4().hex})
@@ -153,9 +151,7 @@ TASK_RULES: Mapping[str, Sequence[str]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in TASK_RULES]
-)
+@for_clauses(TASK_RULES, writes=True)
 def test_tasks_match_their_model(agent: Agent, examples: Examples, id_: str) -> None:
     """Whatever was sent before, also at the same time, each task has its own results."""
     examples.run_model(model(TasksModel, TASK_RULES[id_], agent=agent), steps=15)

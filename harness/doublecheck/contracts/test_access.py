@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,15 @@ from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import agent_users, forgeries, hosting
-from doublecheck.contracts.agent_users import REFERENCE, ROUTES, User, in_step, new_id, texts
+from doublecheck.contracts.agent_users import (
+    HISTORY,
+    REFERENCE,
+    ROUTES,
+    User,
+    in_step,
+    new_id,
+    texts,
+)
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once, for_each
 from doublecheck.contracts.hosting import Hosted
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
 
 WRONG = tuple(forgeries.wrong_key_headers("a key"))
 TRIES = 2
-HISTORY = json.dumps({"do": "history"})
 
 
 @pytest.fixture
@@ -219,14 +225,14 @@ def test_identities_at_the_same_time_get_their_own_answers(
     platforms = (hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)) * 3
     sessions = [save_session(platform) for platform in platforms]
     before = [saved.state() for saved in sessions]
-    texts_ = [f"said: {saved.secret}" for saved in sessions]
+    messages = [f"said: {saved.secret}" for saved in sessions]
 
     assert before == at_once([saved.state for saved in sessions])
     runs = [
-        functools.partial(saved.user.say, saved.session, text)
-        for saved, text in zip(sessions, texts_, strict=True)
+        functools.partial(saved.user.say, saved.session, message)
+        for saved, message in zip(sessions, messages, strict=True)
     ]
-    assert [[text] for text in texts_] == [texts(events) for events in at_once(runs)]
+    assert [[message] for message in messages] == [texts(events) for events in at_once(runs)]
 
 
 def _leaks(saved: SavedSession, intruder: Platform, headers: Mapping[str, str]) -> dict[str, str]:

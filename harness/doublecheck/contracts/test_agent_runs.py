@@ -10,7 +10,7 @@ import pytest
 
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, streamed, texts
-from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, for_each
 from doublecheck.contracts.models import model
 from doublecheck.contracts.session_model import SessionsModel
@@ -50,13 +50,7 @@ def test_a_run_returns_every_event(user: User, replies: list[str]) -> None:
     assert replies[:1] == texts(user.order(session, "events", texts=replies[:1]))
 
 
-@pytest.mark.parametrize(
-    "id_",
-    [
-        pytest.param(id_, marks=clause(id_, reference_app=True, writes=True))
-        for id_ in ("API-05", "API-07")
-    ],
-)
+@for_clauses(("API-05", "API-07"), reference_app=True, writes=True)
 def test_events_without_text_are_events(user: User, id_: str) -> None:
     """An event whose text is empty is returned and stored like the others."""
     session, several = user.create(), ["first", "", "last"]
@@ -229,13 +223,8 @@ def test_the_fields_reach_the_agent(user: User, route: str, text: str) -> None:
 def test_turns_match_their_model(user: User, other_user: User, examples: Examples) -> None:
     """Whatever ran before, also at the same time, a turn sees the messages of its session."""
     rules = (
-        "create",
-        "create_named",
-        "say",
-        "say_at_once",
-        "say_together",
-        "say_nothing",
-        "remember",
+        *("create", "create_named", "say", "say_at_once", "say_together", "say_nothing"),
+        "remember",  # an action that only the reference agent has
     )
     examples.run_model(model(SessionsModel, rules, users=(user, other_user)))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from doublecheck.contracts import inputs
 from doublecheck.contracts.agent_users import (
     User,
 )
-from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.models import model
 from doublecheck.contracts.session_model import SessionsModel
@@ -48,9 +46,7 @@ def test_long_lists_are_complete(user: User) -> None:
     assert sorted(ids) == user.ids()
 
 
-@pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("API-03", "API-06")]
-)
+@for_clauses(("API-03", "API-06"), writes=True)
 def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
     """Ids that differ in case, in a sign or as numbers are created and deleted separately."""
     for number, name in enumerate(inputs.SIMILAR_IDS):
@@ -62,28 +58,35 @@ def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
 
 
 RULES = {
-    "API-02": ("create", "create_at_once", "read", "list_"),
-    "API-03": ("create", "create_named", "delete", "read", "list_"),
-    "API-04": ("create", "create_named", "create_at_once", "delete", "list_"),
+    "API-02": ("create", "create_at_once", "read", "list_sessions"),
+    "API-03": ("create", "create_named", "delete", "read", "list_sessions"),
+    "API-04": ("create", "create_named", "create_at_once", "delete", "list_sessions"),
     "API-05": ("create", "say", "say_often", "say_at_once", "say_nothing", "read", "read_at_once"),
     "API-06": (
-        *("create", "create_named", "say", "delete", "delete_at_once", "replace", "read", "list_"),
+        *(
+            "create",
+            "create_named",
+            "say",
+            "delete",
+            "delete_at_once",
+            "recreate",
+            "read",
+            "list_sessions",
+        ),
     ),
     "API-07": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
     "API-08": ("create", "say", "say_often", "say_at_once", "read"),
     "API-18": (
         *("create", "create_named", "create_at_once", "say", "say_at_once", "intrude", "delete"),
-        *("read", "list_"),
+        *("read", "list_sessions"),
     ),
 }
 
 
-@pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in RULES]
-)
+@for_clauses(RULES, writes=True)
 def test_sessions_match_their_model(
     user: User, other_user: User, user_elsewhere: User, examples: Examples, id_: str
 ) -> None:
-    """Whatever was created, run and deleted before, a session has its history, and a list has its sessions."""
+    """Whatever was created, run and deleted before, histories and lists are complete."""
     users = (user, other_user, user_elsewhere) if user_elsewhere != user else (user, other_user)
     examples.run_model(model(SessionsModel, RULES[id_], users=users))

@@ -13,7 +13,7 @@ import pytest
 from agentdouble.core import ledger
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
-from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import InstancesModel
 from doublecheck.contracts.models import model
@@ -83,9 +83,7 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
         assert {first.session_id} == {ran.session_id, *(result.session_id for result in counts)}
 
 
-@pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in ("SBX-01", "SBX-02")]
-)
+@for_clauses(("SBX-01", "SBX-02"), writes=True)
 def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox, id_: str) -> None:
     """Several first calls of a session create one instance, in which each of them runs."""
     results = at_once([functools.partial(sandbox.run, "pass")] * 3, busy=(RefusedError,))

@@ -12,7 +12,7 @@ import pytest
 
 from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
-from doublecheck.contracts.clauses import clause
+from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import FAILING, InstancesModel
 from doublecheck.contracts.models import model
@@ -84,9 +84,7 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize(
-    "id_", [pytest.param(id_, marks=clause(id_, writes=True)) for id_ in RULES]
-)
+@for_clauses(RULES, writes=True)
 def test_instances_match_their_model(sandbox: Sandbox, examples: Examples, id_: str) -> None:
     """Whatever ran before, also at the same time, each session has its own state and counts it."""
     boxes = [sandbox, sandbox.with_session("other"), sandbox.with_user("somebody-else")]

@@ -184,8 +184,7 @@ def _application(platform: Platform) -> str:
 
 
 def _agent(platform: Platform) -> a2a.Agent:
-    card = a2a.card(platform.target, a2a.PATH)
-    return card.read(platform.send(card.request))
+    return wire.send(platform, a2a.card(platform.target, a2a.PATH))
 
 
 def _rpc(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, Any]:

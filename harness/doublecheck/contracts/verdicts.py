@@ -2,10 +2,10 @@
 
 ``full`` has every check that the platform can show. ``quick`` is for everyday use: it tries two
 examples, leaves out browsers, hosted runtimes, A2A applications and what expires, and checks each
-clause of the sandbox, the control plane and the library once. If none of a clause's checks can run, because
-they need the reference application or write, a check of ``test_smoke`` replaces them. ``smoke`` has
-only these checks, and a few that need as little: requests to each surface that do not need a
-deployed application. It creates nothing, unless writes are allowed. If a declared surface is
+clause of the sandbox, the control plane and the library once. If none of a clause's checks can
+run, because they need the reference application or write, a check of ``test_smoke`` replaces them.
+``smoke`` has only these checks, and a few that need as little: requests to each surface that do not
+need a deployed application. It creates nothing, unless writes are allowed. If a declared surface is
 missing, the smoke level fails; the full level reports that it could not be checked.
 """
 
@@ -180,8 +180,8 @@ def select(
             return True
         if level == QUICK:
             counts[mark.args[0].id] += 1
-            is_one_of_many = mark.kwargs["surface"] in _CHECKED_ONCE and counts[mark.args[0].id] > 1
-            if is_one_of_many or mark.kwargs["surface"] == "runtimes" or mark.args[0].id in _SLOW:
+            is_checked = mark.kwargs["surface"] in _CHECKED_ONCE and counts[mark.args[0].id] > 1
+            if is_checked or mark.kwargs["surface"] == "runtimes" or mark.args[0].id in _SLOW:
                 return False
         if level == SMOKE:
             sends_few = mark.args[0].id in _FEW_REQUESTS

@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 import pytest
@@ -16,7 +16,7 @@ from agentdouble.core.signing import Credentials
 from doublecheck.contracts.reference import actions
 from doublecheck.errors import NoAnswerError
 from doublecheck.wire import calls, event_stream
-from doublecheck.wire.calls import Request
+from doublecheck.wire.calls import Call, Request
 
 if TYPE_CHECKING:
     import httpx
@@ -30,7 +30,13 @@ PING_WITHIN_S = 1.0
 PINGS = 3  # a moment of load on the machine must not count against the platform
 READ_WITHIN_S = 20.0
 
+T = TypeVar("T")
 Place = tuple["str | int", ...]
+
+
+def send(platform: Platform, call: Call[T]) -> T:
+    """Send the request of a call and return its parsed answer."""
+    return call.read(platform.send(call.request))
 
 
 def invoke(

@@ -60,6 +60,7 @@ def framed_page(reports: Sequence[Report]) -> Markup:
 def _about(report: Report, name: str) -> Markup:
     run = report.run
     counts = report.counts()
+    findings = [*map(_finding, run.findings())]
     unchecked = len(clauses()) - sum(counts.values())
     started = None if run.started is None else run.started.strftime("%Y-%m-%d %H:%M:%S %Z")
     lines = [
@@ -74,7 +75,7 @@ def _about(report: Report, name: str) -> Markup:
         element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
         report.cut_short and element("p", report.cut_short, class_="warning"),
-        element("ul", *map(_finding, run.findings())) if run.findings() else None,
+        element("ul", *findings) if findings else None,
         class_="about",
     )
 
