@@ -11,11 +11,9 @@ import pytest
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import serving_double
-from doublecheck.compare import pytest_sweep
 from doublecheck.contracts import evidence
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
-from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
@@ -126,8 +124,8 @@ def test_variants_have_unique_names() -> None:
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
     """Run every check of a surface against a double."""
     chosen = {id_ for id_, clause in clauses().items() if clause.surface == surface}
-    patch.setattr(pytest_sweep.Journal, "relied_on", lambda _self: frozenset())
-    patch.setattr(Leftovers, "remove", lambda _self: None)
+    for owner, name in campaign.UNUSED:
+        patch.setattr(owner, name, lambda _self: frozenset())
     return pytest_run.run(
         ["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET],
         verbose=False,
