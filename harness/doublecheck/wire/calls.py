@@ -128,9 +128,10 @@ def wrong_answer(response: httpx.Response, message: str) -> AnswerError:
 
 def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> RefusedError:
     """Return the RefusedError for a JSON-RPC error."""
-    message, code = error.get("message"), str(error.get("code"))
+    message, code = str(error.get("message")).rstrip("."), str(error.get("code"))
+    status = "" if response.is_success else f"HTTP {response.status_code} and "
     return RefusedError(
-        f"{response.request.url} refused: {message} ({code})",
+        f"{route(response)} returned {status}error {code}: {_quoted(message)}",
         status=response.status_code,
         body=_text(response),
         code=code,
