@@ -14,12 +14,15 @@ Sdk = Literal["agentdouble", "agentkit"]
 _HERE = Path(contracts.__file__).parent
 _SHARED = _HERE / "reference"
 _OF_ONE_SDK = "agentdouble_apps.py"
+# next to the agent that a double in this process serves from there
+_SHARED_ACTIONS = Path("agents", "doublecheck_reference", "actions.py")
 
 
 def files(sdk: Sdk) -> Mapping[Path, bytes]:
     """Return the files for an SDK: contents by path in the folder."""
     sdk_folder = _HERE / "applications" / sdk
     paths = {path.relative_to(sdk_folder): path for path in _below(sdk_folder)}
+    paths[_SHARED_ACTIONS] = _HERE / "applications" / "agentdouble" / _SHARED_ACTIONS
     for path in _below(_SHARED):
         if sdk == "agentdouble" or path.name != _OF_ONE_SDK:
             paths[path.relative_to(_HERE)] = path
