@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,6 @@ from doublecheck.wire.event_stream import data_of, is_stream
 
 if TYPE_CHECKING:
     import httpx
-
-    from doublecheck.client._sync.platform import Platform
 
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
 HARMLESS = "echo"
@@ -91,13 +89,13 @@ class User:
         return sorted(self.platform.list_artifacts(self._session(session)))
 
     def say(
-        self, session: str, message: str, route: str = "/run", **fields: Any
+        self, session: str, *texts: str, route: str = "/run", **fields: Any
     ) -> Sequence[AgentEvent]:
-        """Run a turn by one of the routes and return its events with content.
+        """Run a turn, with a part per text, and return its events with content.
 
         None may be an error.
         """
-        answer = self.post(route, self.body(session, message, **fields))
+        answer = self.post(route, self.body(session, *texts, **fields))
         assert answer.is_success, answer.text
         events = api_server.read_events(answer) if route == "/run" else streamed(answer)
         assert [event for event in events if event.error is not None] == [], answer.text
@@ -113,11 +111,12 @@ class User:
     ) -> Sequence[AgentEvent]:
         """Run a turn in which the reference agent performs an action."""
         fields = {"streaming": True} if streaming else {}
-        return self.say(session, json.dumps({"do": do, **arguments}), route, **fields)
+        return self.say(session, json.dumps({"do": do, **arguments}), route=route, **fields)
 
-    def body(self, session: str, message: str, **fields: Any) -> dict[str, Any]:
+    def body(self, session: str, *texts: str, **fields: Any) -> dict[str, Any]:
         """Return the request body of a run."""
-        return api_server.body(self._session(session), message, fields)
+        message = {"role": "user", "parts": [{"text": text} for text in texts]}
+        return api_server.body(self._session(session), "", {"newMessage": message, **fields})
 
     def post(self, route: str, body: Any) -> httpx.Response:
         """Post a run to a route and return the raw response."""
@@ -159,27 +158,18 @@ def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
 
     Returns the texts of all events, in order.
     """
+    gate, control = new_id(), user.create()
+    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
     received: list[str] = []
     released = 0
-    with streaming(user, session, chunks) as (events, release):
+    with closing(user.stream(session, json.dumps(order))) as events:
         for event in events:
             assert event.error is None, event.error
             received += texts([event])
             while released < len(chunks) and "".join(received) == "".join(chunks[: released + 1]):
-                release()
+                user.order(control, "release", gate=gate)
                 released += 1
     return received
-
-
-@contextmanager
-def streaming(
-    user: User, session: str, chunks: Sequence[str]
-) -> Iterator[tuple[Iterator[AgentEvent], Callable[[], object]]]:
-    """Stream chunks; yield the events and a function that releases the next chunk."""
-    gate, control = new_id(), user.create()
-    order = {"do": "stream", "chunks": chunks, "gate": gate, "within_s": wire.READ_WITHIN_S}
-    with closing(user.stream(session, json.dumps(order))) as events:
-        yield events, lambda: user.order(control, "release", gate=gate)
 
 
 def texts(events: Iterable[AgentEvent]) -> list[str]:

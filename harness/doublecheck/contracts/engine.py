@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis.errors import HypothesisWarning
+from hypothesis.errors import Flaky, HypothesisWarning
 from hypothesis.internal.conjecture import engine as conjecture
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
@@ -189,6 +189,8 @@ class Examples:
             notes = "\n".join(getattr(error, "__notes__", ()))
             calls = [line for line in notes.splitlines() if "state." in line]
             self.failing = "".join(f"\n  {call}" for call in calls if "teardown" not in call)
+            if isinstance(error, Flaky):  # it failed earlier in the sequence the second time
+                error = getattr(model, "failure", None) or error
             raise _first(error) from None
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:

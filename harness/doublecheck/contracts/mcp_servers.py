@@ -18,6 +18,7 @@ from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts import wire
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import McpResult
 from doublecheck.wire import mcp
@@ -135,6 +136,17 @@ def is_refused(client: McpClient, tool: str, arguments: Mapping[str, Any]) -> bo
         return client.call(tool, **arguments).is_error
     except RefusedError:
         return True
+
+
+def validator(schema: Mapping[str, Any]) -> Any:
+    """Return a validator for a JSON Schema. Raise its SchemaError if it is none."""
+    try:
+        from jsonschema import validators  # optional: jsonschema
+    except ImportError:
+        not_observable("needs a validator: pip install jsonschema")
+    kind = validators.validator_for(schema)
+    kind.check_schema(schema)
+    return kind(schema)
 
 
 @pytest.fixture

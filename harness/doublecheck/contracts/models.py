@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
@@ -32,7 +32,12 @@ class EveryRule:
 
 
 class Model(RuleBasedStateMachine):
-    """A model that compares everything at the end of each sequence that has not failed."""
+    """A model that compares everything at the end of each sequence that has not failed.
+
+    ``failure`` is the last failure of a rule.
+    """
+
+    failure: ClassVar[BaseException | None] = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,8 +48,11 @@ class Model(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Compare everything, unless a rule has failed."""
-        if sys.exc_info()[0] is None:
+        error = sys.exc_info()[1]
+        if error is None:
             self.compare()
+        elif isinstance(error, AssertionError):
+            type(self).failure = error
 
 
 def model(machine: type[M], rules: Iterable[str] = (), **attributes: Any) -> type[M]:

@@ -145,7 +145,7 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
         for session in sessions:
             for route in ROUTES:
                 text = f"{session} by {route}, é 日本語\n"
-                assert [text] == texts(user.say(session, text, route))
+                assert [text] == texts(user.say(session, text, route=route))
                 assert text in texts(user.history(session))
             user.order(session, "save", names=[f"{session}.txt"])
         assert [[f"{session}.txt"] for session in sessions] == list(map(user.artifacts, sessions))

@@ -7,7 +7,7 @@ from doublecheck.contracts.agent_users import (
     User,
 )
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, at_once, for_each
+from doublecheck.contracts.engine import Examples, for_each
 from doublecheck.contracts.models import model
 from doublecheck.contracts.session_model import SessionsModel
 
@@ -38,14 +38,6 @@ def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> Non
         user.delete(id_)
 
 
-@clause("API-04", writes=True)
-def test_long_lists_are_complete(user: User) -> None:
-    """A list has every session, however many there are."""
-    ids = at_once([user.create] * 40)
-
-    assert sorted(ids) == user.ids()
-
-
 @for_clauses(("API-03", "API-06"), writes=True)
 def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
     """Ids that differ in case, in a sign or as numbers are created and deleted separately."""
@@ -58,28 +50,15 @@ def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
 
 
 RULES = {
-    "API-02": ("create", "create_at_once", "read", "list_sessions"),
-    "API-03": ("create", "create_named", "delete", "read", "list_sessions"),
-    "API-04": ("create", "create_named", "create_at_once", "delete", "list_sessions"),
-    "API-05": ("create", "say", "say_often", "say_at_once", "say_nothing", "read", "read_at_once"),
-    "API-06": (
-        *(
-            "create",
-            "create_named",
-            "say",
-            "delete",
-            "delete_at_once",
-            "recreate",
-            "read",
-            "list_sessions",
-        ),
-    ),
-    "API-07": ("create", "say", "say_often", "say_at_once", "say_nothing", "read"),
-    "API-08": ("create", "say", "say_often", "say_at_once", "read"),
-    "API-18": (
-        *("create", "create_named", "create_at_once", "say", "say_at_once", "intrude", "delete"),
-        *("read", "list_sessions"),
-    ),
+    "API-02": "create create_at_once read list_sessions",
+    "API-03": "create create_named delete read list_sessions",
+    "API-04": "create create_named create_at_once delete list_sessions",
+    "API-05": "create say say_often say_at_once say_nothing read read_at_once",
+    "API-06": "create create_named say delete delete_at_once recreate read list_sessions",
+    "API-07": "create say say_often say_at_once say_nothing read",
+    "API-08": "create say say_often say_at_once read",
+    "API-17": "create create_named say say_at_once say_together say_nothing remember",
+    "API-18": "create create_named create_at_once say say_at_once intrude delete read list_sessions",
 }
 
 
@@ -88,5 +67,7 @@ def test_sessions_match_their_model(
     user: User, other_user: User, user_elsewhere: User, examples: Examples, id_: str
 ) -> None:
     """Whatever was created, run and deleted before, histories and lists are complete."""
-    users = (user, other_user, user_elsewhere) if user_elsewhere != user else (user, other_user)
-    examples.run_model(model(SessionsModel, RULES[id_], users=users))
+    users = [user, other_user]
+    if id_ != "API-17" and user_elsewhere != user:  # only the reference agent remembers
+        users.append(user_elsewhere)
+    examples.run_model(model(SessionsModel, RULES[id_].split(), users=users))

@@ -29,23 +29,16 @@ NAMES = Input(inputs.ids(40).strategy, (*inputs.ids(40).always[:1], "folder/a b"
 
 @clause("API-01")
 def test_the_applications_are_listed(platform: Platform) -> None:
-    """At least one application is listed, names are unique, and the list stays the same."""
-    names = platform.list_apps()
+    """The list has every application of the directory, once each, every time."""
+    names = sorted(platform.list_apps())
 
     assert names
-    assert [] == [name for name in names if not name]
-    assert sorted(set(names)) == sorted(names)
-    assert [sorted(names)] * TIMES == [sorted(platform.list_apps()) for _ in range(TIMES)]
-
-
-@clause("API-01", reference_app=True)
-def test_every_application_of_the_directory_is_listed(platform: Platform) -> None:
-    """The list has the reference agent, and the second one if the reference is deployed with it."""
-    names = set(platform.list_apps())
-
-    assert REFERENCE in names
-    if platform.target.kind == "double":
-        assert {REFERENCE, SECOND} <= names
+    assert "" not in names
+    assert sorted(set(names)) == names
+    assert [names] * TIMES == [sorted(platform.list_apps()) for _ in range(TIMES)]
+    if platform.target.reference_app:
+        assert REFERENCE in names
+        assert SECOND in names or platform.target.kind == "live"
 
 
 @clause("API-13", reference_app=True, writes=True)
@@ -61,7 +54,7 @@ def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: st
     user.order(session, "save", names=names[1:])
     user.order(neighbour, "save", names=["neighbour.txt"])
 
-    assert sorted(names) == user.artifacts(session) == user.artifacts(session)
+    assert sorted(names) == user.artifacts(session)
     assert ["neighbour.txt"] == user.artifacts(neighbour)
     assert [] == other_user.artifacts(session)
     other_user.delete(session)
@@ -104,7 +97,7 @@ def test_an_application_that_is_not_listed_does_not_run(
 ) -> None:
     """Unknown names, even similar ones, do not run; the listed name runs."""
     session, names = user.create(), user.platform.list_apps()
-    assert user.say(session, "hello", route)
+    assert user.say(session, "hello", route=route)
 
     for name in _nearly(user.app):
         if name not in names:
@@ -123,7 +116,6 @@ def test_an_application_that_is_not_listed_does_not_run(
         *(("anna", "ANNA"), ("anna@a.example", "anna@b.example"), ("Ána", "Ana")),
         *(("a" * 40, "a" * 39), ("a%2541", "a%41"), ("%41", "A"), ("007", "7")),
     ],
-    ids=["capitals", "domains", "accents", "lengths", "percents", "escapes", "zeros"],
 )
 def test_users_with_similar_ids_are_separate(
     platform: Platform, leftovers: Leftovers, app: str, name: str, other_name: str
@@ -141,22 +133,6 @@ def test_users_with_similar_ids_are_separate(
     assert [[shared], ["mine"]] == [first.ids(), second.ids()]
     assert not second.has(shared)
     assert "a secret" not in "".join(texts(second.history("mine")))
-
-
-@clause("API-18", writes=True)
-@pytest.mark.parametrize("route", ["/run", "/run_sse"], ids=["list", "stream"])
-def test_another_user_changes_nothing(user: User, other_user: User, route: str) -> None:
-    """Another user's run or deletion with the same session id changes nothing."""
-    shared = user.create(new_id())
-    user.say(shared, "a secret")
-    before = texts(user.history(shared))
-
-    ran = other_user.post(route, other_user.body(shared, "intruding"))
-    other_user.platform.request("DELETE", other_user.path(shared))
-
-    assert "a secret" not in ran.text
-    assert before == texts(user.history(shared))
-    assert [shared] == user.ids()
 
 
 @clause("API-18", reference_app=True, writes=True)
@@ -178,12 +154,5 @@ def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> N
 
 def _nearly(name: str) -> tuple[str, ...]:
     """Return names that are similar to an application's."""
-    return (
-        f"no_{new_id()}",
-        name[:-1],
-        name[:3],
-        f"{name}_",
-        f"{name}x",
-        name.upper(),
-        name.title(),
-    )
+    similar = (name[:-1], name[:3], f"{name}_", f"{name}x", name.upper(), name.title())
+    return f"no_{new_id()}", *similar
