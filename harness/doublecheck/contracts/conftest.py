@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 import uuid
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Set
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -93,7 +93,7 @@ class CheckFailedError(Exception):
     """An attempt of a check has failed; the reports say why."""
 
 
-def _selected_surfaces(session: pytest.Session) -> Collection[Surface]:
+def _selected_surfaces(session: pytest.Session) -> Set[Surface]:
     """Return the surfaces of the selected checks; the double has what they need and no more."""
     marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
     return {mark.kwargs["surface"] for mark in marks}

@@ -141,7 +141,7 @@ def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> R
 def refuse_by_json_rpc(response: httpx.Response) -> None:
     """Raise RefusedError for a JSON-RPC error that is sent with a status of the client's errors."""
     with contextlib.suppress(ValueError, RecursionError):
-        document = response.json() if response.is_client_error else None
+        document = response.json() if response.is_client_error else {}
         error = document.get("error") if isinstance(document, dict) else None
         if isinstance(error, dict) and "jsonrpc" in document:
             raise refused_by_json_rpc(response, error)

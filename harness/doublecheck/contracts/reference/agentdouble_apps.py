@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
@@ -14,20 +14,17 @@ if TYPE_CHECKING:
     from agentdouble import A2AApp, MCPApp, SimpleApp
     from agentdouble.apps.loading import App
 
-# Surfaces whose checks need no application of MCP or A2A.
-_SIMPLE = frozenset({"application", "api_server", "control_plane", "sandbox", "library"})
 
-
-def reference_apps(surfaces: Collection[str] | None = None) -> tuple[App, ...]:
+def reference_apps(surfaces: Set[str] | None = None) -> tuple[App, ...]:
     """Return the reference applications that the checks of these surfaces need; by default all.
 
     They are the simple one, one without a ping function, and those of MCP and A2A, whose SDKs take
     a second to import.
     """
-    simple = reference_app(), bare_app()
-    if surfaces is not None and _SIMPLE.issuperset(surfaces):
-        return simple
-    return *simple, reference_tools(), reference_executor()
+    needed = {"mcp", "services", "a2a"} if surfaces is None else surfaces
+    tools = [] if needed.isdisjoint({"mcp", "services"}) else [reference_tools()]
+    executors = [reference_executor()] if "a2a" in needed else []
+    return reference_app(), bare_app(), *tools, *executors
 
 
 def reference_app() -> SimpleApp:
