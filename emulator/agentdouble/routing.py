@@ -9,9 +9,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Lifespan
 
-from agentdouble import mcp_hosting
+from agentdouble import mcp_hosting, model
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.control_plane import is_control_plane, render_refusal
+from agentdouble.core.environment import model_key
 from agentdouble.faults import FaultMiddleware
 from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.journal.middleware import JournalMiddleware
@@ -19,7 +20,7 @@ from agentdouble.sandbox.data_plane import session_token
 from agentdouble.server import certificates, guard
 from agentdouble.server.guard import OWN
 from agentdouble.settings import Settings
-from agentdouble.surfaces import Context, HostedApplications, Runtimes
+from agentdouble.surfaces import Context, HostedApplications, ModelEndpoint, Runtimes
 
 
 def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starlette]) -> ASGIApp:
@@ -63,6 +64,7 @@ def policy_of(context: Context, token: str) -> guard.Policy:
         },
         api_key=None if key is None else key.get_secret_value(),
         token=token,
+        keys={f"{model.PREFIX}/": model_key(token)},
         signed=_authenticated_by_surfaces(context),
         render=_render,
     )
@@ -99,6 +101,8 @@ def _render(connection: HTTPConnection, refusal: guard.Refusal) -> Response:
         return render_refusal(connection, refusal)
     if _is_data_plane(connection):
         return session_token.render_refusal(refusal)
+    if connection.scope["path"].startswith(f"{model.PREFIX}/"):
+        return ModelEndpoint.render(connection, refusal)
     if mcp_hosting.is_mcp(connection):
         return mcp_hosting.render_refusal(refusal)
     # A POST to the root is JSON-RPC for the A2A application there.

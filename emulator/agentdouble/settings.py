@@ -226,6 +226,12 @@ class Settings(BaseSettings):
     )
 
     journal_size: int = Field(1000, ge=1, description="number of requests that the journal keeps")
+    model_scripts: tuple[dict[str, Any], ...] = Field(
+        (),
+        repr=False,
+        description="scripts of the model, each with when and steps; by default agentdouble serve "
+        "has one that calls run_code",
+    )
     faults: tuple[dict[str, Any], ...] = Field(
         (), description="faults to arm at start, each with kind and operation"
     )

@@ -23,6 +23,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     exit_status.add(group)
     pytest_unknowns.add(group)
     pytest_report.add_option(group)
+    group.addoption(
+        "--model-record",
+        action="store_true",
+        help="record the answers of real models for platform_recorded_model, with the base URLs "
+        "and keys in the environment",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,6 +37,10 @@ def pytest_configure(config: pytest.Config) -> None:
     exit_status.configure(config)
     pytest_unknowns.configure(config)
     pytest_report.configure(config)
+    if config.getoption("--model-record"):
+        from doublecheck.fixtures import models  # cycle: pytest rewrites its asserts first
+
+        models.configure(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
@@ -58,9 +68,10 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield  # an error in the test is raised here; it says more
-    from doublecheck.fixtures import faults  # cycle: pytest rewrites its asserts first
+    from doublecheck.fixtures import faults, models  # cycle: pytest rewrites its asserts first
 
     faults.check(item)
+    models.check(item)
     return result
 
 

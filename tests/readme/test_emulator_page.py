@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from importlib.metadata import metadata
 from pathlib import Path
@@ -46,6 +47,23 @@ def test_settings_file_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     assert {"U-TTL-EXTENDS": "sliding"} == settings.unknowns
     assert ["AKLTreader"] == [key.access_key for key in settings.keys]
+
+
+MODEL = block(DOUBLE, "toml", "# model.toml")
+ASK_MODEL = block(DOUBLE, "console", '$ eval "$(agentdouble env)" && eval')
+
+
+def test_model_answers_by_script(tmp_path: Path) -> None:
+    """The command on the page gets the answer of the script in the settings file."""
+    (tmp_path / "model.toml").write_text(MODEL)
+    ask = list(commands_of(ASK_MODEL))[1].command.replace("Hello", "The weather?")
+
+    with Emulator(settings=Settings.load(tmp_path / "model.toml", port=0)) as double:
+        variables = {**os.environ, **double.environment("model")}
+        answer = subprocess.run(["sh", "-c", ask], env=variables, capture_output=True, text=True)
+
+    message = json.loads(answer.stdout)["choices"][0]["message"]
+    assert "Sunny." == message["content"]
 
 
 MY_AGENT = block(FRONT, "python", "# my_agent.py")

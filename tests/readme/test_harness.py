@@ -22,7 +22,7 @@ pytestmark = pytest.mark.once
 
 TESTS = {
     f"test_my_{name}.py": block(HARNESS, "python", f"# test_my_{name}.py")
-    for name in ("sandbox", "client", "retries", "clock", "data", "model", "sales")
+    for name in ("sandbox", "client", "retries", "clock", "data", "model", "agent", "sales")
 }
 APPLICATION = {
     "my_agent.py": block(FRONT, "python", "# my_agent.py"),
@@ -38,7 +38,7 @@ def test_example_tests_pass_without_configuration(tmp_path: Path) -> None:
     for name, text in TESTS.items():
         (tmp_path / name).write_text(text)
 
-    assert "11 passed" in pytest_in(tmp_path)
+    assert "12 passed" in pytest_in(tmp_path)
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ try:
     from agentdouble import __version__
     from agentdouble.apps.loading import load
     from agentdouble.emulator import Emulator
+    from agentdouble.model.endpoint import SHIPPED
     from agentdouble.processes import capacity
     from agentdouble.server import guard
     from agentdouble.settings import Settings, read_toml
@@ -45,6 +46,8 @@ def serve(
     settings = settings_of(overrides, unknowns, config)
     if settings.console is None:  # for a person; programs that create an Emulator set it
         settings = settings.model_copy(update={"console": True})
+    if not settings.model_scripts:
+        settings = settings.model_copy(update={"model_scripts": SHIPPED})
     capacity.raise_limit()
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
@@ -151,6 +154,7 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         **{f"runtime {name}": at for name, at in emulator.runtime_addresses.items()},
         "A2A": ", ".join(f"{name} at {emulator.url}{at}" for at, name in emulator.a2a.items()),
         "API server": f"{emulator.url}/list-apps, /apps/..., /run, /run_sse",
+        "model": f"{emulator.url}/model, see agentdouble env --for model",
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "
         "/runtimes, /metrics",

@@ -6,6 +6,8 @@ The ``PLATFORM`` names are the specification's neutral ones. Real clients read t
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -26,7 +28,9 @@ _REQUESTS_CA_FILE = "REQUESTS_CA_BUNDLE"
 # The command line of agentkit also calls these; the double refuses their actions by name.
 _OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
 
-CLIENTS = ("platform", "veadk", "agentkit")
+CLIENTS = ("platform", "veadk", "agentkit", "model")
+
+_MODEL = "scripted"  # the name that clients use which need one
 
 
 @dataclass(frozen=True)
@@ -89,4 +93,30 @@ def _named(connection: Connection, client: str) -> Mapping[str, str]:
             **others,
             **volcengine,
         }
+    if client == "model" and connection.token:  # only a double has the endpoint
+        return _model(connection)
     raise ValueError(f"There is no client {client!r}; there are {', '.join(CLIENTS)}.")
+
+
+def model_key(token: str) -> str:
+    """Return the key of the model endpoint, from which nobody can learn the token."""
+    return f"sk-{hmac.new(token.encode(), b'model', hashlib.sha256).hexdigest()[:32]}"
+
+
+def _model(connection: Connection) -> Mapping[str, str]:
+    """Return the variables of the SDKs of OpenAI and Gemini, and of veadk."""
+    url, key = f"{connection.url}/model", model_key(connection.token)
+    return {
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_BASE": f"{url}/v1",  # what litellm reads
+        "OPENAI_API_KEY": key,
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "GOOGLE_API_KEY": key,
+        "GEMINI_API_KEY": key,
+        "GOOGLE_GENAI_USE_VERTEXAI": "false",
+        "MODEL_AGENT_PROVIDER": "openai",
+        "MODEL_AGENT_NAME": _MODEL,
+        "MODEL_AGENT_API_BASE": f"{url}/v1",
+        "MODEL_AGENT_API_KEY": key,
+        "API_KEY": key,
+    }

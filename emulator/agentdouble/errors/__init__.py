@@ -22,6 +22,7 @@
     ├── SignatureError            a control-plane request whose signature does not verify
     ├── EnvelopeError             an answer that is not the envelope of section 2.8
     ├── PlatformError             an answer that is the platform's error envelope
+    ├── ModelError                a request to the model, or a script for it, that is refused
     ├── ApiError                  a request to the API server that is refused, with its status
     │   └── SessionNotFoundError
     ├── AgentError                an agent or an agents directory that breaks its contract

@@ -133,6 +133,18 @@ class AnswerLostError(AgentDoubleError):
         self.silent = silent
 
 
+class ModelError(AgentDoubleError):
+    """A request to the model, or a script for it, is refused.
+
+    ``status`` and ``code`` are those of the answer, in the wire form of the request.
+    """
+
+    def __init__(self, message: str, *, status: int = 400, code: str = "invalid_request") -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
 class ApiError(AgentDoubleError):
     """A request to the API server is refused; ``detail`` is the detail in the answer's body."""
 

@@ -114,7 +114,8 @@ class Gateway(Fault):
 class Delay(Fault):
     """The call waits for ``seconds``, or until it is released, at most 60 s.
 
-    It waits before it is executed, or before its response if ``after_execution`` is true.
+    It waits before it is executed, or before its response if ``after_execution`` is true, or before
+    each piece of the response's body if ``each_piece`` is true: a model with slow tokens.
     """
 
     # Real time, because clients wait in real time. A faster test holds a call and releases it.
@@ -122,6 +123,7 @@ class Delay(Fault):
     kind: Literal["delay"] = "delay"
     seconds: float | None = Field(None, gt=0, le=LONGEST_S)
     after_execution: bool = False
+    each_piece: bool = False
 
 
 class Cut(Fault):

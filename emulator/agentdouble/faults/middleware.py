@@ -199,8 +199,17 @@ async def _delay(
             await call.armed.pause(fault.seconds)
         await send(message)
 
+    async def send_slowly(message: Message) -> None:
+        if message.get("body"):
+            await call.armed.pause(fault.seconds)
+        await send(message)
+
     if fault.after_execution:
         await call.app(scope, receive, send_late)
+        return
+    if fault.each_piece:
+        call.armed.happened()
+        await call.app(scope, receive, send_slowly)
         return
     call.armed.happened()
     await call.armed.pause(fault.seconds)

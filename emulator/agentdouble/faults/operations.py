@@ -16,6 +16,7 @@ _PROBES = ("ping", "health", "readiness", "liveness", "list-apps", "version")
 _NAMED: Mapping[str, tuple[str, str]] = {
     **{name: (name, "POST") for name in ("invoke", "run", "run_sse")},
     **{name: (name, "GET") for name in _PROBES},
+    "model": ("model", "POST"),
 }
 _A2A: Mapping[str, tuple[str, str]] = {  # the name in version 0.3: the name in 1.0, the REST route
     "message/send": ("SendMessage", r"POST (/v1)?/message:send"),
@@ -31,6 +32,7 @@ _A2A_METHODS = {name: old for old, (new, _) in _A2A.items() for name in (old, ne
 _RUNTIME = re.compile(r"^/runtimes/[^/]+(?=/|$)")
 _PATTERN = re.compile(r"^(?:(?P<method>[A-Z]+) )?(?P<path>/\S*)$")
 _RUNS_CODE = ("/v1/jupyter/", "/v1/code/")
+_MODEL = "/model/"
 _NEVER = "/_emulator"
 _REST = "**"  # at the end of a path: everything that follows
 _SHAPES = (
@@ -100,6 +102,8 @@ def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[s
     name = inner.removeprefix("/")
     if _NAMED.get(name) == (name, method):
         yield name
+    if method == "POST" and path.startswith(_MODEL):
+        yield "model"
     below = inner.rstrip("/") or "/"
     yield from (f"a2a:{a}" for a, r in _A2A_REST.items() if r.fullmatch(f"{method} {below}"))
     if body is not None:

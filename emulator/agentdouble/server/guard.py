@@ -25,6 +25,10 @@ from agentdouble.core import redaction
 OWN = "/_emulator"  # the prefix of the double's own routes
 HEALTH = f"{OWN}/health"  # the only one without the token
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_OWN_KEY = (
+    "{prefix} requires its own key: send 'Authorization: Bearer <key>'. "
+    "'agentdouble env --for model' shows it as OPENAI_API_KEY."
+)
 _HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{0,5})?", re.ASCII)
 
 
@@ -57,7 +61,8 @@ class Policy:
     ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths
     below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
     ``signed`` returns whether a request proves itself by a signature and needs no API key.
-    ``token`` is the secret of the double's own routes, which accept the API key as well.
+    ``token`` is the secret of the double's own routes, which accept the API key as well, and so do
+    the paths below the prefixes of ``keys``, each with the key that it requires.
     """
 
     hosts: frozenset[str] | None = frozenset()
@@ -67,6 +72,7 @@ class Policy:
     body_limits: Mapping[str, int] = field(default_factory=dict)
     api_key: str | None = field(default=None, repr=False)
     token: str = field(default="", repr=False)
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
     signed: SignsItself = lambda _connection: False
     render: Render = render_json
 
@@ -168,6 +174,9 @@ class GuardMiddleware:
                 f"{OWN} requires the double's token: send 'Authorization: Bearer <token>'. "
                 "agentdouble env shows it as AGENTDOUBLE_TOKEN."
             )
+        for prefix, own in policy.keys.items():
+            if path.startswith(prefix):
+                return None if has_key(headers, own) else _OWN_KEY.format(prefix=prefix)
         if key is None or policy.signed(connection):
             return None
         return "This server requires its API key: send 'Authorization: Bearer <key>'."
@@ -299,9 +308,10 @@ def _host_and_port(authority: str) -> tuple[str, str]:
 
 
 def has_key(headers: Headers, api_key: str) -> bool:
-    """Return whether a request has the key, as a bearer token or in ``X-API-Key``."""
+    """Return whether a request has the key: as a bearer token, or in ``X-API-Key`` or Gemini's."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
-    presented = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+    others = headers.get("x-api-key") or headers.get("x-goog-api-key", "")
+    presented = key.strip() if scheme.lower() == "bearer" else others
     return hmac.compare_digest(presented.encode(), api_key.encode())
 
 

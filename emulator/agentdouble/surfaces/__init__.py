@@ -15,6 +15,7 @@ from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.control_plane import ControlPlaneActions
 from agentdouble.surfaces.landing_page import LandingPage
 from agentdouble.surfaces.mcp_services import MCPServices
+from agentdouble.surfaces.model_endpoint import ModelEndpoint
 from agentdouble.surfaces.openapi import OpenApiDocument
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.sandbox import Sandbox
@@ -28,6 +29,7 @@ __all__ = [
     "HostedA2A",
     "HostedApplications",
     "MCPServices",
+    "ModelEndpoint",
     "Runtimes",
     "Sandbox",
     "Surface",
@@ -45,5 +47,6 @@ SURFACES: tuple[type[Surface], ...] = (
     MCPServices,
     Runtimes,
     Sandbox,
+    ModelEndpoint,
     LandingPage,
 )

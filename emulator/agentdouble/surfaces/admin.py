@@ -19,6 +19,7 @@ from agentdouble.errors import (
     FaultError,
     HostingError,
     LiveError,
+    ModelError,
     PartError,
     SandboxError,
     StateError,
@@ -136,7 +137,7 @@ class Admin(Surface):
 
 
 _FAILURES = (
-    *(RefusedError, FaultError, HostingError, LiveError, SandboxError, StateError),
+    *(RefusedError, FaultError, HostingError, LiveError, ModelError, SandboxError, StateError),
     *(PartError, UnknownServiceError),
 )
 _PAGES = {

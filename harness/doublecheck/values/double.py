@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from doublecheck.core.notebook_repr import Series, Shown, clock_time, counted, without_token
 
@@ -83,6 +84,32 @@ class JournalEntry(Shown, drawn_by="notebook.display.double.entry"):
 
 class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.double.journal"):
     """The requests that a double served, oldest first."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class ModelRequest:
+    """A request to a double's model; ``form`` is its wire form, ``tools`` are those that it offers.
+
+    ``prompt`` is the last text of the user. ``turns`` are the messages in one form for all wire
+    forms: objects with role, text, calls, name and call_id. ``body`` is the request's JSON.
+    """
+
+    form: str
+    model: str
+    prompt: str
+    tools: tuple[str, ...]
+    stream: bool
+    turns: tuple[Mapping[str, Any], ...] = field(repr=False)
+    body: Mapping[str, Any] = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"<ModelRequest {self.form} {self.model} {self.prompt[:60]!r}>"
+
+
+class ModelRequests(Series[ModelRequest], noun="model request"):
+    """The requests to a double's model, oldest first."""
 
     __slots__ = ()
 

@@ -19,6 +19,7 @@ from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client import transport
 from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
 from doublecheck.client._async.controls import AsyncPlatformClock, AsyncPlatformFaults
+from doublecheck.client._async.model import AsyncPlatformModel
 from doublecheck.client._async.protocols import AsyncA2aClient, AsyncBrowser, AsyncMcpClient
 from doublecheck.client._async.sandbox import AsyncPlatformSandbox
 from doublecheck.client.live_outputs import run_async
@@ -87,6 +88,7 @@ class AsyncPlatform:
         self.exchanges = self._connection.exchanges
         self.clock = AsyncPlatformClock(self._connection)
         self.faults = AsyncPlatformFaults(self._connection)
+        self.model = AsyncPlatformModel(self._connection)
         self._on_close = on_close
         self._copies: list[str] = []  # the SessionIds of copies that were created here
         self._session_snapshots: list[str] = []

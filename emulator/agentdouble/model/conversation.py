@@ -1,0 +1,150 @@
+"""A request to a model and its answer, without the wire form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from agentdouble.errors import ModelError
+
+Body = Mapping[str, Any]
+_KINDS: Mapping[type[Any], str] = {str: "a string", dict: "an object", list: "a list"}
+_WORD = re.compile(r"\s*\S+\s*")
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call of a tool. Arguments that are text are sent as they are, valid or not."""
+
+    name: str
+    arguments: Mapping[str, Any] | str
+    id: str = ""
+
+    def text(self) -> str:
+        """Return the arguments as JSON text."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A message of a conversation; ``role`` is system, user, assistant or tool.
+
+    A tool's turn has its result as ``text``, and the ``name`` and ``call_id`` of its call.
+    """
+
+    role: str
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    name: str = ""
+    call_id: str = ""
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A request to a model; ``form`` is its wire form, ``tools`` are the names that it offers."""
+
+    form: str
+    model: str
+    turns: tuple[Turn, ...]
+    tools: tuple[str, ...]
+    stream: bool
+    body: Body
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last turn of the user."""
+        return next((turn.text for turn in reversed(self.turns) if turn.role == "user"), "")
+
+    @property
+    def result(self) -> Turn | None:
+        """The result of a tool that the request ends with, or None."""
+        last = self.turns[-1] if self.turns else None
+        return last if last is not None and last.role == "tool" else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as JSON-ready data."""
+        return {**asdict(self), "prompt": self.prompt}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says: text, calls of tools, or both. ``number`` makes its ids."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    number: int
+
+    def pieces(self) -> list[str]:
+        """Return the text in pieces of one word, as a stream has it."""
+        return _WORD.findall(self.text) or ([self.text] if self.text else [])
+
+    def tokens(self) -> int:
+        """Return a size for the usage: the number of words."""
+        return len(self.pieces()) + sum(len(call.text().split()) for call in self.calls)
+
+
+def request_size(request: ModelRequest) -> int:
+    """Return the number of words in a request, for the usage."""
+    return sum(len(turn.text.split()) for turn in request.turns)
+
+
+def texts(content: Any, where: str) -> str:
+    """Return the text of a content: a string, or a list of parts of which some have text."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = objects(content, where)
+    return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+
+
+def objects(value: Any, where: str) -> list[dict[str, Any]]:
+    """Return a list of objects, empty for None. Raise ModelError, which names its place."""
+    items = [] if value is None else value
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise ModelError(f"{where} must be a list of objects, not {value!r:.80}.")
+    return items
+
+
+def field(document: Body, name: str, kind: type[Any], where: str) -> Any:
+    """Return a required field of a type. Raise ModelError, which names its place."""
+    value = document.get(name)
+    if not isinstance(value, kind):
+        expected = _KINDS[kind]
+        place = f"{where}.{name}" if where else name
+        raise ModelError(f"{place} must be {expected}, not {value!r:.80}.")
+    return value
+
+
+def refuse_fields(body: Body, reasons: Mapping[str, str]) -> None:
+    """Raise ModelError if a body has a field that this double does not support."""
+    for name, reason in reasons.items():
+        if body.get(name) not in (None, False, 1):
+            raise ModelError(f"{name} is not supported: {reason}", code="unsupported_parameter")
+
+
+def named_results(turns: Iterator[Turn]) -> Iterator[Turn]:
+    """Yield turns, with the names of the calls in their results.
+
+    Raises ModelError for a result without a call, which real endpoints refuse as well.
+    """
+    names: dict[str, str] = {}
+    for turn in turns:
+        names |= {call.id: call.name for call in turn.calls}
+        if turn.role == "tool" and not turn.name:
+            if turn.call_id not in names:
+                raise ModelError(
+                    f"The result of the tool call {turn.call_id!r:.80} follows no such call; "
+                    f"the conversation has {', '.join(map(repr, names)) or 'none'}."
+                )
+            turn = Turn("tool", turn.text, name=names[turn.call_id], call_id=turn.call_id)
+        yield turn
+
+
+def event(document: Body, name: str = "") -> bytes:
+    """Return a server-sent event."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {json.dumps(document, ensure_ascii=False)}\n\n".encode()
