@@ -16,7 +16,7 @@ from tests.real_clients.clients import CLIENTS, Client
 from tests.real_clients.environments import PROGRAMS, NotMadeError, Npm
 from tests.real_clients.expected import PARTS
 
-README = Path(__file__).parents[2] / "emulator" / "README.md"
+README = Path(__file__).parents[2] / "emulator" / "docs" / "clients.md"
 MCP, A2A = ("mcp-2", "a2a-sdk-1")
 
 

@@ -1,4 +1,4 @@
-"""The table of harness/README.md: what the checks find in the double and in real implementations.
+"""The table of harness/docs/implementations.md: what the checks find in the double and in real implementations.
 
 ``python -m tests.real_targets.table`` prints it; the variables of ``platforms`` say where the
 implementations are installed.

@@ -24,7 +24,7 @@ _HINTS = {
     'eval "$(agentdouble env)"': "points a client at the double",
     "agentdouble demo": "shows a session's whole life",
     "agentdouble --help": "lists the commands",
-    "emulator/README.md": "says how to use each of these",
+    "emulator/docs": "says how to use each of these",
 }
 
 

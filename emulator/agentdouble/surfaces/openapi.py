@@ -28,8 +28,8 @@ _SCHEMES: Mapping[str, Mapping[str, Any]] = {
         "in": "header",
         "name": "Authorization",
         "description": "HMAC-SHA256 Credential=<access key>/<date>/<region>/<service>/request, "
-        "SignedHeaders=<names>, Signature=<hex>, and the header X-Date. emulator/signing.md in "
-        "agentdouble's repository describes the steps.",
+        "SignedHeaders=<names>, Signature=<hex>, and the header X-Date. The page "
+        "emulator/docs/other-languages.md of agentdouble's repository describes the steps.",
     },
     "sessionToken": {
         "type": "apiKey",
