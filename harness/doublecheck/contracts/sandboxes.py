@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -28,40 +27,39 @@ PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A user's sandbox session, in which checks run code."""
+    """A user's sandbox session, in which checks run code.
+
+    ``ttl_s`` is the validity that it asks for, in seconds, None for the platform's default.
+    """
 
     platform: Platform
     user_id: str
     session_id: str
+    ttl_s: int | None = TTL_S
 
     @property
     def name(self) -> str:
         """The tool-user session id, which names the session in requests (SBX-12)."""
         return Invocation(self.user_id, self.session_id, DEFAULT_AGENT).user_session_id
 
-    def run(self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S) -> CodeResult:
+    def run(self, code: str, language: str = PYTHON) -> CodeResult:
         """Run code in the session."""
-        return self.platform.run_code(
-            code, language, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
-        )
+        return self.platform.run_code(code, language, **self._named())
 
-    def exec_bash(self, command: str, *, ttl_s: int | None = TTL_S) -> BashResult:
+    def exec_bash(self, command: str) -> BashResult:
         """Run a command in the session's terminal."""
-        return self.platform.exec_bash(
-            command, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
-        )
+        return self.platform.exec_bash(command, **self._named())
 
-    def upload(self, path: str, content: bytes, *, ttl_s: int | None = TTL_S) -> str:
+    def upload(self, path: str, content: bytes) -> str:
         """Upload a file to the session; return its path."""
-        return self.platform.upload(
-            path, content, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
-        )
+        return self.platform.upload(path, content, **self._named())
 
-    def download(self, path: str, *, ttl_s: int | None = TTL_S) -> bytes:
-        """Download a file from the session."""
-        return self.platform.download(
-            path, user_id=self.user_id, session_id=self.session_id, ttl_s=ttl_s
-        )
+    def download(self, path: str) -> bytes | None:
+        """Download a file from the session. Return None if the platform refuses."""
+        try:
+            return self.platform.download(path, **self._named())
+        except RefusedError:
+            return None
 
     def end(self) -> None:
         """End the session. Skip the check if the platform offers no way to end one."""
@@ -74,17 +72,10 @@ class Sandbox:
         if not ended:
             not_observable(f"sessions cannot be ended: {reason}")
 
-    def body(
-        self, code: str, language: str = PYTHON, *, ttl_s: int | None = TTL_S
-    ) -> dict[str, Any]:
+    def body(self, code: str, language: str = PYTHON) -> dict[str, Any]:
         """Return the body of an InvokeTool request that runs code or a command."""
-        return invoke_tool.RunCode(
-            tool_id=self.platform.target.sandbox_tool(),
-            user_session_id=self.name,
-            code=code,
-            language=language,
-            ttl_s=ttl_s,
-        ).body()
+        tool_id = self.platform.target.sandbox_tool()
+        return invoke_tool.RunCode(tool_id, self.name, code, language, ttl_s=self.ttl_s).body()
 
     def with_user(self, user_id: str) -> Sandbox:
         """Return another user's session with the same name."""
@@ -94,37 +85,21 @@ class Sandbox:
         """Return another session of the same user, with a longer name."""
         return replace(self, session_id=f"{self.session_id}-{suffix}")
 
+    def _named(self) -> dict[str, Any]:
+        return {"user_id": self.user_id, "session_id": self.session_id, "ttl_s": self.ttl_s}
+
 
 @for_caller.register
 def _sandbox_of_caller(sandbox: Sandbox, number: int, _stack: ExitStack) -> Sandbox:
     return replace(sandbox, session_id=f"{CALLERS}-{number}")
 
 
-def printed(result: CodeResult, name: str = "stdout") -> str:
-    """Return what code wrote to a stream, in one or several outputs."""
-    kind = ("stream", name)
-    return "".join(o.text or "" for o in result.outputs if (o.output_type, o.name) == kind)
-
-
 def printed_json(result: CodeResult) -> Any:
     """Return the JSON that code printed. Fail if it printed something else."""
     try:
-        return json.loads(printed(result))
+        return json.loads(result.stdout)
     except ValueError:
         pytest.fail(f"The code should print JSON, but the outputs are {result.outputs}.")
-
-
-def values(result: CodeResult) -> list[Any]:
-    """Return the data of the values that code returned or displayed, in the order of its outputs."""
-    others = ("stream", "error")
-    return [
-        output.data for output in result.outputs if output.data and output.output_type not in others
-    ]
-
-
-def texts_of_values(result: CodeResult) -> list[Any]:
-    """Return the values that code returned or displayed, as plain text."""
-    return [(data or {}).get("text/plain") for data in values(result)]
 
 
 def failure(result: CodeResult) -> Output:
@@ -217,24 +192,17 @@ class Paths:
     file: str
 
 
-def leave(sandbox: Sandbox, mark: str, *, ttl_s: int | None = TTL_S) -> Paths:
+def leave(sandbox: Sandbox, mark: str) -> Paths:
     """Leave every kind of state in a session, each with this mark, one of ``MARKS``."""
     file = f"doublecheck-{sandbox.session_id[:8]}"
-    result = succeeded(sandbox.run(_MAKE.format(mark=mark, file=file), ttl_s=ttl_s))
-    home, tmp = printed_json(result)
-    javascript = _MAKE_JAVASCRIPT.format(mark=json.dumps(mark))
-    succeeded(sandbox.run(javascript, JAVASCRIPT, ttl_s=ttl_s))
+    home, tmp = printed_json(succeeded(sandbox.run(_MAKE.format(mark=mark, file=file))))
+    succeeded(sandbox.run(_MAKE_JAVASCRIPT.format(mark=json.dumps(mark)), JAVASCRIPT))
     return Paths(home, tmp, file)
 
 
-def read_state(sandbox: Sandbox, paths: Paths, *, ttl_s: int | None = TTL_S) -> dict[str, Any]:
-    """Return the mark of each kind of state in a session, None where there is none."""
+def require_state(sandbox: Sandbox, paths: Paths, mark: str | None) -> None:
+    """Fail unless every kind of state in a session has this mark, or does not exist (None)."""
     look = _LOOK.format(home=paths.home, tmp=paths.tmp, file=paths.file, marks=MARKS)
-    python = printed_json(sandbox.run(look, ttl_s=ttl_s))
-    javascript = printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT, ttl_s=ttl_s))
-    return {**python, **javascript}
-
-
-def with_mark(mark: str | None, state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a session shows if every kind of state has this mark."""
-    return dict.fromkeys(state, mark)
+    state = printed_json(sandbox.run(look))
+    state |= printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT))
+    assert dict.fromkeys(state, mark) == state

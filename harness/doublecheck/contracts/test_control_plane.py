@@ -29,7 +29,6 @@ from doublecheck.contracts.sandboxes import (
     PYTHON,
     TTL_S,
     Sandbox,
-    printed,
     succeeded,
 )
 from doublecheck.contracts.verdicts import not_observable
@@ -258,7 +257,7 @@ def test_a_wrong_signature_stays_refused(platform: Platform, sandbox: Sandbox) -
 
     for _ in range(3):
         wire.refusal(wire.control_plane(platform, sandbox.body(COUNT), credentials=wrong))
-    assert "1\n" == printed(sandbox.run(COUNTED)), "code of a refused request has run"
+    assert "1\n" == sandbox.run(COUNTED).stdout, "code of a refused request has run"
     wire.refusal(wire.control_plane(platform, sandbox.body(COUNT), credentials=wrong))
 
 
@@ -271,7 +270,7 @@ def test_every_operation_needs_a_signature(platform: Platform, sandbox: Sandbox)
     unsigned = {name: without_signature(request) for name, request in signed.items()}
 
     assert {} == _let_in(platform, unsigned)
-    assert "1\n" == printed(sandbox.run(COUNTED)), "an unsigned request changed the session"
+    assert "1\n" == sandbox.run(COUNTED).stdout, "an unsigned request changed the session"
 
 
 @clause("CTL-07")
@@ -302,7 +301,7 @@ def test_a_key_without_full_access_changes_nothing(platform: Platform, sandbox: 
 
     _let_in(platform, _operations(platform, sandbox, first.session_id, credentials=restricted))
 
-    assert "1\n" == printed(sandbox.run(COUNTED)), "code of a refused request has run"
+    assert "1\n" == sandbox.run(COUNTED).stdout, "code of a refused request has run"
 
 
 def _operations(

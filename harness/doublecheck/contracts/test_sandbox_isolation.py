@@ -1,14 +1,11 @@
-"""Checks that sessions and users are isolated from each other (SBX-04, SBX-12)."""
+"""Checks that sessions and users are isolated, and of terminals and files (SBX)."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 import shlex
-from collections.abc import Sequence
 from dataclasses import replace
-
-import pytest
 
 from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
@@ -16,129 +13,76 @@ from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import FAILING, InstancesModel
 from doublecheck.contracts.models import model
-from doublecheck.contracts.sandboxes import (
-    Sandbox,
-    failure,
-    printed,
-    printed_json,
-    succeeded,
-)
-from doublecheck.contracts.verdicts import Verdict
-from doublecheck.errors import RefusedError
+from doublecheck.contracts.sandboxes import Sandbox, succeeded
+from doublecheck.contracts.verdicts import not_observable
+
+# pairs of a user and a session; {} is a new id
+NAMES = {
+    "SBX-04": [("doublecheck", id_) for id_ in ("{}-a", "{}-A", "{}_a", "x{}-a", "{0}{0}-a")],
+    "SBX-12": [
+        *((user, "{}") for user in ("dc-somebody-a", "dc-somebody-b", "dc-ab", "dc-aB", "7", "07")),
+        *(("dc-a", "b{}"), ("dc-somebody-a", "{}-2")),
+    ],
+}
 
 
-@clause("SBX-04", writes=True)
-def test_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
-    """Session names that differ in one character, in case, or at their ends get separate instances."""
-    name = sandbox.session_id
-    ids = (f"{name}-a", f"{name}-A", f"{name}_a", f"x{name}-a", f"{name * 3}-a", f"{name * 3}-b")
+@for_clauses(NAMES, writes=True)
+def test_sessions_with_similar_names_are_separate(sandbox: Sandbox, id_: str) -> None:
+    """Names that differ in one character, in case or at an end, or that only join to one text."""
+    boxes = [
+        replace(sandbox, user_id=user, session_id=name.format(sandbox.session_id))
+        for user, name in NAMES[id_]
+    ]
+    _need_names(*boxes)
+    numbers = [f"{number}\n" for number in range(len(boxes))]
+    ids = {succeeded(box.run(f"kept = {number}")).session_id for number, box in enumerate(boxes)}
 
-    _are_separate([replace(sandbox, session_id=session_id) for session_id in ids])
+    assert numbers == [box.run("print(kept)").stdout for box in boxes]
+    reads = [functools.partial(box.run, "print(kept)") for box in boxes]
+    assert numbers == [result.stdout for result in at_once(reads)]
+    assert len(boxes) == len(ids), ids
 
 
-@clause("SBX-04", writes=True)
-def test_the_end_of_one_session_leaves_the_others(sandbox: Sandbox) -> None:
-    """Failures and deletion of one session do not affect the others; a new one starts empty."""
-    other_session, new = sandbox.with_session("other"), sandbox.with_session("new")
+@for_clauses(("SBX-04", "SBX-12"), writes=True)
+def test_sessions_do_not_see_each_other(sandbox: Sandbox, id_: str) -> None:
+    """A session shows no state of another session or user, before or after it has its own."""
+    is_of_user = id_ == "SBX-12"
+    other = sandbox.with_user("somebody-else") if is_of_user else sandbox.with_session("other")
+    _need_names(sandbox, other)
     paths = sandboxes.leave(sandbox, "one")
-    sandboxes.leave(other_session, "other")
 
-    failure(other_session.run("1 / 0"))
-    _has_everything(sandbox, paths)
-    other_session.end()
-
-    state = sandboxes.read_state(new, paths)
-    assert sandboxes.with_mark(None, state) == state
-    _has_everything(sandbox, paths)
-
-
-@clause("SBX-12", writes=True)
-def test_users_and_sessions_with_similar_names_are_separate(sandbox: Sandbox) -> None:
-    """Names of users and sessions that differ in one character, or only join to the same text."""
-    name = sandbox.session_id
-    users = {
-        "dc-somebody-a": name,
-        "dc-somebody-b": name,
-        "dc-ab": name,
-        "dc-aB": name,
-        "dc-a": f"b{name}",
-        "7": name,
-        "07": name,
-    }
-    named = [replace(sandbox, user_id=user, session_id=id_) for user, id_ in users.items()]
-
-    _are_separate([*named, named[0].with_session("2")])
-
-
-@clause("SBX-12", writes=True)
-def test_users_do_not_see_each_other(sandbox: Sandbox) -> None:
-    """Each user's session keeps its own state and sees none of another user's."""
-    _keep_apart(sandbox, sandbox.with_user("somebody-else"))
+    sandboxes.require_state(other, paths, None)
+    sandboxes.leave(other, "other")
+    sandboxes.require_state(other, paths, "other")
+    sandboxes.require_state(sandbox, paths, "one")
 
 
 RULES = {
     "SBX-02": ("assign", "read", "fail", "run", "write", "load", "run_together"),
     "SBX-04": ("assign", "read", "write", "load", "run_at_once", "end"),
     "SBX-07": ("run", "fail", "run_at_once", "run_together", "end"),
-    "SBX-12": ("assign", "read", "write", "load", "run_at_once"),
 }
 
 
 @for_clauses(RULES, writes=True)
 def test_instances_match_their_model(sandbox: Sandbox, examples: Examples, id_: str) -> None:
     """Whatever ran before, also at the same time, each session has its own state and counts it."""
-    boxes = [sandbox, sandbox.with_session("other"), sandbox.with_user("somebody-else")]
-    if id_ == "SBX-12":
-        _need_names(*boxes)
-    else:
-        boxes[2] = sandbox.with_session("third")
+    boxes = [sandbox, *map(sandbox.with_session, ("other", "third"))]
     failing = FAILING[:2] if id_ == "SBX-07" else FAILING  # whether JavaScript counts is open
     machine = model(InstancesModel, RULES[id_], boxes=boxes, failing=failing)
     examples.run_model(machine, cost=6)
 
 
-def _are_separate(sandboxes: Sequence[Sandbox]) -> None:
-    """Fail unless each session has a separate instance, and keeps its state."""
-    _need_names(*sandboxes)
-    ids = [
-        succeeded(box.run(f"kept = {number}")).session_id for number, box in enumerate(sandboxes)
-    ]
-
-    values = [printed(box.run("print(kept)")) for box in sandboxes]
-
-    assert [f"{number}\n" for number in range(len(sandboxes))] == values
-    assert len(ids) == len(set(ids)), ids
-
-
-def _keep_apart(first: Sandbox, second: Sandbox) -> None:
-    """Fail if a session shows another's state, before or after it has its own."""
-    _need_names(first, second)
-    paths = sandboxes.leave(first, "one")
-    state = sandboxes.read_state(second, paths)
-    assert sandboxes.with_mark(None, state) == state
-    sandboxes.leave(second, "other")
-
-    state = sandboxes.read_state(second, paths)
-    assert sandboxes.with_mark("other", state) == state
-    _has_everything(first, paths)
-
-
-def _has_everything(sandbox: Sandbox, paths: sandboxes.Paths) -> None:
-    state = sandboxes.read_state(sandbox, paths)
-    assert sandboxes.with_mark("one", state) == state
-
-
-def _need_names(*sandboxes: Sandbox) -> None:
+def _need_names(*boxes: Sandbox) -> None:
     """Skip if the deployment names sessions by their ids alone."""
-    named_alike = len({sandbox.name for sandbox in sandboxes}) < len(sandboxes)
+    named_alike = len({sandbox.name for sandbox in boxes}) < len(boxes)
     if named_alike and ledger.choose("U-USER-SESSION-ID") == "session":
-        pytest.skip(
-            f"{Verdict.NOT_OBSERVABLE.value}: sessions are named only by their ids "
-            "(U-USER-SESSION-ID)"
-        )
+        not_observable("sessions are named only by their ids (U-USER-SESSION-ID)")
 
 
-FILE = "Doublecheck of Files/Grüße 日本.Bin"
+FOLDER = "/tmp/doublecheck"  # noqa: S108 (of the sandbox)
+FILE = f"{FOLDER}/Doublecheck of Files/Grüße 日本.Bin"
+DIGEST = "import hashlib\nprint(end=hashlib.sha256(open({!r}, 'rb').read()).hexdigest())"
 
 
 @clause("SBX-09", writes=True)
@@ -155,13 +99,11 @@ def test_a_command_prints_what_it_is_told(sandbox: Sandbox, text: str) -> None:
 @clause("SBX-09", writes=True)
 def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
     """Variables, arithmetic, pipes and lines work; each command has its own output and exit code."""
+    lines = "line 3\nline 2\nline 1\nlast\n"
     commands = {
         "word=ok; echo $word-$(( 6 * 7 ))": (0, "ok-42\n", ""),
         "echo out; echo err >&2; (exit 3)": (3, "out\n", "err\n"),
-        "for n in 1 2 3; do echo line $n; done | sort -r\necho last": (
-            *(0, "line 3\nline 2\nline 1\nlast\n"),
-            "",
-        ),
+        "for n in 1 2 3; do echo line $n; done | sort -r\necho last": (0, lines, ""),
         "false": (1, "", ""),
         "true": (0, "", ""),
         "(exit 42)": (42, "", ""),
@@ -178,16 +120,13 @@ def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
 
 @clause("SBX-09", writes=True)
 def test_each_command_runs_once(sandbox: Sandbox) -> None:
-    """A command runs once, however often its text was run before."""
-    path = f"{_home(sandbox)}/runs"
-    ran = [sandbox.exec_bash(f"echo x >> {path}; wc -l < {path}").stdout.strip() for _ in range(6)]
+    """A command runs once, however often its text was run before, and has its own output."""
+    count = f"echo x >> {FOLDER}-runs; wc -l < {FOLDER}-runs"
 
-    assert list("123456") == ran
-    texts = [f"of command {number}\n" for number in range(4)]
-    commands = [
-        functools.partial(sandbox.exec_bash, f"printf %s {shlex.quote(it)}") for it in texts
-    ]
-    assert texts == [result.stdout for result in at_once(commands)]
+    assert [*range(1, 7)] == [int(sandbox.exec_bash(count).stdout) for _ in range(6)]
+    texts = [f"of command {number}" for number in range(4)]
+    calls = [functools.partial(sandbox.exec_bash, f"printf %s '{text}'") for text in texts]
+    assert texts == [result.stdout for result in at_once(calls)]
 
 
 @clause("SBX-09", writes=True)
@@ -195,64 +134,36 @@ def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
     """Commands and code share files in one instance; terminals of other sessions do not see them."""
     written = "with open('from-code', 'w') as file: print('6 * 7', end='', file=file); print('ok')"
     code = succeeded(sandbox.run(f"import os\nprint(os.getcwd())\n{written}"))
-    home = shlex.quote(printed(code).splitlines()[0])
+    home = shlex.quote(code.stdout.splitlines()[0])
 
     ran = sandbox.exec_bash(f"cd {home}; echo $(( $(cat from-code) )); echo from-shell > seen")
 
     assert ("42\n", code.session_id) == (ran.stdout, ran.session_id)
-    assert "from-shell\n" == printed(sandbox.run("print(end=open('seen').read())"))
-    for other_session in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
-        result = other_session.exec_bash(f"cd {home}; cat from-code")
+    assert "from-shell\n" == sandbox.run("print(end=open('seen').read())").stdout
+    for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
+        result = other.exec_bash(f"cd {home}; cat from-code")
         assert (result.exit_code != 0, "") == (True, result.stdout)
         assert code.session_id != result.session_id
 
 
 @clause("SBX-10", writes=True)
-@for_each(cost=2, content=inputs.files())
+@for_each(content=inputs.files())
 def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes) -> None:
-    """Code sees every byte at the uploaded path, and a download returns the same bytes."""
-    path = f"{_home(sandbox)}/{FILE}"
+    """A new content replaces the old one; code and a download read each of its bytes."""
+    stored_path = sandbox.upload(FILE, content)
 
-    for uploaded in (b"before", content):
-        stored_path = sandbox.upload(path, uploaded)
-
-        assert uploaded == sandbox.download(path)
-        assert [hashlib.sha256(uploaded).hexdigest()] * 2 == _digests(sandbox, path, stored_path)
+    assert content == sandbox.download(FILE)
+    digest = succeeded(sandbox.run(DIGEST.format(stored_path))).stdout
+    assert hashlib.sha256(content).hexdigest() == digest
+    assert digest == succeeded(sandbox.run(DIGEST.format(FILE))).stdout
 
 
 @clause("SBX-10", writes=True)
 def test_files_of_other_sessions_are_not_downloaded(sandbox: Sandbox) -> None:
     """A path of one session does not exist in another, whether or not it existed in the first."""
-    path = f"{_home(sandbox)}/doublecheck-mine.txt"
-    sandbox.upload(path, b"mine")
-    assert b"mine" == sandbox.download(path)
+    sandbox.upload(f"{FOLDER}-mine", b"mine")
+    assert b"mine" == sandbox.download(f"{FOLDER}-mine")
 
-    for other_session in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
-        assert _refuses(other_session, path), f"{path} of another session can be downloaded"
-    assert _refuses(sandbox, f"{path}-never"), "a file that never existed can be downloaded"
-
-
-def _home(sandbox: Sandbox) -> str:
-    """Return the folder in which code runs."""
-    home = printed_json(sandbox.run("import json, os\nprint(json.dumps(os.getcwd()))"))
-    return str(home).rstrip("/")
-
-
-def _digests(sandbox: Sandbox, *paths: str) -> list[str]:
-    """Return the digests of files as code reads them."""
-    read = (
-        "import hashlib, json\n"
-        f"print(json.dumps([hashlib.sha256(open(path, 'rb').read()).hexdigest() "
-        f"for path in {paths!r}]))"
-    )
-    digests: list[str] = printed_json(succeeded(sandbox.run(read)))
-    return digests
-
-
-def _refuses(sandbox: Sandbox, path: str) -> bool:
-    """Whether a download is refused."""
-    try:
-        sandbox.download(path)
-    except RefusedError:
-        return True
-    return False
+    for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
+        assert other.download(f"{FOLDER}-mine") is None, "a file of another session is downloaded"
+    assert sandbox.download(f"{FOLDER}-never") is None, "a file that never existed is downloaded"
