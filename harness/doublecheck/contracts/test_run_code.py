@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,24 +35,17 @@ def _state_of_caller(state: State, number: int, _stack: ExitStack) -> State:
 PYTHON, JAVASCRIPT = "python3", "javascript"
 KEYS = (environment.ACCESS_KEY, environment.SECRET_KEY)
 WRONG = {environment.ACCESS_KEY: "AKLTnobody", environment.SECRET_KEY: "wrong"}
-WRONG_SECRET = {environment.SECRET_KEY: "wrong"}
 TYPES = {"success": "bool", "message": "str", "data": "dict"}
 TYPES_OF_DATA = {
     **dict.fromkeys(("kernel_name", "session_id", "status", "code", "msg_id"), "str"),
     "execution_count": "int",
     "outputs": "list",
 }
-SEVERAL = """
-import sys
-print("first")
-print("second", file=sys.stderr)
-"third"
-"""
-FAILURES = {
-    "runtime": ("print('before')\n1 / 0", PYTHON, "ZeroDivisionError"),
-    "syntax": ("def f(:", PYTHON, "SyntaxError"),
-    "javascript": ("throw new RangeError('on purpose')", JAVASCRIPT, "RangeError"),
-}
+FAILURES = (
+    ("print('before')\n1 / 0", PYTHON, "ZeroDivisionError"),
+    ("def f(:", PYTHON, "SyntaxError"),
+    ("throw new RangeError('on purpose')", JAVASCRIPT, "RangeError"),
+)
 
 
 @pytest.fixture
@@ -69,62 +63,38 @@ def keys(platform_env: PlatformEnv) -> Mapping[str, str]:
 
 
 @clause("RUN-01")
-@pytest.mark.parametrize(
-    ("language", "code"), [(PYTHON, "print(6 * {})"), (JAVASCRIPT, "console.log(6 * {})")]
-)
-def test_it_returns_the_result(
-    platform_env: PlatformEnv, state: State, language: str, code: str
-) -> None:
-    """Each call takes code and language, and returns the JSON of 2.7 with all its fields."""
-    for number in (7, 8):
-        result, data = _ran(code.format(number), state, language)
+@for_each(text=inputs.texts())
+def test_it_returns_the_result(platform_env: PlatformEnv, state: State, text: str) -> None:
+    """Code with any characters runs unchanged; the result of 2.7 has all fields and outputs."""
+    codes = {
+        PYTHON: f"import sys\nprint('err', file=sys.stderr)\nprint({text!r})\n6 * 7",
+        JAVASCRIPT: f"console.log({json.dumps(text)}); 6 * 7",
+    }
+    for language, code in codes.items():
+        result, data = _ran(code, state, language)
 
         assert TYPES == wire.types(result, TYPES)
         assert TYPES_OF_DATA == wire.types(data, TYPES_OF_DATA)
-        assert (True, "ok", code.format(number)) == (
-            result["success"],
-            data["status"],
-            data["code"],
-        )
-        assert f"{6 * number}\n" == _stream(data)
+        assert (True, "ok", code) == (result["success"], data["status"], data["code"])
+        assert f"{text}\n" == _stream(data)
+        assert ("err\n" if language == PYTHON else "") == _stream(data, "stderr")
+        values = [output["data"] for output in data["outputs"] if output.get("data")]
+        assert ["42"] == [value.get("text/plain") for value in values]
 
 
 @clause("RUN-01")
-@for_each(text=inputs.texts())
-def test_it_runs_the_whole_code(platform_env: PlatformEnv, state: State, text: str) -> None:
-    """Code of any length with any characters runs unchanged, and its output arrives unchanged."""
-    code = f"import sys\nwritten = sys.stdout.write({text!r})"
-
-    _, data = _ran(code, state)
-
-    assert (code, text) == (data["code"], _stream(data))
-
-
-@clause("RUN-01")
-def test_it_returns_every_output(platform_env: PlatformEnv, state: State) -> None:
-    """Both streams and the value of the last line arrive."""
-    _, data = _ran(SEVERAL, state)
-
-    values = [output["data"] for output in data["outputs"] if output.get("data")]
-    assert ("first\n", "second\n") == (_stream(data), _stream(data, "stderr"))
-    assert ["'third'"] == [value.get("text/plain") for value in values]
-
-
-@clause("RUN-01")
-@pytest.mark.parametrize("kind", list(FAILURES))
-def test_it_returns_a_failure(platform_env: PlatformEnv, state: State, kind: str) -> None:
+def test_it_returns_a_failure(platform_env: PlatformEnv, state: State) -> None:
     """Failed code returns a result with name, value and traceback; the next code runs."""
-    code, language, name = FAILURES[kind]
-    for _ in range(2):
+    for code, language, name in FAILURES * 2:
         _, data = _ran(code, state, language)
 
-        failed = [output for output in data["outputs"] if output.get("ename")]
-        assert [name] == [output["ename"] for output in failed]
+        [failed] = [output for output in data["outputs"] if output.get("ename")]
+        assert name == failed["ename"]
+        assert failed["evalue"]
+        assert failed["traceback"]
         assert "ok" != data["status"]
-        assert failed[0]["evalue"]
-        assert failed[0]["traceback"]
         assert ("before\n" if "before" in code else "") == _stream(data)
-        assert "ok" == _ran("1", state, language)[1]["status"]
+        _require_ok(state, language)
 
 
 @clause("RUN-02")
@@ -133,11 +103,9 @@ def test_it_says_that_the_tool_id_is_missing(
     platform_env: PlatformEnv, monkeypatch: pytest.MonkeyPatch, state: State, value: str | None
 ) -> None:
     """The error names the variable, also after a successful call; no other variable replaces it."""
-    assert "ok" == _ran("1", state)[1]["status"]
+    _require_ok(state)
     monkeypatch.setenv("TOOL_ID", os.environ[environment.TOOL_ID])
-    platform_env.unset(environment.TOOL_ID)
-    if value is not None:
-        monkeypatch.setenv(environment.TOOL_ID, value)
+    _set(monkeypatch, {environment.TOOL_ID: value})
 
     with pytest.raises(ToolIdMissingError, match="PLATFORM_TOOL_ID"):
         run_code("1", PYTHON, state)
@@ -147,29 +115,18 @@ def test_it_says_that_the_tool_id_is_missing(
 def test_the_contexts_credentials_come_first(
     keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The context's credentials are used, right or wrong, whatever the environment has."""
-    assert "ok" == _ran("1", {**state, **keys})[1]["status"]
-
-    _refused({**state, **WRONG})
-    _refused({**state, **keys, **WRONG_SECRET})
-    _set(monkeypatch, WRONG)
-    assert "ok" == _ran("2", {**state, **keys})[1]["status"]
-    _set(monkeypatch, dict.fromkeys(KEYS))
-    assert "ok" == _ran("3", {**state, **keys})[1]["status"]
-
-
-@clause("RUN-03")
-def test_the_environments_credentials_come_next(
-    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without credentials in the context, each call uses the environment's current ones."""
-    assert "ok" == _ran("1", state)[1]["status"]
-
-    for wrong in (WRONG, {**keys, **WRONG_SECRET}):
-        _set(monkeypatch, wrong)
-        _refused(state)
-    _set(monkeypatch, keys)
-    assert "ok" == _ran("2", state)[1]["status"]
+    """The context's credentials are used, right or wrong, before the current environment's."""
+    wrong = (WRONG, {**keys, environment.SECRET_KEY: "wrong"})
+    for context, variables, is_right in (
+        *(({}, keys, True), (keys, keys, True)),
+        *((pair, keys, False) for pair in wrong),
+        *(({}, pair, False) for pair in wrong),
+        *((keys, variables, True) for variables in (WRONG, dict.fromkeys(KEYS))),
+        ({}, keys, True),
+    ):
+        _set(monkeypatch, variables)
+        with nullcontext() if is_right else pytest.raises(PlatformError):
+            _require_ok({**state, **context})
 
 
 @clause("RUN-03")
@@ -181,9 +138,8 @@ def test_it_says_that_credentials_are_missing(
 
     Variables without the prefix are not used instead.
     """
-    assert "ok" == _ran("1", state)[1]["status"]
-    for name in KEYS:
-        monkeypatch.setenv(name.removeprefix("PLATFORM_"), keys[name])
+    _require_ok(state)
+    _set(monkeypatch, {name.removeprefix("PLATFORM_"): key for name, key in keys.items()})
     _set(monkeypatch, {name: keys[name] if name in present else None for name in KEYS})
 
     with pytest.raises(CredentialsMissingError) as caught:
@@ -198,14 +154,13 @@ def _ran(
     return wire.inner({"Result": run_code(code, language, state)})
 
 
+def _require_ok(state: Mapping[str, Any], language: str = PYTHON) -> None:
+    assert "ok" == _ran("1", state, language)[1]["status"]
+
+
 def _stream(data: dict[str, Any], name: str = "stdout") -> str:
     """Return what code wrote to a stream, in one or several outputs."""
     return "".join(output["text"] for output in data["outputs"] if output.get("name") == name)
-
-
-def _refused(state: Mapping[str, Any]) -> None:
-    with pytest.raises(PlatformError):
-        run_code("1", PYTHON, state)
 
 
 def _set(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str | None]) -> None:

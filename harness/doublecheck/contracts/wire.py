@@ -243,18 +243,9 @@ def _json_or_none(text: str) -> Any:
         return None
 
 
-def control_plane(
-    platform: Platform,
-    body: Mapping[str, Any],
-    *,
-    action: str = invoke_tool.ACTION,
-    version: str = invoke_tool.VERSION,
-    credentials: Credentials | None = None,
-) -> httpx.Response:
-    """Send a signed control-plane request and return the raw response."""
-    return platform.send(
-        signed(platform, body, action=action, version=version, credentials=credentials)
-    )
+def control_plane(platform: Platform, body: Mapping[str, Any], **options: Any) -> httpx.Response:
+    """Send a signed request, with options of ``signed()``, and return the raw response."""
+    return platform.send(signed(platform, body, **options))
 
 
 def signed(
