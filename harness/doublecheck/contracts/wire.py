@@ -14,7 +14,6 @@ import pytest
 from agentdouble.core import invoke_tool, signing
 from agentdouble.core.signing import Credentials
 from doublecheck.contracts.reference import actions
-from doublecheck.errors import NoAnswerError
 from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Call, Request
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 NAMED = ("user_id", "session_id", "request_id")
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
-PING_WITHIN_S = 1.0
-PINGS = 3  # a moment of load on the machine must not count against the platform
 READ_WITHIN_S = 20.0
 
 T = TypeVar("T")
@@ -136,11 +133,6 @@ def stream(
     return platform.stream("", headers=CALLER, **order)
 
 
-def release(platform: Platform, gate: str) -> None:
-    """Release the next string of the stream with a gate."""
-    invoke(platform, {"do": "release", "gate": gate, "prompt": ""})
-
-
 def data_of(response: httpx.Response) -> list[str]:
     """Return the data of each event. Fail if the answer is not an event stream."""
     assert response.is_success, f"HTTP {response.status_code}: {response.text}"
@@ -217,23 +209,6 @@ def error_in(response: httpx.Response) -> bool:
     failed = [document.get(name) in (False, "error", "failed") for name in ("success", "status")]
     code = document.get("code")
     return any(errors) or any(failed) or (isinstance(code, int) and code >= 400)
-
-
-def ping(platform: Platform) -> str:
-    """Return the text of ``/ping``. Fail if every attempt takes longer than a second."""
-    for _ in range(PINGS):
-        with contextlib.suppress(NoAnswerError):
-            return probe(platform, "/ping", timeout_s=PING_WITHIN_S)
-    pytest.fail(f"GET /ping timed out {PINGS} times ({PING_WITHIN_S:g} s each).")
-
-
-def answered_in_time(platform: Platform) -> bool:
-    """Whether ``/ping`` is answered within a second."""
-    try:
-        probe(platform, "/ping", timeout_s=PING_WITHIN_S)
-    except NoAnswerError:
-        return False
-    return True
 
 
 def _json_or_none(text: str) -> Any:
