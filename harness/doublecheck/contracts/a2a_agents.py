@@ -22,7 +22,6 @@ from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
 
 NOT_FOUND = "-32001"
-ENDED_BADLY = ("failed", "rejected", "canceled", "error")
 
 
 class Agent:
@@ -134,10 +133,10 @@ class TasksModel(Model):
         assert task is not None
         return self._created(task, texts)
 
-    @rule()
-    def fail(self) -> None:
-        """Send a message whose executor raises."""
-        assert self.agent.failure(["sent"]) in ENDED_BADLY
+    @rule(texts=st.sampled_from([[], ["sent"]]))
+    def fail(self, texts: list[str]) -> None:
+        """Send a message whose executor raises, before or after a result."""
+        assert self.agent.failure(texts) in ("failed", "rejected", "canceled", "error")
 
     @rule(ids=st.lists(tasks, min_size=2, max_size=4, unique=True))
     def read_at_once(self, ids: list[str]) -> None:

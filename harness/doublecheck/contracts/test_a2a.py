@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
-from doublecheck.contracts.a2a_agents import ENDED_BADLY, Agent, TasksModel
+from doublecheck.contracts.a2a_agents import Agent, TasksModel
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, for_each
 from doublecheck.contracts.models import model
@@ -32,18 +32,14 @@ def test_the_card_is_served(platform: Platform) -> None:
     """Every time, the card has a name, a description, a version, skills, and the agent's URLs."""
     agent = wire.send(platform, a2a.card(platform.target, a2a.PATH))
     card, urls = agent.card, _urls(agent)
-    present = [name for name in ("name", "description", "version", "skills") if card.get(name)]
+    names = ("name", "description", "version", "skills")
 
-    assert ["name", "description", "version", "skills"] == present
+    assert [*names] == [name for name in names if card.get(name)]
     assert urls
     assert [] == [url for url in urls if not url.startswith(("http://", "https://"))]
     assert card == platform.a2a().card
-
-
-@clause("A2A-01", reference_app=True)
-def test_the_card_is_of_the_agent(platform: Platform) -> None:
-    """The card has the name of the agent it was built from."""
-    assert EXECUTOR_NAME == platform.a2a().card["name"]
+    if platform.target.reference_app:
+        assert EXECUTOR_NAME == card["name"]
 
 
 @clause("A2A-01")
@@ -63,24 +59,16 @@ def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
 @clause("A2A-02", writes=True)
 @for_each(text=inputs.texts(empty=False))
 def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, text: str) -> None:
-    """The caller receives everything that execute() sends for the message, complete and in order."""
-    answer = agent.order("say", texts=[text, "ü"])
+    """Every part of a message and its ids reach execute(), and everything that it sends arrives."""
+    parts = [json.dumps({"do": "heard"}), text, "", "Last ü"]
 
-    assert ("completed", (text, "ü")) == (answer.state, answer.texts)
-    assert answer.task_id
+    heard, said = agent.send(*parts), agent.order("say", texts=[text, "ü"])
 
-
-@clause("A2A-02", writes=True)
-@for_each(text=inputs.texts(empty=False))
-def test_the_executor_gets_every_part_of_a_message(agent: Agent, text: str) -> None:
-    """The executor's context has the texts of all parts, and the answer's task and context ids."""
-    texts = [json.dumps({"do": "heard"}), text, "", "Last ü"]
-
-    answer = agent.send(*texts)
-
-    expected = {"texts": texts, "task": answer.task_id, "context": answer.context_id}
-    assert ("completed", 1) == (answer.state, len(answer.texts)), answer
-    assert expected == wire.parsed(answer.texts[0])
+    expected = {"texts": parts, "task": heard.task_id, "context": heard.context_id}
+    assert ("completed", 1) == (heard.state, len(heard.texts)), heard
+    assert expected == wire.parsed(heard.texts[0])
+    assert ("completed", (text, "ü")) == (said.state, said.texts)
+    assert said.task_id
 
 
 @clause("A2A-02", writes=True)
@@ -97,15 +85,6 @@ def test_a_message_continues_its_context(agent: Agent) -> None:
     assert {first.context_id} == contexts
     assert separate.context_id != first.context_id
     assert 7 == len({answer.task_id for answer in (first, separate, *more)})
-
-
-@clause("A2A-02", writes=True)
-def test_an_executor_that_raises_has_failed(agent: Agent) -> None:
-    """A task fails if its executor raises, before or after a result; the next message succeeds."""
-    for texts in ([], ["sent"]):
-        assert agent.failure(texts) in ENDED_BADLY
-
-        assert ("completed", ("next",)) == _echo(agent, "next")
 
 
 @clause("A2A-03", writes=True)
@@ -128,11 +107,6 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent, text: str) -> 
     assert steps == arrived
     assert "completed" == event.state
     assert 1 == len(tasks), tasks
-
-
-def _echo(agent: Agent, text: str) -> tuple[str | None, tuple[str, ...]]:
-    answer = agent.order("say", texts=[text])
-    return answer.state, answer.texts
 
 
 def _require_ours(platform: Platform, url: str) -> None:

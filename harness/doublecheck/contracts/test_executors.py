@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from doublecheck.wire.a2a import CARD
 
 if TYPE_CHECKING:
     from a2a.server.agent_execution import AgentExecutor
-    from a2a.server.tasks import TaskStore
 
 TASK_NOT_FOUND = -32001
 RUN = """
@@ -74,148 +73,101 @@ async def _execute(context: Any, event_queue: Any) -> None: ...
 
 @clause("DEC-05")
 def test_agent_executor_refuses_what_is_no_executor() -> None:
-    """Only direct and indirect subclasses of an executor class are accepted."""
+    """Only subclasses of an executor class are accepted, and only with a runner."""
     right = _executors()
     wrong = (_NoExecutor, object, dict, _execute, "executor", None)
 
-    def decorate(cls: type) -> type:
-        return agentdouble.A2AApp().agent_executor(runner="echo")(cls)
+    def accepts(things: Iterable[Any], **options: Any) -> list[Any]:
+        return accepted(lambda it: agentdouble.A2AApp().agent_executor(**options)(it), things)
 
-    assert [*right] == accepted(decorate, (*right, *wrong))
-
-
-@clause("DEC-05")
-def test_agent_executor_refuses_a_class_alone() -> None:
-    """A class needs a runner: no argument, None, other arguments, and no parentheses are refused."""
-    classes = (*_executors(), _NoExecutor)
-
-    def app() -> agentdouble.A2AApp:
-        return agentdouble.A2AApp()
-
-    assert [] == accepted(lambda cls: app().agent_executor()(cls), classes)
-    assert [] == accepted(lambda cls: app().agent_executor(runner=None)(cls), classes)
-    assert [] == accepted(lambda cls: app().agent_executor(prefix="a")(cls), classes)
-    assert [] == accepted(lambda cls: app().agent_executor(cls), classes)
+    assert [*right] == accepts((*right, *wrong), runner="echo")
+    for options in ({}, {"runner": None}, {"prefix": "a"}):
+        assert [] == accepts((*right, _NoExecutor), **options), options
+    assert [] == accepted(lambda it: agentdouble.A2AApp().agent_executor(it), right)
 
 
 @clause("DEC-05")
 def test_the_executor_gets_the_arguments() -> None:
-    """execute() answers messages with the runner and the other arguments of the decorator."""
-    for cls in _executors()[:2]:
+    """execute() answers messages with the runner and the other arguments of the decorator.
+
+    Overriding it is optional; without it the runner's agent answers.
+    """
+    *overriding, unchanged = _executors()
+    for cls in overriding:
         app = agentdouble.A2AApp()
         app.agent_executor(runner="echo", prefix="to ", more=1)(cls)
-
         assert [{"text": "to echo"}] == sent(app, "hello")["parts"]
-
-
-@clause("DEC-05")
-def test_an_executor_need_not_override_execute() -> None:
-    """Overriding execute() is optional; without it the runner's agent answers."""
     app = agentdouble.A2AApp()
-    app.agent_executor(runner="echo")(_executors()[2])
-
-    task = sent(app, "hello")
-
-    assert "hello" in _texts(task)
+    app.agent_executor(runner="echo")(unchanged)
+    assert '"hello"' in json.dumps(sent(app, "hello").get("artifacts"))
 
 
-class _Sync:
-    """The three operations of a task store as functions. ``tasks`` holds the tasks."""
-
-    tasks: dict[str, Any]
-
-    def save_task(self, task: Any) -> None:
-        self.tasks[task.id] = task
-
-    def get_task(self, task_id: str) -> Any:
-        return self.tasks.get(task_id)
-
-    def delete_task(self, task_id: str) -> None:
-        self.tasks.pop(task_id, None)
-
-
-class _Async:
-    """The three operations of a task store as async functions."""
-
-    tasks: dict[str, Any]
-
-    async def save_task(self, task: Any) -> None:
-        self.tasks[task.id] = task
-
-    async def get_task(self, task_id: str) -> Any:
-        return self.tasks.get(task_id)
-
-    async def delete_task(self, task_id: str) -> None:
-        self.tasks.pop(task_id, None)
-
-
-def _stores() -> tuple[type[TaskStore], ...]:
-    """Return task-store classes with sync and async operations, and a subclass of another."""
+def _stores() -> tuple[list[type], list[type]]:
+    """Return task-store classes with sync and async operations, and classes that are none."""
     from a2a.server.tasks import TaskStore  # slow: 0.4 s
 
-    class Store(_Sync, TaskStore):
-        pass
+    class Store(TaskStore):
+        tasks: dict[str, Any]
 
-    class AsyncStore(_Async, TaskStore):
-        pass
+        def save_task(self, task: Any) -> None:
+            self.tasks[task.id] = task
+
+        def get_task(self, task_id: str) -> Any:
+            return self.tasks.get(task_id)
+
+        def delete_task(self, task_id: str) -> None:
+            self.tasks.pop(task_id, None)
+
+    class AsyncStore(Store):
+        async def save_task(self, task: Any) -> None:  # type: ignore[override]
+            self.tasks[task.id] = task
+
+        async def get_task(self, task_id: str) -> Any:
+            return self.tasks.get(task_id)
 
     class Derived(Store):
         pass
 
-    return Store, AsyncStore, Derived
-
-
-def _incomplete_stores() -> list[type]:
-    """Return task-store classes that lack one of the three operations, or all of them."""
-    from a2a.server.tasks import TaskStore  # slow: 0.4 s
-
-    operations = {"save_task", "get_task", "delete_task"}
-    return [
-        type(f"Without_{missing}", (TaskStore,), {name: getattr(_Sync, name) for name in has})
-        for missing in (*sorted(operations), "all")
-        for has in [operations - {missing} if missing != "all" else set()]
+    has = {name: value for name, value in vars(Store).items() if name.endswith("_task")}
+    no_store = type("NoStore", (), has)
+    incomplete = [
+        type(f"Without_{missing}", (TaskStore,), {it: has[it] for it in has if it != missing})
+        for missing in has
     ]
+    return [Store, AsyncStore, Derived], [no_store, type("Empty", (TaskStore,), {}), *incomplete]
 
 
 @clause("DEC-06")
 def test_task_store_refuses_what_is_no_task_store() -> None:
     """Only subclasses of a task-store class with all three operations are accepted."""
-    right = _stores()
-    wrong = (*_incomplete_stores(), _Sync, _Async, object, dict, _execute, "store", None)
+    right, wrong = _stores()
+    things = [*right, *wrong, object, dict, _execute, "store", None]
 
-    assert [*right] == accepted(lambda cls: agentdouble.A2AApp().task_store(tasks={})(cls), right)
-    assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store(tasks={})(cls), wrong)
-    assert [] == accepted(lambda cls: agentdouble.A2AApp().task_store()(cls), wrong)
+    assert right == accepted(lambda it: agentdouble.A2AApp().task_store(tasks={})(it), things)
+    assert [] == accepted(lambda it: agentdouble.A2AApp().task_store()(it), things[len(right) :])
 
 
 @clause("DEC-06")
 def test_the_task_store_keeps_the_tasks() -> None:
-    """Tasks are saved in and read from the store, which gets the decorator's arguments."""
-    for cls in _stores():
+    """Tasks are saved in and read from the store, which gets the decorator's arguments.
+
+    Without a task store they are in memory, which other applications do not share.
+    """
+    for cls in (None, *_stores()[0]):
         app, stored = agentdouble.A2AApp(runner="echo"), dict[str, Any]()
-        app.task_store(tasks=stored)(cls)
+        if cls is not None:
+            app.task_store(tasks=stored)(cls)
 
         tasks = [sent(app, text) for text in ("one", "two")]
-        read = [rpc(app, "GetTask", {"id": task["id"]}).get("result") for task in tasks]
-        first = stored.pop(tasks[0]["id"])
-        unknown = rpc(app, "GetTask", {"id": tasks[0]["id"]})
-
-        assert [*tasks] == read
-        assert (tasks[0]["id"], [tasks[1]["id"]]) == (first.id, [*stored])
+        ids = [task["id"] for task in tasks]
+        assert tasks == [rpc(app, "GetTask", {"id": id_}).get("result") for id_ in ids]
+        if cls is None:
+            app = agentdouble.A2AApp(runner="echo")
+        else:
+            assert ids == [task.id for task in stored.values()] == [*stored]
+            stored.clear()
+        unknown = rpc(app, "GetTask", {"id": ids[0]})
         assert TASK_NOT_FOUND == unknown.get("error", {}).get("code")
-
-
-@clause("DEC-06")
-def test_without_a_task_store_tasks_are_in_memory() -> None:
-    """Each task can be read again, but not by another application."""
-    app, other_app = (agentdouble.A2AApp(runner="echo") for _ in range(2))
-
-    tasks = [sent(app, text) for text in ("one", "two")]
-    read = [rpc(app, "GetTask", {"id": task["id"]}).get("result") for task in tasks]
-    unknown = [rpc(other_app, "GetTask", {"id": task["id"]}) for task in tasks]
-
-    assert tasks == read
-    assert {TASK_NOT_FOUND} == {answer.get("error", {}).get("code") for answer in unknown}
 
 
 @clause("A2A-05")
@@ -265,9 +217,3 @@ def _serving(options: Mapping[str, Any]) -> Iterator[None]:
     finally:
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=START_WITHIN_S)
-
-
-def _texts(task: dict[str, Any]) -> list[str]:
-    """Return the texts in a task's artifacts and status, or of a message."""
-    carriers = [task, task.get("status", {}).get("message", {}), *task.get("artifacts", [])]
-    return [part["text"] for item in carriers for part in item.get("parts", []) if "text" in part]

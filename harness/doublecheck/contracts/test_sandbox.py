@@ -118,11 +118,11 @@ def _count(box: Sandbox, kind: str) -> int | None:
     try:
         if kind != FILE:
             return int(_counted(box, kind).stdout)
-        count = len(box.download(COUNTED) or "") + 1
-        box.upload(COUNTED, b"x" * count)
+        count = len(box.download(COUNTED) or b"")
+        box.upload(COUNTED, b"x" * (count + 1))
     except RefusedError:
         return None
-    return count
+    return len(box.download(COUNTED) or b"")
 
 
 def _counted(box: Sandbox, kind: str) -> CodeResult | BashResult:

@@ -63,18 +63,12 @@ def test_a_service_lists_the_tools_of_its_backend(
 @clause("SVC-01", writes=True, reference_app=True)
 @for_each(cost=2, text=inputs.texts())
 def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, text: str) -> None:
-    """Arguments and results pass unchanged, also structured ones; every call reaches the backend."""
+    """Arguments, results and errors pass unchanged; every call reaches the backend."""
     assert f"{text} {text}" == text_of(through.call("join", first=text, second=f" {text}"))
     assert text == structured_of(through.call("facts", text=text)).get("text")
-    assert str(len(text) + 1) == text_of(through.call("add", a=len(text), b=1))
-
-
-@clause("SVC-01", writes=True, reference_app=True)
-def test_an_error_of_a_backend_is_one_through_its_service(through: McpClient) -> None:
-    """An error of the backend is an error of the service; the next call succeeds."""
-    for tool, arguments in (("add", {"a": "many", "b": 1}), ("nobodys", {}), ("join", {})):
+    for tool, arguments in (("add", {"a": text, "b": 1}), ("nobodys", {}), ("join", {})):
         assert is_refused(through, tool, arguments), f"{tool}({arguments}) succeeded"
-        assert "5" == text_of(through.call("add", a=2, b=3))
+    assert str(len(text) + 1) == text_of(through.call("add", a=len(text), b=1))
 
 
 @clause("SVC-03", writes=True)
@@ -105,10 +99,15 @@ def test_the_access_record_has_the_specified_shape(
     assert 1 == len(gateways), gateways
 
 
-OPERATIONS = (
-    *("findThings", "addThing", "changeThing", "correctThing"),
-    *("removeThing", "findPart", "failThing"),
-)
+OPERATIONS = [
+    "addThing",
+    "changeThing",
+    "correctThing",
+    "failThing",
+    "findPart",
+    "findThings",
+    "removeThing",
+]
 _WORDS = inputs.texts(empty=False, nul=False, long=2000).strategy
 _NUMBERS = st.integers(-(2**31), 2**31)
 QUERIES = Input(
@@ -259,16 +258,14 @@ def test_a_body_reaches_the_backend_and_its_answer_comes_back(
 
 
 @clause("SVC-02", writes=True)
-@pytest.mark.parametrize("status", [400, 404, 418, 500, 503])
-def test_an_error_of_the_backend_is_told_as_one(things: Things, status: int) -> None:
+def test_an_error_of_the_backend_is_told_as_one(things: Things) -> None:
     """The API gets the request, and its error is not reported as a success; the next call succeeds."""
-    before = len(things.api.asked)
-
-    arguments = things.arguments("failThing", {"status": status})
-    assert is_refused(things.client, things.tool("failThing").name, arguments)
-
-    assert len(things.api.asked) > before
-    assert things.call("findThings", word="next")
+    for status in (400, 404, 418, 500, 503):
+        before = len(things.api.asked)
+        arguments = things.arguments("failThing", {"status": status})
+        assert is_refused(things.client, things.tool("failThing").name, arguments), status
+        assert len(things.api.asked) > before
+        assert things.call("findThings", word="next")
 
 
 def _written(name: str, value: Any) -> list[str]:
