@@ -36,10 +36,7 @@ _SURFACE_OF_GROUP: Mapping[str, Surface] = {
     "A2A": "a2a",
     "AUT": "runtimes",
 }
-_SURFACE_OF_CLAUSE: Mapping[str, Surface] = {
-    "A2A-05": "library",
-    "AUT-01": "api_server",
-}
+_SURFACE_OF_CLAUSE: Mapping[str, Surface] = {"A2A-05": "library", "AUT-01": "api_server"}
 
 
 @dataclass(frozen=True)
@@ -115,11 +112,7 @@ def clause(
     needs = checked.scope == "app" and not smoke if reference_app is None else reference_app
     named: pytest.MarkDecorator = getattr(pytest.mark, MARKER)
     return named(
-        checked,
-        reference_app=needs,
-        writes=writes,
-        smoke=smoke,
-        surface=surface or checked.surface,
+        checked, reference_app=needs, writes=writes, smoke=smoke, surface=surface or checked.surface
     )
 
 

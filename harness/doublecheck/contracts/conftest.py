@@ -20,12 +20,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
 from doublecheck.contracts.a2a_agents import agent  # noqa: F401 (fixture)
-from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
-    app,
-    other_user,
-    user,
-    user_elsewhere,
-)
+from doublecheck.contracts.agent_users import app, other_user, user, user_elsewhere  # noqa: F401 (fixtures)
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.engine import Examples, chosen
 from doublecheck.contracts.evidence import SurfaceStates

@@ -79,10 +79,7 @@ def _run(app: Any, ask: Callable[[httpx.AsyncClient], Awaitable[T]]) -> T:
 
     async def running() -> T:
         transport = httpx.ASGITransport(app)
-        async with (
-            app.lifespan(),
-            httpx.AsyncClient(transport=transport, base_url=URL) as client,
-        ):
+        async with app.lifespan(), httpx.AsyncClient(transport=transport, base_url=URL) as client:
             return await ask(client)
 
     return asyncio.run(running())

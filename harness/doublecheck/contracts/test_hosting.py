@@ -129,11 +129,7 @@ def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Pla
 @clause("HST-05")
 def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
     """One application each for HTTP, MCP and A2A answers several requests."""
-    spoken = {
-        hosting.SIMPLE: _speak_http,
-        hosting.TOOLS: _speak_mcp,
-        hosting.EXECUTOR: _speak_a2a,
-    }
+    spoken = {hosting.SIMPLE: _speak_http, hosting.TOOLS: _speak_mcp, hosting.EXECUTOR: _speak_a2a}
 
     with ThreadPoolExecutor(len(spoken)) as pool:  # they start at the same time
         futures = [pool.submit(speak, hosted.at(name)) for name, speak in spoken.items()]
