@@ -68,7 +68,7 @@ def test_an_answer_has_the_id_of_its_request(
     """
     session = open_session(platform, mcp_server)
 
-    def answered(method: str, params: Any, id_: str | int) -> Any:
+    def result_of(method: str, params: Any, id_: str | int) -> Any:
         message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
         [answer] = ask(platform, mcp_server, session, message)
         assert ("2.0", id_, type(id_)) == (answer["jsonrpc"], answer["id"], type(answer["id"]))
@@ -76,10 +76,10 @@ def test_an_answer_has_the_id_of_its_request(
         return answer["result"]
 
     for method in ("ping", "tools/list"):
-        answered(method, {}, id_)
+        result_of(method, {}, id_)
     if platform.target.reference_app:
         call = {"name": "join", "arguments": {"first": f"{id_}"}}
-        content = answered("tools/call", call, 1)["content"]
+        content = result_of("tools/call", call, 1)["content"]
         assert f"{id_}!" in [block.get("text") for block in content]
     platform.send(mcp.end(mcp_server, session).request)
 
