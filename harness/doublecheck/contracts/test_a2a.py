@@ -62,13 +62,13 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
     """Every part of a message and its ids reach execute(), and everything that it sends arrives."""
     parts = [json.dumps({"do": "heard"}), text, "", "Last ü"]
 
-    heard, said = agent.send(*parts), agent.order("say", texts=[text, "ü"])
+    heard, echoed = agent.send(*parts), agent.order("say", texts=[text, "ü"])
 
     expected = {"texts": parts, "task": heard.task_id, "context": heard.context_id}
     assert ("completed", 1) == (heard.state, len(heard.texts)), heard
     assert expected == wire.parsed(heard.texts[0])
-    assert ("completed", (text, "ü")) == (said.state, said.texts)
-    assert said.task_id
+    assert ("completed", (text, "ü")) == (echoed.state, echoed.texts)
+    assert echoed.task_id
 
 
 @clause("A2A-02", writes=True)
