@@ -69,6 +69,13 @@ def notebooks(session: nox.Session) -> None:
 
 
 @nox.session
+def site(session: nox.Session) -> None:
+    """The documentation, in build/site."""
+    install(session, "emulator,docs")
+    session.run("python", ".ci/site.py")
+
+
+@nox.session
 def clients(session: nox.Session) -> None:
     """Real clients talk to the double: those whose versions stand still, each apart."""
     install(session, "emulator,test,conformance")

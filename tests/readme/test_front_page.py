@@ -17,7 +17,7 @@ from notebooks.pictures import transcript
 from notebooks.pictures.__main__ import DEMO
 from notebooks.pictures.drawing import text_of
 from tests.readme.consoles import commands_of
-from tests.readme.pages import FRONT, ROOT, block, blocks, read
+from tests.readme.pages import FRONT, HARNESS, ROOT, block, blocks, read
 from tests.readme.projects import bash
 
 pytestmark = pytest.mark.once
@@ -104,7 +104,7 @@ def test_picture_is_on_the_page_and_self_contained() -> None:
     assert set() == set(re.findall(r"url\((?!#)|@import|@font-face|href=", svg))
 
 
-WORKFLOW = block(FRONT, "yaml", "# .github/workflows/tests.yml")
+WORKFLOW = block(HARNESS, "yaml", "# .github/workflows/tests.yml")
 TESTS = block(FRONT, "python", "# test_my_agent.py")
 INSTALL = block(FRONT, "console", "$ python3 -m venv .venv && .")
 BY_HAND = block(FRONT, "console", "$ pip install pytest")

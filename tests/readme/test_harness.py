@@ -108,10 +108,12 @@ def test_documented_variables_match_the_environment() -> None:
     """Each client has the names on its line and those on the shared line."""
     by_tool = {
         client: set(re.findall(r"`(\w+)`", names))
-        for client, names in re.findall(r"^\| (agentkit|veadk|both) \| (.*) \|$", read(FRONT), re.M)
+        for client, names in re.findall(
+            r"^\| (agentkit|veadk|both) \| (.*) \|$", read(DOUBLE), re.M
+        )
     }
 
-    (others,) = re.findall(r"^\| agentkit, for other services.* of (.*) \|$", read(FRONT), re.M)
+    (others,) = re.findall(r"^\| agentkit, for other services.* of (.*) \|$", read(DOUBLE), re.M)
     for name in re.findall(r"`(\w+)`", others):
         by_tool["agentkit"] |= {f"VOLCENGINE_{name}_{end}" for end in ("HOST", "SCHEME")}
 
