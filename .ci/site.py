@@ -63,6 +63,7 @@ NAVIGATION: dict[str, list[str]] = {
         "emulator/docs/console.md",
         "emulator/docs/inspecting.md",
         "emulator/docs/settings.md",
+        "emulator/docs/nodes.md",
         "emulator/docs/limits.md",
         "emulator/docs/coverage.md",
     ],

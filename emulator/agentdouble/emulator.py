@@ -307,6 +307,7 @@ def _fresh_settings(
         "secret_key": SecretStr(credentials.secret_key),
         "pool_size": 0,
         "reload": False,
+        "nodes": None,
         "runtimes": (),
         "faults": (),
         "profile": None,

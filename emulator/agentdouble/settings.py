@@ -181,6 +181,18 @@ class Settings(BaseSettings):
         description="largest number of living session instances; by default what this machine can "
         "hold when the double starts",
     )
+    nodes: str | None = Field(
+        None,
+        pattern=r"^(ray://[^/]+:\d+|local://[1-9]\d?)$",
+        description="where sessions run instead of on this machine: ray://HOST:PORT, the machines of "
+        "a Ray cluster, or local://N, N processes to try it out",
+    )
+    node_capacity: int | None = Field(
+        None, ge=1, description="largest number of sessions of a node; by default what it can hold"
+    )
+    node_silence_s: float = Field(
+        5.0, ge=0.5, description="seconds without an answer until a node is lost"
+    )
     browser: str | None = Field(
         None, description="name or path of the browser for sessions; by default found on the path"
     )

@@ -10,13 +10,15 @@ from agentdouble.core.environment import TOKEN
 from tests import postgresql
 from tests.agentdouble import calling
 
+NODES = "AGENTDOUBLE_NODES"  # runs the sessions of all doubles on nodes
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _clean_environment() -> Iterator[None]:
     """Hide the developer's settings and credentials from tests."""
     environment = dict(os.environ)
     for name in environment:
-        if name.upper().startswith(("AGENTDOUBLE_", "PLATFORM_")):
+        if name.upper().startswith(("AGENTDOUBLE_", "PLATFORM_")) and name != NODES:
             del os.environ[name]
     os.environ[TOKEN] = calling.TOKEN
     yield

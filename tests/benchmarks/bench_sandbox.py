@@ -44,7 +44,7 @@ def _destroy(caller: Caller, session_id: str) -> None:
 
 
 def _wait_until_filled(caller: Caller) -> None:
-    kernels = instances_of(caller.double)._kernels
+    kernels = instances_of(caller.double).places._kernels
     while len(kernels._ready) < caller.double.settings.pool_size:
         select.select([], [], [], 0.005)
 

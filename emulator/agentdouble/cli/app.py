@@ -26,7 +26,7 @@ from agentdouble.cli.options import (
     Url,
     formatted,
 )
-from agentdouble.cli.sessions import clock_app, session_app
+from agentdouble.cli.sessions import clock_app, nodes_app, session_app
 from agentdouble.core.imports import without_collecting
 
 app = typer.Typer(
@@ -105,6 +105,10 @@ def serve(
     profile: Profile = None,
     state: State = None,
     faults: Faults = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Run sessions on the machines of ray://HOST:PORT."),
+    ] = None,
     config: Config = None,
     console: Annotated[
         bool | None,
@@ -127,6 +131,7 @@ def serve(
         "api_key": None if api_key is None else environment.secret("--api-key", api_key),
         "insecure": insecure or None,
         "state": environment.state(state),
+        "nodes": nodes,
         "tls": tls or None,
         "console": console,
         "agents": agents,
@@ -254,3 +259,4 @@ app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(faults_app, name="faults")
 app.add_typer(clock_app, name="clock")
+app.add_typer(nodes_app, name="nodes")

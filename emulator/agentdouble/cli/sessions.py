@@ -1,4 +1,4 @@
-"""``agentdouble session`` and ``clock``: the living sessions of a double, a console on one, its time."""
+"""``agentdouble session``, ``clock`` and ``nodes``: living sessions, a console on one, time, nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import datetime as dt
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -277,3 +277,52 @@ def _seconds(text: str) -> float:
     if not parts or "".join(map("".join, parts)) != text:
         raise AgentDoubleError(f"The time must be like 90s, 29m58s, 1h or 2d, not {text[:40]!r}.")
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+_NODES = "/_emulator/nodes"
+_COLUMNS = ("name", "state", "sessions", "capacity", "free", "busy", "version", "reason")
+
+_NODES_EXAMPLES = formatted("""
+[bold]Examples[/bold]
+
+  agentdouble serve --nodes ray://10.0.0.1:6379
+
+  agentdouble nodes list
+
+  agentdouble nodes drain worker-2-3fa9c1 --deadline 10m
+""")
+
+nodes_app = typer.Typer(
+    no_args_is_help=True,
+    help="List and drain the nodes of a running double.",
+    epilog=_NODES_EXAMPLES,
+)
+
+
+@nodes_app.command("list", epilog=_NODES_EXAMPLES)
+def list_nodes(url: Url = None, as_json: Json = False) -> None:
+    """List the nodes with their state, sessions and load."""
+    _print_nodes(env.connect(url).admin(_NODES, {}).json()["nodes"], as_json=as_json)
+
+
+@nodes_app.command(epilog=_NODES_EXAMPLES)
+def drain(
+    name: Annotated[str, typer.Argument(help="The name of the node.")],
+    deadline: Annotated[
+        str, typer.Option(metavar="TIME", help="When its sessions end: 90s, 30m or 1h.")
+    ] = "30m",
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Place no more sessions on a node; it ends when it has none, or at the deadline."""
+    body = {"deadline_s": _seconds(deadline)}
+    answer = env.connect(url).admin(f"{_NODES}/{name}/drain", {}, method="POST", body=body)
+    _print_nodes(answer.json()["nodes"], as_json=as_json)
+
+
+def _print_nodes(nodes: Sequence[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(nodes, indent=2))
+    else:
+        rows = [{name: "" if v is None else v for name, v in node.items()} for node in nodes]
+        print_table(_COLUMNS, rows)

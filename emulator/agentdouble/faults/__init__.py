@@ -9,7 +9,14 @@ nothing of a lost response. A fault that happens to running code is a context va
 sandbox reads.
 """
 
-from agentdouble.faults.middleware import FaultMiddleware, InjectedFault, injected_fault
+from agentdouble.faults.middleware import FaultMiddleware, InjectedFault, injected_fault, injecting
 from agentdouble.faults.plan import Faults, FaultState
 
-__all__ = ["FaultMiddleware", "FaultState", "Faults", "InjectedFault", "injected_fault"]
+__all__ = [
+    "FaultMiddleware",
+    "FaultState",
+    "Faults",
+    "InjectedFault",
+    "injected_fault",
+    "injecting",
+]

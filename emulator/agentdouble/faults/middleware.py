@@ -117,22 +117,21 @@ def _remove(document: Any, names: list[str]) -> bool:
 
 
 class InjectedFault:
-    """A fault that happens once to running code, after ``after`` messages of output."""
+    """A fault that happens once to running code, after ``after`` messages of output.
 
-    def __init__(self, armed: ArmedFault, kind: str, after: int) -> None:
+    ``happened`` counts that it has happened.
+    """
+
+    def __init__(self, happened: Callable[[], None], kind: str, after: int) -> None:
         self.kind = kind
         self.after = after
-        self._armed = armed
+        self.happened = happened
         self._done = False
 
     def take(self) -> bool:
         """Return whether the fault has not been taken yet, and mark it as taken."""
         is_first, self._done = not self._done, True
         return is_first
-
-    def happened(self) -> None:
-        """Count that the fault has happened."""
-        self._armed.happened()
 
 
 _current: ContextVar[InjectedFault | None] = ContextVar("agentdouble_injected_fault", default=None)
@@ -298,7 +297,7 @@ async def _wrong_json(
 async def _injected_fault(
     call: FaultyCall, fault: DuringCode, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    with injecting(InjectedFault(call.armed, fault.kind, fault.after)):
+    with injecting(InjectedFault(call.armed.happened, fault.kind, fault.after)):
         await call.app(scope, receive, send)
 
 

@@ -55,6 +55,7 @@ class Entry:
     request_start: Start | None = field(default=None, repr=False)
     caused_by: int | None = None
     session: str | None = None
+    node: str | None = None
     status: int | None = None
     response_head: RawHeaders = field(default=(), repr=False)
     response_start: Start | None = field(default=None, repr=False)
@@ -106,6 +107,7 @@ class Entry:
             "method": self.method,
             "url": self.url,
             "session": self.session,
+            **({} if self.node is None else {"node": self.node}),
             "caused_by": self.caused_by,
             "status": self.status,
             "duration_ms": self.duration_ms,
@@ -146,6 +148,13 @@ def note_session(session_id: str) -> None:
     entry = current_entry.get()
     if entry is not None:
         entry.session = session_id
+
+
+def note_node(name: str) -> None:
+    """Note the node that the current request uses."""
+    entry = current_entry.get()
+    if entry is not None:
+        entry.node = name
 
 
 def note_unread(fields: Iterable[str]) -> None:

@@ -164,6 +164,7 @@ def living(instance: Instance, clock: Clock) -> dict[str, Any]:
         "SessionId": instance.id,
         "UserSessionId": instance.key.user_session_id,
         "ToolId": instance.key.tool_id,
+        **({} if instance.node is None else {"node": instance.node}),
         "state": instance.state,
         "busy": instance.busy,
         "created_at": instance.created_at.isoformat(),

@@ -48,7 +48,7 @@ class ExecBash:
                 answer = await workbench.post(_EXEC, {**command, "session_id": session_id})
                 if _data(answer).get("status") == "running" and session_id == self._kept:
                     self._kept = next(self._names)  # the next command must not wait for this one
-            ended = _publish(answer, publisher)
+            ended = publish(answer, publisher)
             return answer
         finally:
             publisher.finished(ended, context_lost=not workbench.alive)
@@ -81,7 +81,7 @@ def _data(answer: Mapping[str, Any]) -> Mapping[str, Any]:
     return answer.get("data") or {}
 
 
-def _publish(answer: Mapping[str, Any], publisher: ExecutionPublisher) -> ExecutionEnded:
+def publish(answer: Mapping[str, Any], publisher: ExecutionPublisher) -> ExecutionEnded:
     """Publish the output of a command, and return how it ended."""
     data = _data(answer)
     for name in ("stdout", "stderr"):

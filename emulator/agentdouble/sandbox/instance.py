@@ -30,6 +30,8 @@ from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.workbench.wire import DIRECTORY
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.ended_instances import SessionEvents
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
@@ -77,7 +79,7 @@ class Instance:
         self._source = kernels
         self._output_limit = output_limit
         self._on_lost = on_lost
-        self._expire = lambda: expire(self)
+        self._expire: Callable[[], Awaitable[None]] = lambda: expire(self)
         self._on_change = on_change  # called when the instance becomes idle or starts a process
         self._events = events
         self._workspace: Workspace | None = None
@@ -93,6 +95,16 @@ class Instance:
         self._ended: str | None = None
         self.processes_gone = asyncio.Event()  # set when it has ended and all of its processes too
         self._paused_at: dt.datetime | None = None
+
+    @property
+    def node(self) -> str | None:
+        """The name of the node on which the session's processes run, or None for this machine."""
+        return None
+
+    @property
+    def data_plane(self) -> ASGIApp | None:
+        """The application that answers for the session's data plane, None for the double's own."""
+        return None
 
     @property
     def state(self) -> Literal["active", "paused"]:
@@ -128,7 +140,8 @@ class Instance:
         return self._executing > 0
 
     @contextmanager
-    def _working(self) -> Iterator[None]:
+    def working(self) -> Iterator[None]:
+        """Count as being at work inside, which may defer the end (U-TTL-DURING)."""
         self._at_work += 1
         try:
             yield
@@ -139,7 +152,7 @@ class Instance:
 
     @asynccontextmanager
     async def _taking_turns(self) -> AsyncIterator[None]:
-        with self._working():
+        with self.working():
             self._executing += 1
             if self._events.bus.watched:
                 self._events.publish(self, "busy")
@@ -189,28 +202,33 @@ class Instance:
             raise session_process.busy_error(self.key.user_session_id)
         async with self._taking_turns():
             self.check_usable()
-            kernel = await self._kernel(kind)
-            self.executions += 1
-            async with inside(kernel, cwd):
-                return await self._run(kernel, code, timeout_s, publisher)
+            return await self._run(kind, code, timeout_s, cwd, publisher)
 
     async def _run(
-        self, kernel: Kernel, code: str, timeout_s: float, publisher: ExecutionPublisher | None
+        self,
+        language: Language,
+        code: str,
+        timeout_s: float,
+        cwd: str | None,
+        publisher: ExecutionPublisher | None,
     ) -> ExecutionResult:
+        kernel = await self._kernel(language)
+        self.executions += 1
         limits: Any = {"timeout_s": timeout_s, "output_limit": self._output_limit}
-        fault, lost = MidRunFault.armed(self._expire), False
-        ended: ExecutionEnded = "interrupted"
-        try:
-            result = await kernel.execute(code, **limits, fault=fault, publisher=publisher)
-            ended, lost = result.status, ends_session(result)
-            return result
-        except asyncio.CancelledError:  # no answer will report that the kernel was lost
-            if self._ended is None and not kernel.alive:
-                self._on_lost(self, f"{kernel.how_it_ended()}, and its caller had disconnected")
-            raise
-        finally:
-            if publisher is not None:
-                publisher.finished(ended, context_lost=lost or not kernel.alive)
+        async with inside(kernel, cwd):
+            fault, lost = MidRunFault.armed(self._expire), False
+            ended: ExecutionEnded = "interrupted"
+            try:
+                result = await kernel.execute(code, **limits, fault=fault, publisher=publisher)
+                ended, lost = result.status, ends_session(result)
+                return result
+            except asyncio.CancelledError:  # no answer will report that the kernel was lost
+                if self._ended is None and not kernel.alive:
+                    self._on_lost(self, f"{kernel.how_it_ended()}, and its caller had disconnected")
+                raise
+            finally:
+                if publisher is not None:
+                    publisher.finished(ended, context_lost=lost or not kernel.alive)
 
     async def complete(self, code: str, position: int, language: str) -> Completion:
         """Complete code with the session's kernel for that language.
@@ -282,7 +300,7 @@ class Instance:
         Raises WorkbenchError, NotBuiltError, InstanceEndedError, and SandboxError if it is paused.
         """
         self.check_usable()
-        with self._working():
+        with self.working():
             yield await self._workbench.living()
 
     async def browser(self) -> Browser:

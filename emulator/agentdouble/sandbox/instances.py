@@ -21,12 +21,9 @@ from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import (
     InstanceEndedError,
     StateError,
-    TooManyInstancesError,
     UnknownSessionError,
 )
 from agentdouble.journal.entries import note_session
-from agentdouble.processes import capacity
-from agentdouble.processes.capacity import SessionLimit
 from agentdouble.sandbox.ended_instances import (
     EndedInstance,
     EndedInstances,
@@ -35,8 +32,8 @@ from agentdouble.sandbox.ended_instances import (
     ended_instance,
 )
 from agentdouble.sandbox.instance import Instance, ends_session
-from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
+from agentdouble.sandbox.places import Places
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import InstanceKey, SessionLog
 from agentdouble.sandbox.watch import Watch, WatchedSession
@@ -50,6 +47,7 @@ _log = logging.getLogger(__name__)
 
 REAPER_INTERVAL_S = 0.1
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_ENDLESS_S = 10 * 365 * 86_400
 
 VariablesOf = Callable[[str], Mapping[str, str]]
 
@@ -62,7 +60,8 @@ class Instances:
     """The living session instances, and the records of those that have ended.
 
     ``variables_of`` returns the environment variables of a tool's sessions, and raises
-    UnknownToolError if there is no such tool. ``store`` keeps the records.
+    UnknownToolError if there is no such tool. ``store`` keeps the records. ``places`` says where
+    their processes run, by default here. ``on_end`` is called with each instance that has ended.
     """
 
     def __init__(
@@ -73,22 +72,21 @@ class Instances:
         store: Store | None = None,
         variables_of: VariablesOf = _no_variables,
         events: EventBus | None = None,
+        places: Places | None = None,
     ) -> None:
         self._clock = clock
-        self._settings = settings
+        self.settings = settings
         self._store = store or Store()
         self._variables_of = variables_of
         self._closing = False
         self._events = SessionEvents(events or EventBus(), clock)
         self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
-        self._most = capacity.session_limit()
-        if settings.max_instances is not None:
-            self._most = SessionLimit(settings.max_instances, None)
+        self.places = places or Places(settings)
         self._living: dict[InstanceKey, Instance] = {}  # oldest first
         self._by_id: dict[str, Instance] = {}
         self._history = EndedInstances(self._store)
         self._ending: set[asyncio.Task[None]] = set()
-        self._kernels = KernelPool(settings)
+        self.on_end: Callable[[EndedInstance], None] = lambda _ended: None
         self._looking = asyncio.Lock()
         self._watch = Watch(memory=settings.memory_limit, files=settings.workspace_limit)
 
@@ -134,6 +132,10 @@ class Instances:
                 raise InstanceEndedError(user_session_id, ended.dated_reason)
             return await self._create(key, ttl_s, variables)
         return self.use(instance, ttl_s)
+
+    def by_id(self, session_id: str) -> Instance | None:
+        """Return the living instance with that SessionId, or None; this does not count as use."""
+        return self._by_id.get(session_id)
 
     async def find(self, tool_id: str, user_session_id: str) -> Instance | None:
         """Return a session's living instance, or None; this does not count as use."""
@@ -192,19 +194,32 @@ class Instances:
             raise
         return instance
 
+    async def create_as(
+        self, identity: tuple[str, str], key: InstanceKey, variables: Mapping[str, str]
+    ) -> Instance:
+        """Make an instance with the id and the token that another double gave it.
+
+        It lives until the other double ends it. Raises the same errors as ``get_or_create``.
+        """
+        return await self._create(key, _ENDLESS_S, variables, identity)
+
     async def _create(
-        self, key: InstanceKey, ttl_s: int | None, variables: Mapping[str, str]
+        self,
+        key: InstanceKey,
+        ttl_s: int | None,
+        variables: Mapping[str, str],
+        identity: tuple[str, str] | None = None,
     ) -> Instance:
         tool_variables = self._variables_of(key.tool_id)
-        if len(self._living) >= self._most.sessions:
-            raise TooManyInstancesError(self._most.sessions, self._most.resource)
-        capacity.check()
-        instance = Instance(
+        await self.places.ready()
+        if (other := self._living.get(key)) is not None:  # it was made meanwhile
+            return self.use(other, ttl_s)
+        self.places.check(len(self._living))
+        instance = self.places.make(
             key,
             created_at=self._clock.now(),
-            ttl=dt.timedelta(seconds=ttl_s or self._settings.session_ttl_s),
-            kernels=self._kernels,
-            output_limit=self._settings.output_limit,
+            ttl=dt.timedelta(seconds=ttl_s or self.settings.session_ttl_s),
+            output_limit=self.settings.output_limit,
             on_lost=self._destroy_in_background,
             expire=self._expire,
             on_change=self._on_change,
@@ -212,6 +227,8 @@ class Instances:
             variables={**tool_variables, **variables},
             log=SessionLog(self._clock),
         )
+        if identity is not None:
+            instance.id, instance.token = identity
         self._living[key] = self._by_id[instance.id] = instance
         note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
@@ -249,7 +266,7 @@ class Instances:
         instance.log.note(f"ran execution {result.execution_count}: {result.status}")
         if ends_session(result):
             await self.destroy(instance, result.message.rstrip("."))
-        return result.without_colours() if self._settings.plain_tracebacks else result
+        return result.without_colours() if self.settings.plain_tracebacks else result
 
     async def destroy(self, instance: Instance, reason: str, at: dt.datetime | None = None) -> None:
         """End an instance and remember why; return when its processes have ended (SBX-03).
@@ -291,6 +308,7 @@ class Instances:
         instance.log.note(f"ended: {reason}")
         if not self._closing:
             ended = self._history.end(instance, reason, at)
+            self.on_end(ended)
             if self._events.bus.watched:
                 self._events.ended(ended)
 
@@ -417,7 +435,7 @@ class Instances:
         """Destroy every instance; release sockets and directories."""
         self._closing = True
         await self._destroy_all(self.living(), "the double stopped")
-        await self._kernels.close()
+        await self.places.close()
 
 
 def _expired(instance: Instance) -> str:

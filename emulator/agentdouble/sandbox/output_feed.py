@@ -131,6 +131,10 @@ class OutputFeed:
             if not self._listeners[key]:
                 del self._listeners[key]
 
+    def is_heard(self, key: InstanceKey) -> bool:
+        """Return whether somebody listens to a session."""
+        return key in self._listeners
+
     def publisher(self, key: InstanceKey) -> ExecutionPublisher:
         """Return the publisher for an execution that is about to begin."""
         return ExecutionPublisher(self, key, _run.get(), plain=self._plain)
@@ -156,6 +160,11 @@ class ExecutionPublisher:
         self._key = key
         self._run = run
         self._plain = plain
+
+    @property
+    def heard(self) -> bool:
+        """Whether somebody listens now."""
+        return self._feed.is_heard(self._key)
 
     def started(self, language: str, execution_count: int | None) -> None:
         """Publish that the code has started."""

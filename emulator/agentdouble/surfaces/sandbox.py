@@ -9,6 +9,9 @@
 ``GET  /sessions/{id}/variables``      ``{"SessionId", "language", "state", "variables":
        ``?language=python3``           [{"name", "type", "repr", "size"}], "left_out"}``, ``state``
                                        idle, busy, none (no kernel yet) or silent
+``GET  /nodes``                        ``{"nodes": [...]}``: the nodes on which sessions run
+``POST /nodes/{name}/drain``           places no more sessions on a node; body
+                                       ``{"deadline_s": 1800}``, when those that live there end
 ====================================== =========================================================
 
 ``{id}`` is the SessionId. An unknown or ended session is 404. CreateSession, PauseSession and the
@@ -21,12 +24,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field, TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
+from typing_extensions import TypedDict
 
 from agentdouble.control_plane.dispatch import Action
 from agentdouble.core.clock import Clock
@@ -39,10 +44,13 @@ from agentdouble.sandbox.ended_instances import ended, living
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
+from agentdouble.sandbox.places import Places
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
-from agentdouble.surfaces.surface import Context, LateApp, Part, RefusedError, Surface
+from agentdouble.surfaces.surface import Context, LateApp, Part, RefusedError, Surface, read_json
+
+LONGEST_DRAIN_S = 30 * 86_400
 
 
 def session_routes(instances: Instances, clock: Clock) -> list[Route]:
@@ -52,7 +60,13 @@ def session_routes(instances: Instances, clock: Clock) -> list[Route]:
         Route("/sessions", routes.all),
         Route("/sessions/{session_id}/interrupt", routes.interrupt, methods=["POST"]),
         Route("/sessions/{session_id}/variables", routes.variables),
+        Route("/nodes", routes.nodes),
+        Route("/nodes/{name}/drain", routes.drain, methods=["POST"]),
     ]
+
+
+class _Deadline(TypedDict):
+    deadline_s: Annotated[float, Field(strict=True, ge=0, le=LONGEST_DRAIN_S)]
 
 
 class _Routes:
@@ -90,6 +104,21 @@ class _Routes:
         }
         return _json(document)
 
+    async def nodes(self, _request: Request) -> Response:
+        """Return the nodes: state, sessions, capacity and load."""
+        return JSONResponse({"nodes": self._instances.places.list_nodes()})
+
+    async def drain(self, request: Request) -> Response:
+        """Drain a node; return the nodes at once, while its sessions live on."""
+        expected = 'The body must be {"deadline_s": N} with N seconds, 0 or more'
+        try:
+            document = read_json(await request.body(), expected)
+            deadline_s = TypeAdapter(_Deadline).validate_python(document)["deadline_s"]
+        except ValueError as error:
+            raise RefusedError(400, "BadRequest", f"{expected}: {error}") from None
+        self._instances.places.drain(request.path_params["name"], deadline_s)
+        return await self.nodes(request)
+
     async def _find(self, request: Request) -> Instance:
         session_id = request.path_params["session_id"]
         try:
@@ -117,7 +146,7 @@ class Sandbox(Surface):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
-        self._data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
+        self.data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         self.tools = Tools(clock, settings.tool_id, store)
         self.tools.publish_to(context.events)
         self.instances = Instances(
@@ -126,8 +155,16 @@ class Sandbox(Surface):
             store=store,
             variables_of=self.tools.variables,
             events=context.events,
+            places=self._places(),
         )
         self.snapshots = SessionSnapshots(clock, settings, self.instances)
+
+    def _places(self) -> Places | None:
+        if self.context.settings.nodes is None:
+            return None
+        from agentdouble.sandbox.nodes.node_places import NodePlaces  # only for doubles with nodes
+
+        return NodePlaces(self.context.settings, self.context.ledger, self.context.version)
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
@@ -135,7 +172,7 @@ class Sandbox(Surface):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
-        app = self._data_plane
+        app = self.data_plane
         path = f"{session_token.PREFIX}/{{rest:path}}"
         also = (Route(f"{root}{tail}", app) for root in session_token.BESIDE for tail in _ALL_BELOW)
         return [Route(path, app), WebSocketRoute(path, app), *also]
@@ -216,6 +253,7 @@ class Sandbox(Surface):
             stack.push_async_callback(self.snapshots.close)
             for background in (self.instances.reap(), self.instances.watch()):
                 stack.callback(asyncio.ensure_future(background).cancel)
+            self.instances.places.start()
             yield
 
     def begin_shutdown(self) -> None:

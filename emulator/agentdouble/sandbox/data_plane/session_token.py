@@ -92,6 +92,9 @@ class SessionTokenMiddleware:
         except Refused as refused:
             await render_refused(refused)(scope, receive, send)
             return
+        if (app := instance.data_plane) is not None:
+            await app(scope, receive, send)
+            return
         inner = {**scope, INSTANCE_OF: instance, "query_string": _without_secrets(scope)}
         await self._app(inner, receive, send)
 

@@ -1,0 +1,236 @@
+"""The program that starts nodes, as the front sees it, and what it reports.
+
+The program runs apart from the front, because the library of a cluster may end its process. It
+reads JSON objects, one in a line: first the configuration of nodes, then the orders
+``{"replace": NAME}`` and ``{"release": NAME}``. It writes one for each event. When its input ends,
+it ends all nodes and then itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+CLUSTERS = {
+    "ray": "agentdouble.sandbox.nodes.ray_cluster",
+    "local": "agentdouble.sandbox.nodes.engine",
+}
+_NODE = "agentdouble.cli.node_process"
+_AGAIN_S = 2.0
+_RESTART_S = 1.0
+_END_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A node answers at ``url``; ``capacity`` is the number of sessions that it can hold."""
+
+    name: str
+    url: str
+    version: str
+    capacity: int
+
+
+@dataclass(frozen=True)
+class Draining:
+    """A node takes no more sessions; those that live in ``deadline_s`` seconds end."""
+
+    name: str
+    deadline_s: float
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A node has ended; ``reason`` continues a sentence about it."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The engine cannot start nodes now; it tries again."""
+
+    reason: str
+
+
+Event: TypeAlias = Joined | Draining | Lost | Failed
+_EVENTS: Mapping[str, type[Event]] = {
+    kind.__name__: kind for kind in (Joined, Draining, Lost, Failed)
+}
+
+
+def report(event: Event) -> None:
+    """Write an event to the standard output of the program, for the front."""
+    fields = {"event": type(event).__name__, **asdict(event)}
+    print(json.dumps(fields), flush=True)  # noqa: T201 (for the front)
+
+
+def orders() -> Iterator[Mapping[str, Any]]:
+    """Yield the JSON objects that the front sends to the program, until it ends."""
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+class Engine:
+    """The program for the nodes at ``url``; it is started again if it ends.
+
+    ``config`` is the configuration of every node, with the secret key of the front.
+    """
+
+    def __init__(self, url: str, config: Mapping[str, Any]) -> None:
+        self._url = url
+        self._config = config
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield what happens to the nodes, until the task is cancelled."""
+        while True:
+            async with self._program() as process:
+                assert process.stdout is not None
+                async for line in process.stdout:
+                    fields = json.loads(line)
+                    yield _EVENTS[fields.pop("event")](**fields)
+            yield Failed(f"the program for {self._url} ended with code {process.returncode}")
+            await asyncio.sleep(_AGAIN_S)
+
+    async def replace(self, name: str) -> None:
+        """End the process of a node that is lost to the front; the engine starts another."""
+        await self._order({"replace": name})
+
+    async def release(self, name: str) -> None:
+        """End a node, and start no other on its machine."""
+        await self._order({"release": name})
+
+    async def _order(self, order: Mapping[str, Any]) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            with contextlib.suppress(ConnectionError):  # it has ended, and its nodes with it
+                self._process.stdin.write(json.dumps(order).encode() + b"\n")
+                await self._process.stdin.drain()
+
+    @asynccontextmanager
+    async def _program(self) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Run the program inside; end it and all nodes afterwards."""
+        process = self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "agentdouble.sandbox.nodes", self._url),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the front, which then ends the program
+        )
+        await self._order(self._config)
+        try:
+            yield process
+        finally:
+            self._process = None
+            await asyncio.shield(_ended(process))
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        await asyncio.wait_for(process.communicate(), _END_PATIENCE_S)
+    except asyncio.TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+class NodeProcess:
+    """The process of a node, as a child of the program that starts nodes.
+
+    It ends when this process ends, because then its standard input does.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 (our own module)
+            [sys.executable, "-m", _NODE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it did not start: see ``hello``
+            self._process.stdin.write(f"{json.dumps(config)}\n")
+            self._process.stdin.flush()
+
+    def hello(self, name: str) -> Event:
+        """Wait until the node answers; return that it has joined, or that it is lost."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            return Lost(name, f"did not start ({self.how_it_ended()})")
+        return Joined(name=name, **json.loads(line))
+
+    def how_it_ended(self) -> str:
+        """Wait until the process has ended; return how."""
+        code = self._process.wait()
+        return f"killed by signal {-code}" if code < 0 else f"it exited with code {code}"
+
+    def end(self, patience_s: float = _END_PATIENCE_S) -> None:
+        """End the process; return when it has ended."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class _Keeper(threading.Thread):
+    """Keeps one node running until it is released."""
+
+    def __init__(self, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(name=name, daemon=True)
+        self.released = threading.Event()
+        self._config = config
+        self._node: NodeProcess | None = None
+
+    def run(self) -> None:
+        while not self.released.is_set():
+            node = self._node = NodeProcess(self._config)
+            event = node.hello(self.name)
+            report(event)
+            if not isinstance(event, Lost):
+                report(Lost(self.name, f"has ended ({node.how_it_ended()})"))
+            self.released.wait(_RESTART_S)
+
+    def end(self) -> None:
+        """End the node's process."""
+        if self._node is not None:
+            self._node.end()
+
+
+def main(count: str) -> None:
+    """Keep ``count`` nodes running on this machine until the front ends: ``local://3``."""
+    received = orders()
+    config = next(received, None)
+    if config is None:
+        sys.exit(2)
+    keepers = {name: _Keeper(name, config) for name in (f"node-{n + 1}" for n in range(int(count)))}
+    for keeper in keepers.values():
+        keeper.start()
+    for order in received:
+        for action, name in order.items():
+            if action == "release":
+                keepers[name].released.set()
+            threading.Thread(target=keepers[name].end, daemon=True).start()
+    endings = []
+    for keeper in keepers.values():
+        keeper.released.set()
+        endings.append(threading.Thread(target=keeper.end))
+        endings[-1].start()
+    for ending in endings:
+        ending.join()

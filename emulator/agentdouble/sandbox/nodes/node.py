@@ -1,0 +1,189 @@
+"""A node as the front sees it: its state, its load, and requests to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
+
+from agentdouble.core.ledger import Ledger
+from agentdouble.errors import AnswerLostError
+from agentdouble.faults import InjectedFault
+from agentdouble.sandbox.nodes.engine import Joined
+from agentdouble.server.upstream import Answer, Connection, Connections, RawHeaders
+
+PREFIX = "/_node"
+KEY = "x-agentdouble-node"
+SESSION = "x-agentdouble-session"
+FAULT = "x-agentdouble-fault"
+SCHEME = "x-agentdouble-scheme"
+UNKNOWNS = "x-agentdouble-relied-on"
+_KEPT_S = 30.0  # less than the 75 s after which a node closes an idle connection
+_OK = 200
+
+State = Literal["open", "draining", "drained", "refused", "lost"]
+OnEvent = Callable[[Mapping[str, Any]], None]
+
+
+class OnNode(Protocol):
+    """A session on a node."""
+
+    def lose(self, reason: str) -> None:
+        """End the session, because its node or its part there has ended."""
+
+
+def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
+    """Return a fault for the node, to which it happens."""
+    return None if fault is None else {"kind": fault.kind, "after": fault.after}
+
+
+class Node:
+    """One node; ``sessions`` are the instances that have their place there.
+
+    ``key`` is the secret of the front. ``silence_s`` is the time without an answer after which the
+    node is lost.
+    """
+
+    def __init__(self, joined: Joined, key: str, ledger: Ledger, silence_s: float) -> None:
+        self.name = joined.name
+        self.url = joined.url
+        self.version = joined.version
+        self.capacity = joined.capacity
+        self.state: State = "open"
+        self.reason: str | None = None  # why it is not open
+        self.sessions: dict[str, OnNode] = {}
+        self.free = joined.capacity  # for how many more sessions it has resources
+        self.busy = 0.0  # the share of its processor time that is used
+        self.connections = Connections(self.url, _KEPT_S)
+        self._key: RawHeaders = [(KEY.encode(), key.encode())]
+        self._ledger = ledger
+        self._answers: Mapping[str, str] = {}  # the choices that the node has
+        self._silence_s = silence_s
+        self._ending: dict[str, str] = {}
+        self._flush: asyncio.Task[None] | None = None
+
+    @property
+    def room(self) -> float:
+        """For how many more sessions there is a place, less if the processor is busy."""
+        if self.state != "open":
+            return 0
+        places = min(self.free, self.capacity - len(self.sessions))
+        return places * max(0.1, 1 - self.busy)
+
+    def headers(self, more: RawHeaders) -> RawHeaders:
+        """Return headers with those that the node requires."""
+        return [*self._key, *more]
+
+    async def ask(
+        self, path: str, document: Mapping[str, Any], on_event: OnEvent | None = None
+    ) -> dict[str, Any]:
+        """Send a request and return the answer; ``on_event`` gets what comes before it.
+
+        Raises AnswerLostError; if it is ``unreached``, the node has received nothing.
+        """
+        await self.tell_choices()
+        return await self._ask(path, document, on_event)
+
+    async def tell_choices(self) -> None:
+        """Send the node the choices of the ledger, unless it has them."""
+        answers = self._ledger.answers()
+        if answers != self._answers:
+            await self._ask("/choices", answers)
+            self._answers = answers
+
+    async def _ask(
+        self, path: str, document: Mapping[str, Any], on_event: OnEvent | None = None
+    ) -> dict[str, Any]:
+        answer = await self._send(path, json.dumps(document).encode())
+        try:
+            rest = b""
+            while not answer.done:
+                rest += await answer.read()
+                if on_event is not None:
+                    *lines, rest = rest.split(b"\n")
+                    for line in lines:
+                        on_event(json.loads(line))
+        finally:
+            answer.close()
+        if answer.status != _OK:
+            raise AnswerLostError(f"it answers {answer.status}: {rest[:200].decode('latin-1')}")
+        reply: dict[str, Any] = json.loads(rest)
+        return reply
+
+    async def _send(self, path: str, body: bytes) -> Answer:
+        connection = await self.connect()
+        lines = [b"POST %s%s HTTP/1.1" % (PREFIX.encode(), path.encode()), b"host: node"]
+        lines += [b"%s: %s" % pair for pair in self._key]
+        lines += [b"content-length: %d" % len(body), b"", body]
+        return await connection.ask(b"\r\n".join(lines))
+
+    async def connect(self) -> Connection:
+        """Return a connection; raise AnswerLostError, which is ``unreached``."""
+        try:
+            return await asyncio.wait_for(self.connections.open(), self._silence_s)
+        except (TimeoutError, asyncio.TimeoutError):
+            raise AnswerLostError("it does not answer", unreached=True, silent=True) from None
+
+    async def watch(self, on_end: Callable[[str, str], None]) -> str:
+        """Ask the node for news until it is lost; return why, as the end of a sentence.
+
+        ``on_end`` is called with the id of each session that ended there, and the reason.
+        """
+        latest, failed, wait_s = 0, False, min(1.0, self._silence_s / 4)
+        while True:
+            news_request = self.ask("/watch", {"seen": latest, "wait_s": wait_s})
+            try:
+                news = await asyncio.wait_for(news_request, self._silence_s)
+            except (TimeoutError, asyncio.TimeoutError):
+                return f"did not answer for {self._silence_s:g} s"
+            except AnswerLostError as error:
+                if failed or error.unreached:
+                    return f"has ended or cannot be reached ({error})"
+                failed = True
+                continue
+            failed, latest = False, news["seen"]
+            self.free, self.busy = news["free"], news["busy"]
+            for id_, reason in news["ended"]:
+                on_end(id_, reason)
+
+    def lose(self, reason: str) -> None:
+        """Give the node up: break off what waits for it."""
+        self.state, self.reason = "lost", reason
+        self.connections.close()
+
+    async def end(self, session_id: str, reason: str) -> None:
+        """End a session there, together with others that end now; return when they have ended."""
+        self._ending[session_id] = reason
+        if self._flush is None:
+            self._flush = asyncio.ensure_future(self._end_all())
+        await asyncio.shield(self._flush)
+
+    async def _end_all(self) -> None:
+        await asyncio.sleep(0)  # others may follow in this step
+        self._flush, ending = None, self._ending
+        self._ending = {}
+        if self.state == "lost":
+            return
+        try:
+            await self.ask("/end", {"sessions": ending})
+        except AnswerLostError:  # then the node is about to be lost, and ends all that it has
+            return
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.connections.close()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the node as JSON-ready data."""
+        return {
+            "name": self.name,
+            "url": self.url,
+            "version": self.version,
+            "state": self.state,
+            "reason": self.reason,
+            "sessions": len(self.sessions),
+            "capacity": self.capacity,
+            "free": self.free,
+            "busy": round(self.busy, 2),
+        }

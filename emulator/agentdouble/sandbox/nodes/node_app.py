@@ -1,0 +1,304 @@
+"""What a node answers to its front, which is the only one that it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import hmac
+import itertools
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import psutil
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from agentdouble import faults
+from agentdouble.core import ledger
+from agentdouble.core.ledger import Ledger
+from agentdouble.errors import InstanceEndedError, NotBuiltError, SandboxError, UnknownSessionError
+from agentdouble.processes import capacity
+from agentdouble.sandbox.ended_instances import EndedInstance
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.nodes.node import FAULT, KEY, PREFIX, SCHEME, SESSION, UNKNOWNS
+from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
+from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.server.disconnects import cancel_on_disconnect
+
+_TYPE = (b"content-type", b"application/x-ndjson")
+
+Reply = dict[str, Any]
+
+
+class NodeApp:
+    """The application of a node, in front of the double's own one, which only starts and ends.
+
+    ``capacity_limit`` is the largest number of sessions.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        instances: Instances,
+        data_plane: ASGIApp,
+        in_force: Ledger,
+        key: str,
+        capacity_limit: int | None,
+    ) -> None:
+        self._app = app
+        self._instances = instances
+        self._data_plane = data_plane
+        self._ledger = in_force
+        self._key = key.encode()
+        self._news: dict[int, tuple[str, str]] = {}
+        self._numbers = itertools.count(1)
+        self._arrived = asyncio.Event()
+        self._operations: Mapping[str, Callable[[Any], Awaitable[Reply]]] = {
+            "/open": self._open,
+            "/bash": self._bash,
+            "/complete": self._complete,
+            "/variables": self._variables,
+            "/interrupt": self._interrupt,
+            "/end": self._end,
+            "/watch": self._watch,
+            "/choices": self._choices,
+        }
+        limit = capacity.session_limit().sessions
+        self.capacity = limit if capacity_limit is None else min(limit, capacity_limit)
+        self.asked_at = time.monotonic()  # when the front last asked for something
+        instances.on_end = self._note_end
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        presented = HTTPConnection(scope).headers.get(KEY, "")
+        if not hmac.compare_digest(presented.encode(), self._key):
+            refusal = Response("This node answers only its front, which has its key.", 401)
+            await refusal(scope, receive, send)
+            return
+        self.asked_at = time.monotonic()
+        with ledger.using(self._ledger) as noted:
+            if scope["path"].startswith(f"{PREFIX}/"):
+                await self._answer(Request(scope, receive), noted, send)
+            else:
+                await self._pass_on(scope, receive, send, noted)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send, noted: set[str]) -> None:
+        """Answer for the data plane; headers tell the front what it must know of the session."""
+        instance, headers = self._living(scope), HTTPConnection(scope).headers
+        fault = json.loads(headers.get(FAULT, "null"))
+        happened: list[bool] = []
+
+        async def send_noted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                facts = {**_facts(instance), "fault_happened": bool(happened)}
+                more = [
+                    (UNKNOWNS.encode(), " ".join(noted).encode()),
+                    (SESSION.encode(), json.dumps(facts).encode()),
+                ]
+                message = {**message, "headers": [*message["headers"], *more]}
+            await send(message)
+
+        scheme = headers.get(SCHEME, scope["scheme"])
+        with _injecting(fault, happened):
+            await self._data_plane({**scope, "scheme": scheme}, receive, send_noted)
+
+    def _living(self, scope: Scope) -> Instance | None:
+        id_ = HTTPConnection(scope).query_params.get("faasInstanceName", "")
+        return self._instances.by_id(id_)
+
+    async def _answer(self, request: Request, noted: set[str], send: Send) -> None:
+        path, receive = request.scope["path"].removeprefix(PREFIX), request.receive
+        body = json.loads(await request.body())
+        output = _Output(send)
+        try:
+            operation = self._operations.get(path)
+            if path == "/execute":
+                work: Awaitable[Reply] = self._execute(body, output)
+            else:
+                work = _unknown(path) if operation is None else operation(body)
+            reply = await cancel_on_disconnect(receive, self._guarded(body, work))
+        except ClientDisconnect:
+            return
+        await output.finish({**reply, "unknowns": sorted(noted)})
+
+    async def _guarded(self, body: Mapping[str, Any], work: Awaitable[Reply]) -> Reply:
+        """Return the reply of some work, or its failure, with the state of the session."""
+        try:
+            reply = await work
+        except (SandboxError, NotBuiltError) as error:
+            failure = {"message": str(error), "code": error.code, "status": error.status}
+            reply = {"error": failure}
+            if isinstance(error, InstanceEndedError | UnknownSessionError):
+                reply["session"] = {"ended": getattr(error, "reason", str(error))}
+        instance = self._instances.by_id(body.get("id", ""))
+        if instance is not None:
+            reply["session"] = _facts(instance)
+        return reply
+
+    async def _open(self, body: Mapping[str, Any]) -> Reply:
+        """Make the node's part of a session, unless it has it."""
+        if self._instances.by_id(body["id"]) is None:
+            if len(self._instances) >= self.capacity:
+                message = f"it has {self.capacity} sessions, as many as it can hold"
+                raise SandboxError(message, "QuotaExceeded", 429)
+            tool_id = self._instances.settings.tool_id
+            key = InstanceKey(tool_id, body["id"])
+            identity = (body["id"], body["token"])
+            instance = await self._instances.create_as(identity, key, body["variables"])
+            instance.ttl = dt.timedelta(seconds=body["ttl_s"])  # only shown, see ``create_as``
+        return {}
+
+    async def _find(self, body: Mapping[str, Any]) -> Instance:
+        return await self._instances.look_up(body["id"])
+
+    async def _execute(self, body: Mapping[str, Any], output: _Output) -> Reply:
+        instance = await self._find(body)
+        happened: list[bool] = []
+        publisher = _StreamPublisher(self._instances, instance, output) if body["streams"] else None
+        run = self._instances.execute(
+            instance, body["code"], body["language"], body["timeout_s"], publisher=publisher
+        )
+        with _injecting(body["fault"], happened):
+            result = await run
+        return {"result": _fields(result), "fault_happened": bool(happened)}
+
+    async def _bash(self, body: Mapping[str, Any]) -> Reply:
+        instance = await self._find(body)
+        publisher = self._instances.feed.publisher(instance.key)
+        return {"answer": await instance.exec_bash(body["command"], publisher)}
+
+    async def _complete(self, body: Mapping[str, Any]) -> Reply:
+        instance = await self._find(body)
+        return asdict(await instance.complete(body["code"], body["position"], body["language"]))
+
+    async def _variables(self, body: Mapping[str, Any]) -> Reply:
+        return asdict(await (await self._find(body)).list_variables())
+
+    async def _interrupt(self, body: Mapping[str, Any]) -> Reply:
+        return {"languages": await (await self._find(body)).interrupt()}
+
+    async def _end(self, body: Mapping[str, Any]) -> Reply:
+        ending = [(self._instances.by_id(id_), why) for id_, why in body["sessions"].items()]
+        await asyncio.gather(
+            *(self._instances.destroy(instance, why) for instance, why in ending if instance)
+        )
+        return {}
+
+    async def _choices(self, body: Mapping[str, str]) -> Reply:
+        self._ledger.change(body)
+        return {}
+
+    def _note_end(self, ended: EndedInstance) -> None:
+        self._news[next(self._numbers)] = ended.id, ended.reason
+        self._arrived.set()
+
+    async def _watch(self, body: Mapping[str, Any]) -> Reply:
+        """Return the load, and the sessions that have ended since the front's last question.
+
+        Wait ``wait_s`` seconds for one to end.
+        """
+        for number in [number for number in self._news if number <= body["seen"]]:
+            del self._news[number]
+        if not self._news:
+            self._arrived.clear()
+            with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._arrived.wait(), body["wait_s"])
+        free = min((h.sessions for h in capacity.headrooms()), default=self.capacity)
+        return {
+            "seen": max(self._news, default=body["seen"]),
+            "ended": [*self._news.values()],
+            "free": free,
+            "busy": psutil.cpu_percent() / 100,
+        }
+
+
+async def _unknown(path: str) -> Reply:
+    raise SandboxError(f"A node has no operation {path}.", "InvalidParameter", 404)
+
+
+@contextlib.contextmanager
+def _injecting(fault: Mapping[str, Any] | None, happened: list[bool]) -> Iterator[None]:
+    """Make a fault of the front happen to the first code that runs inside."""
+    if fault is None:
+        yield
+        return
+    with faults.injecting(faults.InjectedFault(lambda: happened.append(True), **fault)):
+        yield
+
+
+def _facts(instance: Instance | None) -> dict[str, Any]:
+    """Return what the front shows of a session."""
+    if instance is None:
+        return {}
+    return {
+        "ended": instance.end_reason,
+        "executions": instance.executions,
+        "pids": instance.pids,
+        "home": None if instance.home is None else str(instance.home),
+        "used": None if instance.used is None else asdict(instance.used),
+    }
+
+
+class _Output:
+    """The body of an answer: lines that are sent at once, and the reply as the last one."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._sending: asyncio.Task[None] | None = None
+
+    def write(self, event: Mapping[str, Any]) -> None:
+        """Send an event now."""
+        if self._sending is None:
+            self._sending = asyncio.ensure_future(self._send_lines())
+        self._lines.put_nowait(json.dumps(event).encode() + b"\n")
+
+    async def _send_lines(self) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": [_TYPE]})
+        while True:
+            line = await self._lines.get()
+            await self._send({"type": "http.response.body", "body": line, "more_body": True})
+            self._lines.task_done()
+
+    async def finish(self, reply: Reply) -> None:
+        """Send the reply as the last line."""
+        body = json.dumps(reply).encode()
+        if self._sending is None:
+            headers = [_TYPE, (b"content-length", b"%d" % len(body))]
+            await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        else:
+            await self._lines.join()
+            self._sending.cancel()
+        await self._send({"type": "http.response.body", "body": body})
+
+
+class _StreamPublisher(ExecutionPublisher):
+    """Sends the outputs of an execution to the front, which publishes them."""
+
+    def __init__(self, instances: Instances, instance: Instance, output: _Output) -> None:
+        super().__init__(instances.feed, instance.key, None, plain=False)
+        self._output = output
+
+    def _publish(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:
+        if kind != "finished":  # the reply says it
+            self._output.write({"kind": kind, "data": data, "size": size})
+
+
+def _fields(result: ExecutionResult) -> Mapping[str, Any]:
+    return {
+        "status": result.status,
+        "message": result.message,
+        "outputs": [output.to_dict() for output in result.outputs],
+        "execution_count": result.execution_count,
+        "msg_id": result.msg_id,
+        "context_lost": result.context_lost,
+    }

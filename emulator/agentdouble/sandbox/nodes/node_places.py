@@ -1,0 +1,233 @@
+"""The nodes of a double, and the choice of a node for a session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import logging
+import secrets
+from typing import Any
+
+from agentdouble.core.ledger import Ledger
+from agentdouble.errors import MissingExtraError, SandboxError, TooManyInstancesError
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.nodes.engine import Draining, Engine, Event, Failed, Joined
+from agentdouble.sandbox.nodes.node import Node
+from agentdouble.sandbox.nodes.node_instance import NodeInstance
+from agentdouble.sandbox.places import Places
+from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.settings import Settings
+
+_log = logging.getLogger(__name__)
+
+PATIENCE_S = 30.0  # for the first node of a front that has just started
+# Settings that are the front's alone: a node has no state and serves no client.
+_OF_THE_FRONT = {
+    *("host", "port", "api_key", "token", "insecure", "allow_hosts", "allow_origins"),
+    *("tls", "tls_directory", "console", "console_port", "agents", "reload", "access_key"),
+    *("secret_key", "keys", "check_signatures", "tool_id", "state", "runtimes"),
+    *("runtime_sources", "faults", "unknowns", "profile", "nodes", "node_capacity"),
+    *("node_silence_s", "session_ttl_s", "max_instances", "journal_size"),
+}
+
+
+class NodePlaces(Places):
+    """Places sessions on nodes, which an engine starts and replaces."""
+
+    def __init__(self, settings: Settings, ledger: Ledger, version: str) -> None:
+        super().__init__(settings)
+        assert settings.nodes is not None
+        if settings.nodes.startswith("ray://") and importlib.util.find_spec("ray") is None:
+            raise MissingExtraError("The setting nodes = ray://...", extra="ray")
+        self.nodes: dict[str, Node] = {}
+        self._settings = settings
+        self._ledger = ledger
+        self._key = secrets.token_urlsafe(32)
+        self._version = version
+        self._engine = Engine(settings.nodes, self._config())
+        self._watches: dict[str, asyncio.Task[None]] = {}
+        self._drains: dict[str, asyncio.TimerHandle] = {}
+        self._joined = asyncio.Event()
+        self._started: float | None = None
+        self._following: asyncio.Task[None] | None = None
+        self._failure = "no node has joined yet"
+
+    def _config(self) -> dict[str, Any]:
+        settings = self._settings
+        return {
+            "key": self._key,
+            "host": "127.0.0.1",
+            "silence_s": 2 * settings.node_silence_s,
+            "capacity": settings.node_capacity,
+            "settings": settings.model_dump(mode="json", exclude=_OF_THE_FRONT, exclude_unset=True),
+        }
+
+    async def ready(self) -> None:
+        """Wait for the first node, for a front that has just started."""
+        if any(node.state == "open" for node in self.nodes.values()):
+            return
+        now = asyncio.get_running_loop().time()
+        rest_s = PATIENCE_S - (now - self._started) if self._started is not None else 0
+        with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._joined.wait(), max(0, rest_s))
+
+    def check(self, living: int) -> None:
+        """Raise TooManyInstancesError at the limit, and SandboxError if no node has a place."""
+        most = self._settings.max_instances
+        if most is not None and living >= most:
+            raise TooManyInstancesError(most)
+        self.choose()
+
+    def choose(self, *, except_for: Node | None = None) -> Node:
+        """Return the node with the most room; raise SandboxError if none has any."""
+        nodes = [node for node in self.nodes.values() if node is not except_for]
+        best = max(nodes, key=lambda node: node.room, default=None)
+        if best is None or best.room <= 0:
+            states = [
+                f"{node.name} is {'full' if node.state == 'open' else node.state}, with "
+                f"{len(node.sessions)} of {node.capacity} sessions ({node.reason})"
+                for node in self.nodes.values()
+            ]
+            reason = "; ".join(states) or self._failure
+            message = f"No node has a place for another session: {reason}."
+            raise SandboxError(message, "QuotaExceeded", 429)
+        return best
+
+    def make(self, key: InstanceKey, **parts: Any) -> Instance:
+        """Return a new instance on the node with the most room."""
+        parts["on_change"] = _ignore  # the node itself limits memory and files
+        instance = NodeInstance(key, places=self, kernels=self._kernels, **parts)
+        self.place(instance, self.choose())
+        return instance
+
+    def place(self, instance: NodeInstance, node: Node) -> None:
+        """Give an instance its place on a node."""
+        self.leave(instance)
+        node.free -= 1  # until the node says how much is really free
+        node.sessions[instance.id] = instance
+        instance.home_node = node
+
+    def move(self, instance: NodeInstance, reason: str) -> None:
+        """Give an instance that has run nothing a place on another node.
+
+        ``reason`` is why its node could not make its part of the session. Raises SandboxError.
+        """
+        node = instance.home_node
+        if node is not None:
+            node.free, node.reason = 0, reason
+        self.place(instance, self.choose(except_for=node))
+
+    def leave(self, instance: NodeInstance) -> None:
+        """Take the place of an instance away from it."""
+        if instance.home_node is not None:
+            instance.home_node.sessions.pop(instance.id, None)
+            self._finish_draining(instance.home_node)
+
+    def start(self) -> None:
+        """Start the engine, and follow it until ``close``."""
+        self._started = asyncio.get_running_loop().time()
+        self._following = asyncio.ensure_future(self._follow())
+
+    async def _follow(self) -> None:
+        async with contextlib.aclosing(self._engine.events()) as events:
+            async for event in events:
+                self._handle(event)
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Joined():
+                self._join(event)
+            case Failed():
+                self._failure = event.reason
+                _log.warning("Nodes: %s", event.reason)
+            case Draining():
+                if event.name in self.nodes:
+                    self.drain(event.name, event.deadline_s)
+            case _:
+                if event.name in self.nodes:
+                    self._lose(self.nodes[event.name], event.reason)
+                else:
+                    self._failure = f"the node {event.name} {event.reason}"
+                    _log.warning("The node %s %s.", event.name, event.reason)
+
+    def _join(self, joined: Joined) -> None:
+        if joined.name in self.nodes:  # its successor joins before its end was noticed
+            self._lose(self.nodes[joined.name], "was replaced")
+        settings = self._settings
+        node = Node(joined, self._key, self._ledger, settings.node_silence_s)
+        self.nodes[joined.name] = node
+        if joined.version != self._version:
+            node.state = "refused"
+            node.reason = f"it has agentdouble {joined.version}, and the front has {self._version}"
+            _log.warning("The node %s is refused: %s.", node.name, node.reason)
+            return
+        self._watches[node.name] = asyncio.ensure_future(self._watch(node))
+        _log.warning("The node %s has joined, for %d sessions.", node.name, node.capacity)
+        self._joined.set()
+
+    async def _watch(self, node: Node) -> None:
+        def end(id_: str, reason: str) -> None:
+            instance = node.sessions.get(id_)
+            if instance is not None:
+                instance.lose(reason)
+
+        reason = await node.watch(end)
+        if self.nodes.get(node.name) is node:
+            self._lose(node, reason)
+            await self._engine.replace(node.name)
+
+    def _lose(self, node: Node, reason: str) -> None:
+        """Give a node up, with the sessions that it has."""
+        del self.nodes[node.name]
+        watch = self._watches.pop(node.name, None)
+        if watch is not None and watch is not asyncio.current_task():
+            watch.cancel()
+        if node.state != "drained":
+            _log.warning("The node %s %s; %d sessions.", node.name, reason, len(node.sessions))
+        if not self.nodes:
+            self._joined.clear()
+            self._failure = f"the node {node.name} {reason}"
+        node.lose(reason)
+        for instance in [*node.sessions.values()]:
+            instance.lose(f"its node {node.name} {reason}")
+
+    def list_nodes(self) -> list[dict[str, Any]]:
+        return [node.to_dict() for node in self.nodes.values()]
+
+    def drain(self, name: str, deadline_s: float) -> None:
+        node = self.nodes.get(name)
+        if node is None:
+            super().drain(name, deadline_s)
+            return
+        if node.state == "open":
+            node.state, node.reason = "draining", f"no new sessions; it ends in {deadline_s:g} s"
+            loop = asyncio.get_running_loop()
+            self._drains[name] = loop.call_later(deadline_s, self._end_drained, node)
+            self._finish_draining(node)
+
+    def _end_drained(self, node: Node) -> None:
+        for instance in [*node.sessions.values()]:
+            instance.lose(f"its node {node.name} was drained")
+
+    def _finish_draining(self, node: Node) -> None:
+        if node.state == "draining" and not node.sessions:
+            node.state, node.reason = "drained", "it has ended"
+            self._drains.pop(node.name).cancel()
+            asyncio.ensure_future(self._engine.release(node.name)).add_done_callback(_ignore)
+
+    async def close(self) -> None:
+        """Close the connections and end the engine, with all nodes."""
+        for drain in self._drains.values():
+            drain.cancel()
+        tasks = [*self._watches.values(), *((self._following,) if self._following else ())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for node in self.nodes.values():
+            node.close()
+        await super().close()
+
+
+def _ignore(_argument: object) -> None:
+    """Do nothing."""

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import (
+    Begun,
+    act,
+    act_on_session,
+    data_plane,
+    error_of,
+    eventually,
+    http,
+    refusal,
+    result,
+    run,
+    send,
+    signed,
+    text,
+)
+from tests.agentdouble.sandbox.hearing import listening, to_the_end
+from tests.agentdouble.sandbox.nodes.fronts import front, journal, living, nodes, on_both
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def _front() -> Iterator[Emulator]:
+    with front() as double:
+        yield double
+
+
+@pytest.fixture
+def double(_front: Emulator) -> Emulator:
+    _front.reset()
+    return _front
+
+
+def test_a_session_keeps_its_context_on_its_node(double: Emulator) -> None:
+    """Sessions of both nodes do so, in either language."""
+    for session in on_both(double).values():
+        assert "42\n" == text(double, "print(x + 1)", session)
+        run(double, "let y = 1", session, language="javascript")
+        assert "2\n" == text(double, "console.log(y + 1)", session, language="javascript")
+        assert {"name 'z' is not defined"} == {
+            output["evalue"] for output in run(double, "z", session)["data"]["outputs"]
+        }
+
+
+def test_the_journal_and_the_list_of_sessions_name_the_node(double: Emulator) -> None:
+    result(double, "1")
+
+    (session,) = living(double).values()
+    assert session["node"] in nodes(double)
+    assert [session["node"]] == [e["node"] for e in journal(double) if "InvokeTool" in e["url"]]
+    assert (1, 1, True) == (
+        session["executions"],
+        len(session["pids"]),
+        Path(session["home"]).is_absolute(),
+    )
+
+
+def test_a_command_runs_on_the_node_of_the_session(double: Emulator) -> None:
+    """Code sees the file that it writes."""
+    result(double, "open('from_code', 'w').write('a').__class__")
+    payload = '{"command": "cat from_code; echo b > from_bash"}'
+    body = {"ToolId": double.tool_id, "UserSessionId": "s1", "OperationType": "ExecBash"}
+    act(double, "InvokeTool", **body, OperationPayload=payload)
+
+    assert "b\n" == text(double, "print(open('from_bash').read(), end='')")
+
+
+def test_files_of_some_size_pass_through_the_front(double: Emulator) -> None:
+    """The content comes back unchanged, in pieces."""
+    plane, content = data_plane(double), bytes(range(256)) * 4096 * 64
+    sent = http.post(
+        f"{plane.url}/v1/file/upload", params=plane.query, files={"file": ("f.bin", content)}
+    ).json()["data"]
+    received = plane.get("/v1/file/download", path=sent["file_path"]).content
+
+    assert hashlib.sha256(content).digest() == hashlib.sha256(received).digest()
+    size = text(double, f"import os; print(os.path.getsize({sent['file_path']!r}))")
+    assert f"{64 * MIB}\n" == size
+
+
+def test_outputs_are_heard_while_code_runs(double: Emulator) -> None:
+    """The first one arrives before the code may continue."""
+    with listening(double, "heard") as events:
+        code = Begun(double, "heard", "print('after')")
+        code.go()
+        assert "ok" == code.future.result()["data"]["status"]
+        kinds = [kind for kind, _ in [*to_the_end(events), *to_the_end(events)]]
+
+    assert ["started", "finished", "started", "output", "finished"] == kinds
+
+
+@pytest.mark.parametrize("kind", ["kill_kernel", "expire_instance"])
+def test_faults_of_the_front_happen_on_the_node(double: Emulator, kind: str) -> None:
+    double.faults.arm(kind, "InvokeTool", after=1)
+    lost = run(double, "print(1, flush=True)\nimport time\ntime.sleep(60)")
+
+    assert ("error", "KernelDied") == (lost["data"]["status"], lost["data"]["outputs"][-1]["ename"])
+    assert [1] == [state.fired for state in double.faults.states()]
+    assert {} == eventually(lambda: living(double), lambda sessions: not sessions)
+
+
+def test_sessions_end_on_the_clock_of_the_front(double: Emulator) -> None:
+    """They are gone, and their processes with them, when the move returns."""
+    for number in range(4):
+        result(double, "1", f"s{number}")
+    pids = [pid for session in living(double).values() for pid in session["pids"]]
+    double.clock.advance(minutes=30)
+
+    assert {} == living(double)
+    assert 4 == len(pids)
+    assert [] == [pid for pid in pids if _is_alive(pid)]
+
+
+def _is_alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def test_a_paused_session_runs_nothing(double: Emulator) -> None:
+    session = result(double, "x = 1")["SessionId"]
+    act_on_session(double, "PauseSession", session)
+    plane = http.get(f"{double.url}/v1/sandbox", params={"faasInstanceName": session})
+    refused = error_of(send(signed(double, _code(double, "x"))))
+    act_on_session(double, "ResumeSession", session)
+
+    assert ("InvalidResource.Paused", 409) == (refused["Code"], refused["status"])
+    assert 401 == plane.status_code
+    assert "1\n" == text(double, "print(x)")
+
+
+def _code(double: Emulator, code: str) -> dict[str, object]:
+    payload = f'{{"code": "{code}"}}'
+    fields = {"OperationType": "RunCode", "OperationPayload": payload}
+    return {"ToolId": double.tool_id, "UserSessionId": "s1", **fields}
+
+
+def test_running_code_is_interrupted_on_its_node(double: Emulator) -> None:
+    code = Begun(double, "s1", "import time; time.sleep(300)", timeout_s=300)
+    code.go()
+    session = living(double)["s1"]["SessionId"]
+    answer = http.post(f"{double.url}/_emulator/sessions/{session}/interrupt").json()
+
+    assert ["python3"] == answer["interrupted"]
+    assert "KeyboardInterrupt" == code.future.result()["data"]["outputs"][-1]["ename"]
+
+
+def test_variables_and_completions_come_from_the_node(double: Emulator) -> None:
+    session = result(double, "printable = 1")["SessionId"]
+    listed = http.get(f"{double.url}/_emulator/sessions/{session}/variables").json()
+    question = {"user_session_id": "s1", "code": "printab"}
+    completed = http.post(f"{double.url}/_emulator/complete", json=question).json()
+
+    assert ["printable"] == [variable["name"] for variable in listed["variables"]]
+    assert ["printable"] == completed["matches"]
+
+
+def test_a_changed_choice_holds_on_the_nodes_at_once(double: Emulator) -> None:
+    """Code that runs too long loses its session only if the ledger says so."""
+    timed_out = run(double, "while True: pass", "kept", timeout_s=1)
+    assert ("timeout", True) == (timed_out["data"]["status"], "kept" in living(double))
+
+    with_choice = {"U-EXEC-TIMEOUT": "instance-lost"}
+    double._platform.context.ledger.change(with_choice)
+    try:
+        run(double, "while True: pass", "lost", timeout_s=1)
+        assert "lost" not in living(double)
+    finally:
+        double._platform.context.ledger.change({})
+
+
+def test_variables_of_the_tool_and_the_session_reach_the_node(double: Emulator) -> None:
+    envs = [{"Key": "COLOUR", "Value": "green"}]
+    tool = act(double, "CreateTool", Name="t", ToolType="CodeEnv", Envs=envs)["ToolId"]
+    act(double, "CreateSession", ToolId=tool, UserSessionId="s", Envs=[{"Key": "N", "Value": "7"}])
+    body = _code(double, "import os; print(os.environ['COLOUR'], os.environ['N'])")
+    answer = send(signed(double, {**body, "ToolId": tool, "UserSessionId": "s"}))
+
+    assert "green 7" in answer.json()["Result"]["Result"]
+
+
+def test_a_snapshot_of_a_session_on_a_node_is_refused_by_name(double: Emulator) -> None:
+    tool = act(double, "CreateTool", Name="t", ToolType="CodeEnv", EnableSnapshot=True)["ToolId"]
+    session = act(double, "CreateSession", ToolId=tool, UserSessionId="s")["SessionId"]
+
+    status, _code_of, message = refusal(
+        double, "CreateSessionSnapshot", ToolId=tool, SessionId=session
+    )
+    assert (501, True) == (status, message.startswith("A snapshot of a session on a node is"))
+
+
+def test_a_session_that_grows_too_large_ends_on_its_node() -> None:
+    """The front learns why, although nothing asks for the session."""
+    grow = "import os\nfor i in range(16): open(f'f{i}', 'wb').write(bytes(2**20))"
+    with front(1, workspace_limit=8 * MIB) as double:
+        result(double, f"import threading\nthreading.Timer(0.1, lambda: exec({grow!r})).start()")
+        eventually(lambda: living(double), lambda sessions: not sessions)
+        (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
+
+    assert "killed: its files grew over 8 MiB" == ended["reason"]
+
+
+def test_time_of_the_front_that_is_frozen_does_not_matter_to_nodes(double: Emulator) -> None:
+    with double.clock.freeze():
+        double.clock.advance(dt.timedelta(days=365))
+        assert "2\n" == text(double, "print(1 + 1)")
