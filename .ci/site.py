@@ -25,7 +25,14 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
 PAGES = ROOT / "build" / "pages"
 SOURCES = (
-    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "emulator/README.md", "harness/README.md"),
+    *(
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "emulator/README.md",
+        "harness/README.md",
+    ),
     *(str(page.relative_to(ROOT)) for page in ROOT.glob("*/docs/*.md")),
 )
 COMMANDS = {"agentdouble": "agentdouble.cli.app", "doublecheck": "doublecheck.cli"}
@@ -66,6 +73,7 @@ NAVIGATION: dict[str, list[str]] = {
         "emulator/docs/nodes.md",
         "emulator/docs/limits.md",
         "emulator/docs/coverage.md",
+        "emulator/docs/stability.md",
     ],
     "Reference": [
         "reference/settings.md",
@@ -79,7 +87,7 @@ NAVIGATION: dict[str, list[str]] = {
         "notebooks/README.md",
         *(f"notebooks/{file.stem}.md" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
     ],
-    "Project": ["CONTRIBUTING.md", "CHANGELOG.md"],
+    "Project": ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
 }
 CONFIGURATION = """
 [project]

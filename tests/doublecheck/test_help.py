@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -85,3 +87,21 @@ def test_a_missing_file_is_wrong_usage(
     (line,) = capsys.readouterr().err.splitlines()
     assert (2, True) == (ended.value.code, line.startswith("doublecheck: "))
     assert "none" in line
+
+
+@pytest.mark.parametrize(
+    ("program", "command"), [("agentdouble", "serve"), ("doublecheck", "twin")]
+)
+def test_the_shell_completes_commands(program: str, command: str) -> None:
+    """Typer's script asks the program itself, with these variables."""
+    words = {"COMP_WORDS": f"{program} {command[:2]}", "COMP_CWORD": "1"}
+    completing = {f"_{program.upper()}_COMPLETE": "complete_bash", **words}
+    done = subprocess.run(
+        [Path(sys.executable).parent / program],
+        env={**os.environ, **completing},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert command in done.stdout.split()

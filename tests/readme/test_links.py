@@ -14,7 +14,7 @@ from tests.readme.pages import PAGES, ROOT, read
 
 pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
-LINKED = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md")
+LINKED = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
 def links(page: str) -> list[str]:

@@ -30,7 +30,6 @@ from agentdouble.cli.sessions import clock_app, nodes_app, session_app
 from agentdouble.core.imports import without_collecting
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=MARKUP,

@@ -44,7 +44,6 @@ EXAMPLES = """
 """
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
