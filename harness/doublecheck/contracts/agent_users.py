@@ -7,8 +7,9 @@ import uuid
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 from doublecheck.client._sync.platform import Platform
@@ -18,9 +19,6 @@ from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server
 from doublecheck.wire.event_stream import data_of, is_stream
-
-if TYPE_CHECKING:
-    import httpx
 
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
 HARMLESS = "echo"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator, Iterator, Set
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -19,7 +19,6 @@ from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
-from doublecheck.contracts.a2a_agents import agent  # noqa: F401 (fixture)
 from doublecheck.contracts.agent_users import app, other_user, user, user_elsewhere  # noqa: F401 (fixtures)
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.engine import Examples, chosen
@@ -41,12 +40,10 @@ from doublecheck.contracts.sandboxes import CALLERS, Sandbox
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, LostAnswersError, TargetError
 from doublecheck.target import pytest_options
+from doublecheck.target.facts import Surface
+from doublecheck.target.target import Target
 from doublecheck.wire import request_log
 from doublecheck.wire.exchanges import redact, secrets_of
-
-if TYPE_CHECKING:
-    from doublecheck.target.facts import Surface
-    from doublecheck.target.target import Target
 
 SECRETS = pytest.StashKey[Collection[str]]()
 SURFACES = pytest.StashKey[SurfaceStates]()

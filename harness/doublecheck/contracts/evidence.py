@@ -11,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 from agentdouble.core import invoke_tool
 from doublecheck.client import preflight
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
+from doublecheck.contracts.clauses import Clause
 from doublecheck.contracts.failure_report import route
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.mcp_servers import open_session
@@ -30,17 +33,10 @@ from doublecheck.errors import (
     RefusedError,
     UnreachableError,
 )
-from doublecheck.target.facts import variable
+from doublecheck.target.facts import Surface, variable
+from doublecheck.target.target import Target
 from doublecheck.wire import a2a, api_server, calls, mcp
 from doublecheck.wire.calls import Request
-
-if TYPE_CHECKING:
-    import httpx
-
-    from doublecheck.client._sync.platform import Platform
-    from doublecheck.contracts.clauses import Clause
-    from doublecheck.target.facts import Surface
-    from doublecheck.target.target import Target
 
 Shows = Callable[["httpx.Response"], bool]
 
@@ -193,7 +189,7 @@ def _has_route(answer: httpx.Response) -> bool:
 
 def _lists(answer: httpx.Response) -> bool:
     """Whether an answer is a list, or an object that contains one under any name."""
-    listed = api_server.list_in(_json(answer))
+    listed = api_server.list_in(wire.json_or_none(answer.text))
     return answer.is_success and listed is not None and not wire.error_in(answer)
 
 
@@ -208,12 +204,12 @@ def _knows_method(answer: httpx.Response) -> bool:
 
 
 def _is_card(answer: httpx.Response) -> bool:
-    document = _json(answer)
+    document = wire.json_or_none(answer.text)
     return answer.is_success and isinstance(document, dict) and not _CARD_KEYS.isdisjoint(document)
 
 
 def _has_metadata(answer: httpx.Response) -> bool:
-    document = _json(answer)
+    document = wire.json_or_none(answer.text)
     return isinstance(document, dict) and isinstance(document.get("ResponseMetadata"), dict)
 
 
@@ -228,13 +224,6 @@ def _route(answer: httpx.Response) -> str:
     called = re.search(rb'"method": ?"(\w+/?\w+)"', answer.request.content)
     named = f" {called[1].decode()}" if called else ""
     return route(answer.request.method, str(answer.request.url)) + named
-
-
-def _json(answer: httpx.Response) -> Any:
-    try:
-        return answer.json()
-    except (ValueError, RecursionError):
-        return None
 
 
 class SurfaceStates:

@@ -8,15 +8,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentdouble.core import invoke_tool
 from agentdouble.core.signing import DATE_FORMAT, Credentials
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.wire.calls import Request
-
-if TYPE_CHECKING:
-    from doublecheck.client._sync.platform import Platform
 
 # The actions of a session's life; a platform without them refuses them anyway.
 OTHER_ACTIONS = ("CreateSession", "GetSession", "ListSessions", "DeleteSession", "GetTool")

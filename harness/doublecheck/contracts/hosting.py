@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import reference_files, wire
@@ -27,8 +27,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from doublecheck.target.target import Target
+from doublecheck.target.target import Target
 
 SIMPLE, NEIGHBOUR = "hosted", "hosted-neighbour"
 TOOLS, EXECUTOR, AGENTS = "hosted-tools", "hosted-executor", "hosted-agents"

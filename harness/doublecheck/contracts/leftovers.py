@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from doublecheck.client._sync.platform import Platform
 from doublecheck.errors import DoubleCheckError
 from doublecheck.wire import api_server
-
-if TYPE_CHECKING:
-    from doublecheck.client._sync.platform import Platform
 
 _NOTHING_SENSIBLE = (
     DoubleCheckError,

@@ -8,8 +8,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 from agentdouble.errors import UnknownServiceError
@@ -23,9 +24,6 @@ from doublecheck.errors import RefusedError
 from doublecheck.values.agents import McpResult
 from doublecheck.wire import mcp
 from doublecheck.wire.mcp import McpServer, McpSession
-
-if TYPE_CHECKING:
-    import httpx
 
 NOT_MADE = "not run: services are only created on a double in this process"
 

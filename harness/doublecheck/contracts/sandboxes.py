@@ -6,19 +6,17 @@ import json
 import uuid
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from agentdouble.core import invoke_tool
 from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
-
-if TYPE_CHECKING:
-    from doublecheck.client._sync.platform import Platform
-    from doublecheck.values.executions import BashResult, CodeResult, Output
+from doublecheck.values.executions import BashResult, CodeResult, Output
 
 CALLERS = f"doublecheck-callers-{uuid.uuid4().hex}"  # the sessions of callers at the same time
 TTL_S = 120  # seconds; sessions that a check creates expire soon

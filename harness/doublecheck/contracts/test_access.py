@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 import pytest
 
 from doublecheck.client._sync.platform import Platform
@@ -25,9 +26,6 @@ from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.verdicts import Verdict, not_observable
-
-if TYPE_CHECKING:
-    import httpx
 
 TRIES = 2
 

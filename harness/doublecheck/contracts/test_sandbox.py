@@ -7,7 +7,6 @@ import functools
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,10 +20,8 @@ from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, Sandbox, failure, succeeded
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
+from doublecheck.values.executions import BashResult, CodeResult
 from doublecheck.values.failures import plain
-
-if TYPE_CHECKING:
-    from doublecheck.values.executions import BashResult, CodeResult
 
 FILE = "file"
 COUNTED = "/tmp/doublecheck-count"  # noqa: S108 (of the sandbox)

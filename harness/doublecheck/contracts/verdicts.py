@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import pytest
 
+from doublecheck.contracts.clauses import Clause
 from doublecheck.errors import (
     AbsentSurfaceError,
     AnswerError,
@@ -25,11 +26,8 @@ from doublecheck.errors import (
     NoAnswerError,
     TargetError,
 )
-
-if TYPE_CHECKING:
-    from doublecheck.contracts.clauses import Clause
-    from doublecheck.target.facts import Surface
-    from doublecheck.target.target import Target
+from doublecheck.target.facts import Surface
+from doublecheck.target.target import Target
 
 CLAUSE = "clause"
 VERDICT = "verdict"

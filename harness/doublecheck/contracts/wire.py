@@ -6,22 +6,19 @@ import contextlib
 import datetime as dt
 import json
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 
 from agentdouble.core import invoke_tool, signing
 from agentdouble.core.signing import Credentials
+from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.reference import actions
+from doublecheck.values.agents import StreamEvent
 from doublecheck.wire import calls, event_stream
 from doublecheck.wire.calls import Call, Request
-
-if TYPE_CHECKING:
-    import httpx
-
-    from doublecheck.client._sync.platform import Platform
-    from doublecheck.values.agents import StreamEvent
 
 NAMED = ("user_id", "session_id", "request_id")
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
@@ -70,7 +67,7 @@ def _is_reply(text: str, payload: Mapping[str, Any]) -> bool:
     """Whether the reference application may return a text for a payload."""
     if payload.get("do") == "say":
         return text == payload.get("prompt")
-    document = _json_or_none(text)
+    document = json_or_none(text)
     if document == payload:  # an envelope may repeat its request
         return False
     return text in actions.REPLIES or isinstance(document, (dict, list))
@@ -118,8 +115,8 @@ def echo(
 def echoed(response: httpx.Response) -> dict[str, Any]:
     """Return the payload and headers that an answer reports, with lower-case names."""
     received = parsed(returned(response))
-    received["headers"] = {name.lower(): value for name, value in received["headers"].items()}
-    return received
+    headers = {name.lower(): value for name, value in received["headers"].items()}
+    return {**received, "headers": headers}
 
 
 def stream(
@@ -148,7 +145,7 @@ def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
     """
     if [*data] == [*sent] or not data:
         return [*data]
-    strings = [strings_in(_json_or_none(text)) for text in data]
+    strings = [strings_in(json_or_none(text)) for text in data]
     read = [
         [it[place] for it in strings] for place in strings[0] if all(place in it for it in strings)
     ]
@@ -162,8 +159,8 @@ def stream_error(data: str) -> str | None:
 
     It may be the string of an entrypoint, which may be sent as JSON (U-INVOKE-SSE-CHUNK).
     """
-    document = _json_or_none(data)
-    for value in (document, *map(_json_or_none, strings_in(document).values())):
+    document = json_or_none(data)
+    for value in (document, *map(json_or_none, strings_in(document).values())):
         error = value.get("error") if isinstance(value, dict) else None
         if isinstance(error, str):
             return error
@@ -205,13 +202,14 @@ def words_of(response: httpx.Response) -> dict[Place, str]:
 def error_in(response: httpx.Response) -> bool:
     """Whether an answer reports an error, whatever its status."""
     document = _object_in(response)
-    errors = [document.get(name) for name in ("error", "errors")]
     failed = [document.get(name) in (False, "error", "failed") for name in ("success", "status")]
     code = document.get("code")
-    return any(errors) or any(failed) or (isinstance(code, int) and code >= 400)
+    errors = (*failed, document.get("error"), document.get("errors"))
+    return any(errors) or (isinstance(code, int) and code >= 400)
 
 
-def _json_or_none(text: str) -> Any:
+def json_or_none(text: str) -> Any:
+    """Return the JSON of a text, or None if it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -258,8 +256,7 @@ def control_plane_unsigned(platform: Platform, body: Mapping[str, Any]) -> httpx
 
 def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return ResponseMetadata and Result of an answer. Fail if one is not an object."""
-    document = json_of(response)
-    assert isinstance(document, dict), response.text
+    document = parsed(response.text)
     metadata, result = document.get("ResponseMetadata"), document.get("Result")
     assert isinstance(metadata, dict), f"ResponseMetadata is not an object: {response.text}"
     assert isinstance(result, dict), f"Result is not an object: {response.text}"
@@ -278,10 +275,7 @@ def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def parsed(text: str) -> dict[str, Any]:
     """Parse a string as a JSON object. Fail if it is not one."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        pytest.fail(f"{text!r} is not JSON")
+    document = json_or_none(text)
     assert isinstance(document, dict), f"{text!r} is not a JSON object"
     return document
 
@@ -293,10 +287,9 @@ def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 def refusal(response: httpx.Response) -> str:
     """Return the message of a control-plane refusal. Fail if it is none (U-ERROR-SHAPE)."""
-    error, document = None, _object_in(response)
+    document = _object_in(response)
     metadata = document.get("ResponseMetadata")
-    if isinstance(metadata, dict):
-        error = metadata.get("Error")
+    error = metadata.get("Error") if isinstance(metadata, dict) else None
     refused = 400 <= response.status_code < 500 or isinstance(error, dict)
     assert refused, f"not refused: HTTP {response.status_code} {response.text}"
     assert not document.get("Result"), f"refused, but with a result: {response.text}"
@@ -305,8 +298,5 @@ def refusal(response: httpx.Response) -> str:
 
 def _object_in(response: httpx.Response) -> dict[str, Any]:
     """Return the JSON object of an answer, or an empty one."""
-    try:
-        document = response.json()
-    except ValueError:
-        return {}
+    document = json_or_none(response.text)
     return document if isinstance(document, dict) else {}
