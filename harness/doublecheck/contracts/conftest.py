@@ -137,10 +137,8 @@ def leftovers(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Le
     """
     leftovers = Leftovers(platform)
     yield leftovers
-    if pytest_options.in_process(request.config):
-        leftovers.remove_sandboxes()
-    else:
-        leftovers.remove()
+    in_process = pytest_options.in_process(request.config)
+    (leftovers.remove_sandboxes if in_process else leftovers.remove)()
 
 
 @pytest.fixture(scope="session")
@@ -272,11 +270,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if len(marks) != 1:
         raise pytest.UsageError(f"{item.nodeid} must name exactly one clause, not {len(marks)}.")
     clause = marks[0].args[0]
-    role = "smoke" if marks[0].kwargs["smoke"] else "check"
     # pytest-xdist's workers transfer only text and these properties
-    item.user_properties += [(verdicts.CLAUSE, clause.id), (LEVEL, clause.level)]
     item.user_properties += [
-        (verdicts.ROLE, role),
+        (verdicts.CLAUSE, clause.id),
+        (LEVEL, clause.level),
+        (verdicts.ROLE, "smoke" if marks[0].kwargs["smoke"] else "check"),
         (verdicts.NAME, f"{item.path.name}::{item.name}"),
     ]
     item.extra_keyword_matches |= {clause.id, clause.group}  # so that -k INV-05 finds it
@@ -304,10 +302,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     except CheckFailedError:
         pass
     except LostAnswersError as error:
+        lost = dict.fromkeys((verdicts.REASON, verdicts.CAUSE), str(error))
+        lost[verdicts.VERDICT] = Verdict.COULD_NOT_ASK.value
         for report in filter(lambda report: report.failed, reports):
-            verdict = (verdicts.VERDICT, Verdict.COULD_NOT_ASK.value)
-            reasons = [(name, str(error)) for name in (verdicts.REASON, verdicts.CAUSE)]
-            report.user_properties += [verdict, *reasons]
+            report.user_properties += lost.items()
     if patience and patience.total > lost_before:
         reports[-1].user_properties.append((verdicts.LOST, patience.total - lost_before))
     for report in reports:
@@ -366,5 +364,4 @@ def _redact(report: pytest.TestReport, secrets: Collection[str]) -> None:
         for name, value in report.user_properties
     ]
     if isinstance(report.longrepr, tuple):
-        path, line, reason = report.longrepr
-        report.longrepr = (path, line, redact(reason, secrets))
+        report.longrepr = (*report.longrepr[:2], redact(report.longrepr[2], secrets))

@@ -97,9 +97,8 @@ def require(platform: Platform, surface: str) -> None:
             message += f" If it needs a key, set {variable('api_key')}."
         raise RefusedError(message, status=status, body=unclear.text)
     statuses = [
-        f"{_route(answer)} answers HTTP {answer.status_code}"
-        + (" with something else" if answer.is_success else "")
-        for answer in answers
+        f"{_route(it)} answers HTTP {it.status_code}{' with something else' * it.is_success}"
+        for it in answers
     ]
     at: Any = "application" if surface == _INVOKE else _ROUTES.get(surface, (surface,))[0]
     name = f"{_NAMES[at]} with {surface}" if surface in _ROUTES else _NAMES[surface]
@@ -132,10 +131,7 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
         yield calls.request(target, "GET", a2a.CARD), _is_card
     elif surface == "sessions":
         sessions = api_server.sessions_path((platform.list_apps() or (_NOBODY,))[0], _NOBODY)
-        yield (
-            calls.request(target, "GET", sessions),
-            lambda it: _lists(it) or not (it.is_success or it.status_code in _NO_ROUTE),
-        )
+        yield calls.request(target, "GET", sessions), _has_sessions
     elif surface in ("runs", "/run", "/run_sse"):
         for path in ("/run", "/run_sse") if surface == "runs" else (surface,):
             run = calls.request(target, "POST", path, headers=_JSON, content=b"{}")
@@ -168,8 +164,7 @@ def _is_its_own(platform: Platform, request: Request, answer: httpx.Response) ->
 
 def _end_session(platform: Platform, answer: httpx.Response) -> None:
     """End the MCP session that a handshake opened. A server may refuse."""
-    session = answer.headers.get("mcp-session-id")
-    if session is not None:
+    if session := answer.headers.get("mcp-session-id"):
         sent = {**answer.request.headers, "mcp-session-id": session}
         passed_on = ("authorization", "mcp-session-id")
         headers = {name: value for name, value in sent.items() if name in passed_on}
@@ -193,6 +188,10 @@ def _lists(answer: httpx.Response) -> bool:
     return answer.is_success and listed is not None and not wire.error_in(answer)
 
 
+def _has_sessions(answer: httpx.Response) -> bool:
+    return _lists(answer) or not (answer.is_success or answer.status_code in _NO_ROUTE)
+
+
 def _knows_method(answer: httpx.Response) -> bool:
     """Whether a JSON-RPC method exists: its errors are about something else."""
     try:
@@ -204,13 +203,11 @@ def _knows_method(answer: httpx.Response) -> bool:
 
 
 def _is_card(answer: httpx.Response) -> bool:
-    document = wire.json_or_none(answer.text)
-    return answer.is_success and isinstance(document, dict) and not _CARD_KEYS.isdisjoint(document)
+    return answer.is_success and not _CARD_KEYS.isdisjoint(wire.object_in(answer))
 
 
 def _has_metadata(answer: httpx.Response) -> bool:
-    document = wire.json_or_none(answer.text)
-    return isinstance(document, dict) and isinstance(document.get("ResponseMetadata"), dict)
+    return isinstance(wire.object_in(answer).get("ResponseMetadata"), dict)
 
 
 def _agrees(answer: httpx.Response) -> bool:

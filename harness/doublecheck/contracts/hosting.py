@@ -149,15 +149,8 @@ class Hosted:
         networks = runtime.get("NetworkConfigurations") or []
         address = next((it["Endpoint"] for it in networks if it["NetworkType"] == "public"), "")
         assert address, f"{name} has no public endpoint: {runtime}"
-        return replace(
-            target,
-            url=address,
-            api_server=address,
-            mcp=address,
-            a2a=address,
-            api_key=_key_of(runtime),
-            api_keys={},
-        )
+        changes: dict[str, Any] = dict.fromkeys(("url", "api_server", "mcp", "a2a"), address)
+        return replace(target, **changes, api_key=_key_of(runtime), api_keys={})
 
     def _runtime(self, name: str) -> Mapping[str, Any]:
         body = {"Filters": [{"Name": "Name", "Values": [name]}]}

@@ -13,11 +13,7 @@ from doublecheck.errors import DoubleCheckError
 from doublecheck.wire import api_server
 
 _NOTHING_SENSIBLE = (
-    DoubleCheckError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AssertionError,
+    *(DoubleCheckError, ValueError, KeyError, TypeError, AssertionError),
     pytest.fail.Exception,
 )
 

@@ -201,7 +201,7 @@ def words_of(response: httpx.Response) -> dict[Place, str]:
 
 def error_in(response: httpx.Response) -> bool:
     """Whether an answer reports an error, whatever its status."""
-    document = _object_in(response)
+    document = object_in(response)
     failed = [document.get(name) in (False, "error", "failed") for name in ("success", "status")]
     code = document.get("code")
     errors = (*failed, document.get("error"), document.get("errors"))
@@ -287,7 +287,7 @@ def types(document: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
 
 def refusal(response: httpx.Response) -> str:
     """Return the message of a control-plane refusal. Fail if it is none (U-ERROR-SHAPE)."""
-    document = _object_in(response)
+    document = object_in(response)
     metadata = document.get("ResponseMetadata")
     error = metadata.get("Error") if isinstance(metadata, dict) else None
     refused = 400 <= response.status_code < 500 or isinstance(error, dict)
@@ -296,7 +296,7 @@ def refusal(response: httpx.Response) -> str:
     return response.text if error is None else json.dumps(error, ensure_ascii=False)
 
 
-def _object_in(response: httpx.Response) -> dict[str, Any]:
+def object_in(response: httpx.Response) -> dict[str, Any]:
     """Return the JSON object of an answer, or an empty one."""
     document = json_or_none(response.text)
     return document if isinstance(document, dict) else {}
