@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +23,7 @@ from doublecheck.wire.event_stream import data_of, is_stream
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
 HARMLESS = "echo"
 ROUTES = ("/run", "/run_sse")
+GENERAL = ("/list-apps", "/version")  # the endpoints that do not name a session
 HISTORY = json.dumps({"do": "history"})  # the reference agent's action
 JSON = {"Content-Type": "application/json"}
 ALONE = {**JSON, "Connection": "close"}  # a server may disconnect after an error
@@ -79,8 +80,7 @@ class User:
 
     def delete(self, session: str) -> None:
         """Delete a session."""
-        answer = self.platform.request("DELETE", self.path(session))
-        assert answer.is_success, answer.text
+        self.platform.delete_session(self._session(session))
 
     def artifacts(self, session: str) -> list[str]:
         """Return the names of a session's artifacts, sorted."""
@@ -219,18 +219,15 @@ class Endpoint:
     """A request to an endpoint. ``name`` identifies the endpoint, not the session."""
 
     name: str
-    method: str
     path: str
     content: bytes = b""
 
     def ask(self, platform: Platform, headers: Mapping[str, str] | None = None) -> httpx.Response:
         """Send the request and return the raw response."""
+        method, own = self.name.partition(" ")[0], ALONE if self.content else {}
+        all_headers = {**own, **(headers or {})}
         return platform.request(
-            self.method,
-            self.path,
-            surface="api_server",
-            headers={**(ALONE if self.content else {}), **(headers or {})},
-            content=self.content,
+            method, self.path, surface="api_server", headers=all_headers, content=self.content
         )
 
     def works(self, answer: httpx.Response) -> bool:
@@ -238,34 +235,17 @@ class Endpoint:
         return answer.is_success and not (self.path in ROUTES and ends_in_error(answer))
 
 
-def every(user: User, session: str) -> Iterator[Endpoint]:
-    """Yield a request to each endpoint. The last one deletes the session."""
-    yield from general()
-    yield from of_session(user, session)
-    yield deletion(user, session)
-
-
-def general() -> Iterator[Endpoint]:
-    """Yield the requests that do not name a session."""
-    for path in ("/list-apps", "/version"):
-        yield Endpoint(f"GET {path}", "GET", path)
-
-
-def of_session(user: User, session: str, message: str = "hello") -> Iterator[Endpoint]:
-    """Yield the requests about a user's sessions: reads first, no deletion."""
-    sessions = api_server.sessions_path(user.app, user.id)
-    at = api_server.session_path(user.app, user.id, session)
-    created = api_server.session_path(user.app, user.id, new_id())
+def endpoints(user: User, session: str, message: str = "hello") -> list[Endpoint]:
+    """Return a request to each endpoint: reads first, and the deletion of the session last."""
+    sessions, at = api_server.sessions_path(user.app, user.id), user.path(session)
     run = json.dumps(user.body(session, message)).encode()
-    yield Endpoint("GET sessions", "GET", sessions)
-    yield Endpoint("GET session", "GET", at)
-    yield Endpoint("GET artifacts", "GET", f"{at}/artifacts")
-    yield Endpoint("POST sessions", "POST", sessions, b"{}")
-    yield Endpoint("POST session", "POST", created, b"{}")
-    for path in ROUTES:
-        yield Endpoint(f"POST {path}", "POST", path, run)
-
-
-def deletion(user: User, session: str) -> Endpoint:
-    """Return the request that deletes a session."""
-    return Endpoint("DELETE session", "DELETE", api_server.session_path(user.app, user.id, session))
+    return [
+        *(Endpoint(f"GET {path}", path) for path in GENERAL),
+        Endpoint("GET sessions", sessions),
+        Endpoint("GET session", at),
+        Endpoint("GET artifacts", f"{at}/artifacts"),
+        Endpoint("POST sessions", sessions, b"{}"),
+        Endpoint("POST session", user.path(new_id()), b"{}"),
+        *(Endpoint(f"POST {path}", path, run) for path in ROUTES),
+        Endpoint("DELETE session", at),
+    ]

@@ -33,6 +33,7 @@ class SessionsModel(Model):
 
     users: ClassVar[Sequence[User]]
     sessions: Bundle[Place] = Bundle("sessions")
+    SOME_SESSIONS = st.lists(sessions, min_size=1, max_size=3, unique=True)
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,10 +44,13 @@ class SessionsModel(Model):
         self.histories: dict[Place, list[tuple[str | None, str]]] = {}
         self.sent: dict[Place, list[str]] = {}
 
-    @rule(target=sessions, number=OWNERS)
-    def create(self, number: int) -> Place:
-        """Create a session with a generated id."""
-        return self._created(number, self._owner(number).create())
+    @rule(target=sessions, number=OWNERS, count=st.sampled_from([1, 1, 2, 5, 40]))
+    def create(self, number: int, count: int) -> Any:
+        """Create sessions with generated ids at the same time, a few of them for several users."""
+        count = min(count, MOST_SESSIONS - len(self.histories))
+        numbers = [number if count > MOST_CALLERS else number + n for n in range(count)]
+        ids = at_once([self._owner(number).create for number in numbers])
+        return multiple(*map(self._created, numbers, ids))
 
     @rule(target=sessions, number=OWNERS, id_=st.sampled_from(inputs.SIMILAR_IDS))
     def create_named(self, number: int, id_: str) -> Any:
@@ -57,36 +61,20 @@ class SessionsModel(Model):
         assert id_ == self._owner(number).create(id_)
         return self._created(number, id_)
 
-    @rule(target=sessions, number=OWNERS, count=st.sampled_from([2, 5, 40]))
-    def create_at_once(self, number: int, count: int) -> Any:
-        """Create several sessions at the same time, a few of them for several users."""
-        count = min(count, MOST_SESSIONS - len(self.histories))
-        numbers = [number if count > MOST_CALLERS else number + n for n in range(count)]
-        ids = at_once([self._owner(number).create for number in numbers])
-        return multiple(*map(self._created, numbers, ids))
-
-    @rule(place=sessions, text=TEXTS, route=st.sampled_from(ROUTES))
-    def say(self, place: Place, text: str, route: str) -> None:
-        """Run a turn."""
-        if place in self.histories:
-            self._say(place, text, route)
+    @rule(places=SOME_SESSIONS, text=TEXTS, route=st.sampled_from(ROUTES))
+    def say(self, places: list[Place], text: str, route: str) -> None:
+        """Run a turn, or one in each of several sessions at the same time."""
+        places = [place for place in places if place in self.histories]
+        texts = [text if len(places) == 1 else f"{place}: {text}" for place in places]
+        calls = [self._turn(*turn, route) for turn in zip(places, texts, strict=True)]
+        for place, text, replies in zip(places, texts, at_once(calls), strict=True):
+            self._said(place, text, replies)
 
     @rule(place=sessions, count=st.integers(3, 7), route=st.sampled_from(ROUTES))
     def say_often(self, place: Place, count: int, route: str) -> None:
         """Run several turns, one after the other."""
         for number in range(count if place in self.histories else 0):
             self._say(place, f"message {number}", route)
-
-    @rule(
-        places=st.lists(sessions, min_size=1, max_size=3, unique=True),
-        route=st.sampled_from(ROUTES),
-    )
-    def say_at_once(self, places: list[Place], route: str) -> None:
-        """Run a turn in several sessions at the same time."""
-        places = [place for place in places if place in self.histories]
-        calls = [self._turn(place, f"{place} at once", route) for place in places]
-        for place, replies in zip(places, at_once(calls), strict=True):
-            self._said(place, f"{place} at once", replies)
 
     @rule(place=sessions, count=st.integers(2, 4), route=st.sampled_from(ROUTES))
     def say_together(self, place: Place, count: int, route: str) -> None:
@@ -128,25 +116,18 @@ class SessionsModel(Model):
             assert not any(secret in text for text in texts for secret in secrets)
             self._read(place)
 
-    @rule(place=consumes(sessions))
-    def delete(self, place: Place) -> None:
-        """Delete a session."""
-        if self.histories.pop(place, None) is not None:
-            self.owners[place[0]].delete(place[1])
-            assert not self.owners[place[0]].has(place[1]), f"{place[1]} was deleted"
-
-    @rule(places=st.lists(sessions, min_size=2, max_size=4, unique=True))
-    def read_at_once(self, places: list[Place]) -> None:
-        """Read several sessions at the same time."""
-        at_once([functools.partial(self._read, place) for place in places])
-
-    @rule(places=st.lists(consumes(sessions), min_size=2, max_size=4, unique=True))
-    def delete_at_once(self, places: list[Place]) -> None:
-        """Delete several sessions at the same time."""
+    @rule(places=st.lists(consumes(sessions), min_size=1, max_size=3, unique=True))
+    def delete(self, places: list[Place]) -> None:
+        """Delete sessions at the same time."""
         places = [place for place in places if self.histories.pop(place, None) is not None]
         at_once([functools.partial(self.owners[n].delete, id_) for n, id_ in places])
         for place in places:
             self._read(place)
+
+    @rule(places=SOME_SESSIONS)
+    def read(self, places: list[Place]) -> None:
+        """Read sessions at the same time, which have their histories or have been deleted."""
+        at_once([functools.partial(self._read, place) for place in places])
 
     @rule(place=sessions)
     def recreate(self, place: Place) -> None:
@@ -157,11 +138,6 @@ class SessionsModel(Model):
             assert place[1] == owner.create(place[1])
             self.histories[place], self.sent[place] = [], []
             self._read(place)
-
-    @rule(place=sessions)
-    def read(self, place: Place) -> None:
-        """Read a session, which has its history or has been deleted."""
-        self._read(place)
 
     def _read(self, place: Place) -> None:
         number, id_ = place

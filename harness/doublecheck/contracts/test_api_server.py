@@ -74,15 +74,15 @@ def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
 
 
 RULES = {
-    "API-02": "create create_at_once read list_sessions",
+    "API-02": "create read list_sessions",
     "API-03": "create create_named delete read list_sessions",
-    "API-04": "create create_named create_at_once delete list_sessions",
-    "API-05": "create say say_often say_at_once say_nothing read read_at_once",
-    "API-06": "create create_named say delete delete_at_once recreate read list_sessions",
-    "API-07": "create say say_often say_at_once say_nothing read",
-    "API-08": "create say say_often say_at_once read",
-    "API-17": "create create_named say say_at_once say_together say_nothing remember",
-    "API-18": "create create_named create_at_once say say_at_once intrude delete read list_sessions",
+    "API-04": "create create_named delete list_sessions",
+    "API-05": "create say say_often say_nothing read",
+    "API-06": "create create_named say delete recreate read list_sessions",
+    "API-07": "create say say_often say_nothing read",
+    "API-08": "create say say_often read",
+    "API-17": "create create_named say say_together say_nothing remember",
+    "API-18": "create create_named say intrude delete read list_sessions",
 }
 
 
@@ -94,7 +94,7 @@ def test_sessions_match_their_model(
     users = [user, other_user]
     if id_ != "API-17" and user_elsewhere != user:  # only the reference agent remembers
         users.append(user_elsewhere)
-    examples.run_model(model(SessionsModel, RULES[id_].split(), users=users))
+    examples.run_model(model(SessionsModel, RULES[id_].split(), users=users), steps=16)
 
 
 @clause("API-13", reference_app=True, writes=True)

@@ -22,12 +22,13 @@ The field ``do`` of the payload selects one:
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import os
 import sys
 import threading
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,31 +60,26 @@ class Actions:
     async def do(self, payload: Payload, headers: Headers) -> str | AsyncIterator[str]:
         """Perform the action that the payload names. Return a string or a stream of strings."""
         do = payload.get("do", "echo")
-        if do == "stream":
-            return self._stream(payload)
-        if do == "fail_late":
-            return _fail_late(payload)
-        if do == "echo":
-            return json.dumps({"payload": payload, "headers": dict(headers)})
-        if do == "say":
-            return str(payload["prompt"])
-        if do == "run_code":
-            return await asyncio.to_thread(self._run_code, payload["prompt"], headers)
-        if do == "release":
-            return self._release(payload["gate"])
-        if do == "wait":
-            return await asyncio.to_thread(self._wait)
-        if do == "block":
-            return self._wait()  # blocks the loop on purpose
-        if do == "where":
-            return json.dumps({"environment": ENVIRONMENT, "session": headers.get("session_id")})
-        if do == "print":
-            return _print(payload["prompt"])
-        if do == "spy":
-            return json.dumps(reached(payload["neighbour"]))
-        if do == "fail":
-            raise RuntimeError(payload["prompt"])
-        raise ValueError(f"The reference application has no action {do!r}.")
+        actions: dict[str, Callable[[], Any]] = {
+            "echo": lambda: json.dumps({"payload": payload, "headers": dict(headers)}),
+            "say": lambda: str(payload["prompt"]),
+            "fail": lambda: _fail(payload["prompt"]),
+            "stream": lambda: self._stream(**payload),
+            "release": lambda: self._release(payload["gate"]),
+            "fail_late": lambda: _fail_late(payload),
+            "run_code": lambda: asyncio.to_thread(self._run_code, payload["prompt"], headers),
+            "wait": lambda: asyncio.to_thread(self._wait),
+            "block": self._wait,  # blocks the loop on purpose
+            "where": lambda: json.dumps(
+                {"environment": ENVIRONMENT, "session": headers.get("session_id")}
+            ),
+            "print": lambda: _print(payload["prompt"]),
+            "spy": lambda: json.dumps(reached(payload["neighbour"])),
+        }
+        if do not in actions:
+            raise ValueError(f"The reference application has no action {do!r}.")
+        result: str | AsyncIterator[str] = actions[do]()
+        return await result if inspect.isawaitable(result) else result
 
     def ping(self) -> str:
         """Return whether the application is busy, and release the action that waits for a ping."""
@@ -92,22 +88,24 @@ class Actions:
         self._pinged.release()
         return BUSY
 
-    async def _stream(self, payload: Payload) -> AsyncIterator[str]:
-        gate = payload.get("gate")
-        if gate is None:
-            for chunk in payload["chunks"]:
-                yield chunk
-            return
-        within_s = payload.get("within_s", READ_WITHIN_S)
-        released = self._gates[gate] = asyncio.Semaphore(0)
+    async def _stream(
+        self,
+        chunks: Sequence[str],
+        gate: str | None = None,
+        within_s: float = READ_WITHIN_S,
+        **_others: Any,
+    ) -> AsyncIterator[str]:
+        released = asyncio.Semaphore(0 if gate else len(chunks))
+        if gate:
+            self._gates[gate] = released
         try:
-            for chunk in payload["chunks"]:
+            for chunk in chunks:
                 yield chunk
                 await asyncio.wait_for(released.acquire(), within_s)
         except asyncio.TimeoutError:
             raise RuntimeError(f"{chunk!r} was not read within {within_s:g} s") from None
         finally:
-            del self._gates[gate]
+            self._gates.pop(gate or "", None)
 
     def _release(self, name: str) -> str:
         gate = self._gates.get(name)
@@ -129,6 +127,10 @@ def _print(text: str) -> str:
     for stream in (sys.stdout, sys.stderr):
         print(text, file=stream, flush=True)
     return "printed"
+
+
+def _fail(message: str) -> None:
+    raise RuntimeError(message)
 
 
 async def _fail_late(payload: Payload) -> AsyncIterator[str]:
