@@ -12,6 +12,7 @@ from agentdouble import run_code
 from doublecheck.contracts import wire
 from doublecheck.contracts.agent_users import User
 from doublecheck.contracts.engine import Disturbance
+from doublecheck.contracts.sandboxes import JAVASCRIPT
 from doublecheck.target.facts import Surface
 
 Fixtures = Mapping[str, Any]
@@ -52,12 +53,8 @@ def _run_that_breaks_off(fixtures: Fixtures) -> None:
         next(events)
 
 
-def _stream(fixtures: Fixtures) -> None:
-    list(wire.stream(fixtures["platform"], ["one", "two"]))
-
-
 _APPLICATION = (
-    Disturbance("a stream", _stream),
+    Disturbance("a stream", lambda it: list(wire.stream(it["platform"], ["one", "two"]))),
     Disturbance(
         "an exception", lambda it: wire.invoke(it["platform"], {"do": "fail", "prompt": "no"})
     ),
@@ -73,9 +70,7 @@ _AGENTS = (
 )
 _SANDBOX = (
     Disturbance("an exception", lambda it: it["sandbox"].run("1 / 0")),
-    Disturbance(
-        "an exception in JavaScript", lambda it: it["sandbox"].run("throw 1", "javascript")
-    ),
+    Disturbance("an exception in JavaScript", lambda it: it["sandbox"].run("throw 1", JAVASCRIPT)),
     Disturbance("a command that fails", lambda it: it["sandbox"].exec_bash("echo no >&2; false")),
 )
 

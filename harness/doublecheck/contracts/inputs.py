@@ -36,16 +36,18 @@ FRAGMENTS = (
     *("a", "0", " ", "\t", "\n", "\v", "\x7f", "ü", "e\N{COMBINING ACUTE ACCENT}", "🦉"),
     *("\N{LINE SEPARATOR}", "\N{NEXT LINE}", "\N{ZERO WIDTH SPACE}", "\N{ZERO WIDTH JOINER}"),
     *("\N{ZERO WIDTH NO-BREAK SPACE}", "\N{RIGHT-TO-LEFT OVERRIDE}", "\N{SOFT HYPHEN}"),
-    '"',
-    "'",
-    "\\",
-    "{}",
-    "null",
-    "<b>&amp;</b>",
-    "%20+",
-    "data: x",
-    "$HOME `id` {{x}}",
-    "x" * 33,
+    *(
+        '"',
+        "'",
+        "\\",
+        "{}",
+        "null",
+        "<b>&amp;</b>",
+        "%20+",
+        "data: x",
+        "$HOME `id` {{x}}",
+        "x" * 33,
+    ),
 )
 LONG = 70_000  # characters: above 64 KiB, the usual size of buffers and pipes
 # Characters that are often lost or changed: of no width, composed in two ways, and not printable.
@@ -98,9 +100,7 @@ def values() -> Input:
     single = st.sampled_from([None, True, False, *numbers, "", "0", "ü"])
     strategy = st.recursive(
         single,
-        lambda inner: st.one_of(
-            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(_NAMES), inner, max_size=3)
-        ),
+        lambda it: st.lists(it, max_size=3) | st.dictionaries(_NAME, it, max_size=3),
         max_leaves=6,
     )
     return Input(strategy, (_NESTED, None, [], {}, [[], {}], 2**53 - 1, False, 0))
@@ -112,21 +112,21 @@ def payloads() -> Input:
         "prompt": texts(carriage_returns=True).always[0],
         "_private": 0,
         "false": False,
-        " a  b ": {" a  b ": {"\n": " a  b "}},
         "none": None,
         "empty": {},
+        "": "",
+        "payload": 0.5,
+        " a  b ": {" a  b ": {"\n": " a  b "}},
         "list": [1, [2, [None]], {"a": False}],
         "nested": _NESTED,
         "ü 日本語": "ü",
-        "": "",
         "headers": {"user_id": "in the body"},
-        "payload": 0.5,
         "user_id": "in the body",
         "long": "0123456789" * (LONG // 10),
         "Prompt": 2**53 + 1,
         "numbers": [-(2**63) - 1, 2**64 + 1, 1e300, -0.1, 1e-7],
     }
-    some = st.dictionaries(st.sampled_from(_NAMES), values().strategy, max_size=5)
+    some = st.dictionaries(_NAME, values().strategy, max_size=5)
     return Input(some, (rich, {}, {"prompt": ""}, {"prompt": None}, {"prompt": " x\n"}))
 
 
@@ -141,13 +141,8 @@ def files(longest: int = LONG) -> Input:
 def histories(most: int = 4) -> Input:
     """The messages of a user in one session, one or several. None is JSON."""
     messages = texts(empty=False, long=5000).strategy.map("said: {}".format)
-    rich = [
-        "said: first",
-        f"said: {RICH * 5}",
-        "said: first",
-        '42 {"a":  [ 1]}',
-        *map(str, range(6)),
-    ]
+    first = "said: first"
+    rich = [first, f"said: {RICH * 5}", first, '42 {"a":  [ 1]}', *map(str, range(6))]
     return Input(st.lists(messages, min_size=1, max_size=most), (rich, ["said: alone"]))
 
 
@@ -159,5 +154,7 @@ def unusual_ids() -> Input:
     return Input(some.map("i{}i".format), (rich, "0" * 3, "1e3", "a" * 200, "a%2Fb", "a/b"))
 
 
-_NAMES = ("prompt", "a", "A", "ü", "", "with space", "nested", "headers", "id", "null", "x-y_z.0")
+_NAME = st.sampled_from(
+    ("prompt", "a", "A", "ü", "", "with space", "nested", "headers", "id", "null", "x-y_z.0")
+)
 _NESTED: Any = {"a": {"b": [{"c": [None, "ü", {"d": " e "}]}, []]}, "n": -1.5e-7, "t": True}

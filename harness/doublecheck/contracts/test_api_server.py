@@ -37,40 +37,38 @@ def test_the_applications_are_listed(platform: Platform) -> None:
 
 
 @clause("API-03", writes=True)
-@for_each(id_=inputs.ids())
+@for_each(id_=inputs.ids(), unusual=inputs.unusual_ids())
 def test_a_session_takes_the_id_of_its_path(
-    user: User, other_user: User, user_elsewhere: User, id_: str
+    user: User, other_user: User, user_elsewhere: User, id_: str, unusual: str
 ) -> None:
-    """The session has the id of its path and can be read by it. Other users get no session."""
+    """The session has the id of its path and can be read by it. Other users get no session.
+
+    An unusual id is used unchanged or refused: a changed one could be another user's session.
+    """
     assert not user.has(id_)
 
     assert id_ == user.create(id_)
     assert user.has(id_)
-    assert id_ in user.ids()
+    assert [id_] == user.ids()
     assert not other_user.has(id_)
     assert user_elsewhere == user or not user_elsewhere.has(id_)
     user.delete(id_)
-
-
-@clause("API-03", writes=True)
-@for_each(id_=inputs.unusual_ids())
-def test_an_unusual_id_is_taken_as_it_is_or_refused(user: User, id_: str) -> None:
-    """An unusual id is used unchanged or refused: a changed one could be another user's session."""
-    if user.may_create(id_):
-        assert [id_] == user.ids()
-        assert user.has(id_)
-        user.delete(id_)
+    if user.may_create(unusual):
+        assert [unusual] == user.ids()
+        assert user.has(unusual)
+        user.delete(unusual)
 
 
 @for_clauses(("API-03", "API-06"), writes=True)
 def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
     """Ids that differ in case, in a sign or as numbers are created and deleted separately."""
-    for number, name in enumerate(inputs.SIMILAR_IDS):
+    names = inputs.SIMILAR_IDS
+    for number, name in enumerate(names, 1):
         assert name == user.create(name)
-        assert sorted(inputs.SIMILAR_IDS[: number + 1]) == user.ids()
-    for number, name in enumerate(inputs.SIMILAR_IDS):
+        assert sorted(names[:number]) == user.ids()
+    for number, name in enumerate(names, 1):
         user.delete(name)
-        assert sorted(inputs.SIMILAR_IDS[number + 1 :]) == user.ids()
+        assert sorted(names[number:]) == user.ids()
 
 
 RULES = {
