@@ -32,7 +32,6 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     make_service,
     mcp_client,
     mcp_server,
-    mcp_session,
     service,
 )
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps

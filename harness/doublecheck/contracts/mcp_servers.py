@@ -176,11 +176,3 @@ def mcp_server(platform: Platform, leftovers: Leftovers) -> McpServer:
     if make is not None:
         return make(f"{platform.target.mcp}{mcp.PATH}").server
     return McpServer.at(platform.target, mcp.PATH, None, None)
-
-
-@pytest.fixture
-def mcp_session(platform: Platform, mcp_server: McpServer) -> Iterator[McpSession]:
-    """An open session with the server."""
-    session = open_session(platform, mcp_server)
-    yield session
-    platform.send(mcp.end(mcp_server, session).request)

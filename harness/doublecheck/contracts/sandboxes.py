@@ -134,35 +134,29 @@ thread = threading.Thread(target=event.wait, daemon=True)
 thread.start()
 print(json.dumps([home, tempfile.gettempdir()]))
 """
+MARKS = ("one", "other")
+# how to read each kind of state, which is not there if this raises or is no mark
+_STATE = {
+    "variable": "kept",
+    "import": "__import__('json').mark",
+    "environment": "__import__('os').environ['DOUBLECHECK_MARK']",
+    "file at home": "open('{0.home}/{0.file}').read()",
+    "temporary file": "open('{0.tmp}/{0.file}').read()",
+    "working directory": "__import__('os').path.basename(__import__('os').getcwd())",
+    "open file": "(opened.seek(0), opened.read())[1]",
+    "import path": "next(path for path in __import__('sys').path if path in _marks)",
+    "background thread": "thread.is_alive() and kept",
+    "background process": "process.poll() is None and kept",
+}
 _LOOK = """
-import json as _json, os as _os, sys as _sys
-def _content(path):
+_marks, _state = {marks!r}, {{}}
+for _kind, _expression in {expressions!r}.items():
     try:
-        with open(path) as file:
-            return file.read()
-    except OSError:
-        return None
-def _opened(file):
-    if file is None:
-        return None
-    file.seek(0)
-    return file.read()
-_mark = globals().get('kept')
-_thread = globals().get('thread')
-_here = _os.path.basename(_os.getcwd())
-_process = globals().get('process')
-print(_json.dumps({{
-    'variable': _mark,
-    'import': getattr(globals().get('json'), 'mark', None),
-    'environment': _os.environ.get('DOUBLECHECK_MARK'),
-    'file at home': _content(_os.path.join({home!r}, {file!r})),
-    'temporary file': _content(_os.path.join({tmp!r}, {file!r})),
-    'working directory': _here if _here in {marks!r} else None,
-    'open file': _opened(globals().get('opened')),
-    'import path': _mark if _mark in _sys.path else None,
-    'background thread': _mark if _thread and _thread.is_alive() else None,
-    'background process': _mark if _process and _process.poll() is None else None,
-}}))
+        _value = eval(_expression)
+    except Exception:
+        _value = None
+    _state[_kind] = _value if _value in _marks else None
+print(__import__('json').dumps(_state))
 """
 _MAKE_JAVASCRIPT = """
 let kept = {mark};
@@ -178,7 +172,6 @@ console.log(JSON.stringify({
     "class of JavaScript": typeof KeptClass === "undefined" ? null : KeptClass.mark,
 }));
 """
-MARKS = ("one", "other")
 
 
 @dataclass(frozen=True)
@@ -200,7 +193,7 @@ def leave(sandbox: Sandbox, mark: str) -> Paths:
 
 def require_state(sandbox: Sandbox, paths: Paths, mark: str | None) -> None:
     """Fail unless every kind of state in a session has this mark, or does not exist (None)."""
-    look = _LOOK.format(home=paths.home, tmp=paths.tmp, file=paths.file, marks=MARKS)
-    state = printed_json(sandbox.run(look))
+    expressions = {kind: text.format(paths) for kind, text in _STATE.items()}
+    state = printed_json(sandbox.run(_LOOK.format(marks=MARKS, expressions=expressions)))
     state |= printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT))
     assert dict.fromkeys(state, mark) == state

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -31,24 +31,23 @@ def opened(cdp_url: str, page_url: str) -> Iterator[Page]:
     """Open a page in the browser at a WebSocket URL. Close it afterwards."""
     client = pytest.importorskip("websockets.sync.client", reason="not run: needs websockets")
     with client.connect(cdp_url, max_size=None) as connection:
-        page = Page(connection)
-        page.target = page.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = page.call("Target.attachToTarget", targetId=page.target, flatten=True)
-        page.session = attached["sessionId"]
+        browser = Page(connection)
+        target = browser.call("Target.createTarget", url="about:blank")["targetId"]
+        attached = browser.call("Target.attachToTarget", targetId=target, flatten=True)
+        page = Page(connection, attached["sessionId"], browser.numbers)
         try:
-            page.load(page_url)
+            page.call("Page.navigate", url=page_url)
+            page.evaluate(_LOADED)
             yield page
         finally:
-            page.session = None
-            page.call("Target.closeTarget", targetId=page.target)
+            browser.call("Target.closeTarget", targetId=target)
 
 
 @dataclass
 class Page:
-    """A page of a browser. Once it has a session, calls go to that session."""
+    """A page of a browser, or the browser itself, which has no session."""
 
     connection: ClientConnection
-    target: str = ""
     session: str | None = None
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -66,16 +65,8 @@ class Page:
 
     def pages(self) -> list[str]:
         """Return the addresses of all pages of the browser."""
-        session, self.session = self.session, None
-        try:
-            return [str(info["url"]) for info in self.call("Target.getTargets")["targetInfos"]]
-        finally:
-            self.session = session
-
-    def load(self, url: str) -> None:
-        """Load a page and wait until it is complete."""
-        self.call("Page.navigate", url=url)
-        self.evaluate(_LOADED)
+        browser = replace(self, session=None)
+        return [str(info["url"]) for info in browser.call("Target.getTargets")["targetInfos"]]
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression."""

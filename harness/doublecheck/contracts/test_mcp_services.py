@@ -84,19 +84,18 @@ def test_an_answer_has_the_id_of_its_request(
 
 
 @clause("MCP-01")
-def test_a_method_that_is_not_there_is_refused(
-    platform: Platform, mcp_server: McpServer, mcp_session: McpSession
-) -> None:
+def test_a_method_that_is_not_there_is_refused(platform: Platform, mcp_server: McpServer) -> None:
     """Unknown methods and bodies that are not JSON are refused; the next request is answered."""
+    session = open_session(platform, mcp_server)
     unknown = {"jsonrpc": "2.0", "id": 1, "method": "doublecheck/nothing", "params": {}}
-    broken = mcp.request(mcp_server, mcp_session, unknown)
+    request = mcp.request(mcp_server, session, unknown)
 
-    response = platform.send(broken)
-    assert _is_refused(response), response.text
-    response = platform.send(type(broken)("POST", broken.url, broken.headers, b'{"jsonrpc'))
-    assert _is_refused(response), response.text
-    [after] = ask(platform, mcp_server, mcp_session, {**unknown, "method": "ping"})
-    assert {} == _without_metadata(after["result"])
+    for wrong in (request, replace(request, content=b'{"jsonrpc')):
+        response = platform.send(wrong)
+        assert _is_refused(response), response.text
+    [after] = ask(platform, mcp_server, session, {**unknown, "method": "ping"})
+    assert {} == {name: value for name, value in after["result"].items() if name != "_meta"}
+    platform.send(mcp.end(mcp_server, session).request)
 
 
 @clause("MCP-01")
@@ -130,10 +129,6 @@ def _is_refused(response: Any) -> bool:
         return True
     answers = mcp_servers.answers(response)
     return response.is_success and bool(answers) and all("error" in answer for answer in answers)
-
-
-def _without_metadata(result: Any) -> Any:
-    return {name: value for name, value in result.items() if name != "_meta"}
 
 
 AUTHORIZATION = "Authorization"

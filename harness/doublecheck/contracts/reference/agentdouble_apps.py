@@ -68,29 +68,9 @@ def reference_executor() -> A2AApp:
     from . import executor  # slow: 0.4 s
 
     app = agentdouble.A2AApp(executor.NAME)
-    tasks: dict[str, Any] = {}
-    steps = executor.Steps(tasks)
-
-    @app.task_store(tasks=tasks)
-    class Store(executor.TaskStore):
-        tasks: dict[str, Any]
-
-        def save_task(self, task: Any) -> None:
-            self.tasks[task.id] = task
-
-        async def get_task(self, task_id: str) -> Any:
-            return self.tasks.get(task_id)
-
-        def delete_task(self, task_id: str) -> None:
-            self.tasks.pop(task_id, None)
-
-    @app.agent_executor(runner="echo")
-    class Executor(executor.AgentExecutor):
-        """Performs the action that the first word of a message names."""
-
-        async def execute(self, context: Any, event_queue: Any) -> None:
-            await steps.do(context, event_queue)
-
+    store, agent_executor = executor.classes()
+    app.task_store(store)
+    app.agent_executor(runner="echo")(agent_executor)
     return app
 
 

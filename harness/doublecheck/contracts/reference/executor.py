@@ -24,9 +24,8 @@ from contextlib import suppress
 from typing import Any
 
 from a2a import types, utils
-from a2a.server.agent_execution import AgentExecutor as AgentExecutor
-from a2a.server.tasks import TaskStore as TaskStore
-from a2a.server.tasks import TaskUpdater
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.tasks import TaskStore, TaskUpdater
 
 from . import actions
 
@@ -39,6 +38,35 @@ READ_WITHIN_S = 20.0  # bounds a check, on a machine that may be busy
 
 Say = Callable[[str], Awaitable[None]]
 Tasks = MutableMapping[str, Any]
+
+
+def classes() -> tuple[type[TaskStore], type[AgentExecutor]]:
+    """Return a task store, with the method names of both SDKs, and an executor that uses it."""
+    tasks: dict[str, Any] = {}
+    steps = Steps(tasks)
+
+    class Store(TaskStore):
+        async def save(self, task: Any, context: Any = None) -> None:
+            tasks[task.id] = task
+
+        async def get(self, task_id: str, context: Any = None) -> Any:
+            return tasks.get(task_id)
+
+        async def delete(self, task_id: str, context: Any = None) -> None:
+            tasks.pop(task_id, None)
+
+        save_task, get_task, delete_task = save, get, delete
+
+    class Executor(AgentExecutor):
+        """Performs the action that the first word of a message names."""
+
+        async def execute(self, context: Any, event_queue: Any) -> None:
+            await steps.do(context, event_queue)
+
+        async def cancel(self, context: Any, event_queue: Any) -> None:
+            raise NotImplementedError  # every action ends soon anyway
+
+    return Store, Executor
 
 
 class Steps:
