@@ -128,7 +128,8 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
         server = mcp.McpServer.at(target, mcp.PATH, None, None)
         yield mcp.initialize(server).request, _agrees
     elif surface == "a2a":
-        yield calls.request(target, "GET", a2a.CARD), _is_card
+        card = calls.request(target, "GET", a2a.CARD)
+        yield card, lambda it: it.is_success and not _CARD_KEYS.isdisjoint(wire.object_in(it))
     elif surface == "sessions":
         sessions = api_server.sessions_path((platform.list_apps() or (_NOBODY,))[0], _NOBODY)
         yield calls.request(target, "GET", sessions), _has_sessions
@@ -200,10 +201,6 @@ def _knows_method(answer: httpx.Response) -> bool:
         errors = []
     missing = answer.status_code in _NO_ROUTE and not errors
     return not missing and _NO_METHOD not in [error.get("code") for error in errors]
-
-
-def _is_card(answer: httpx.Response) -> bool:
-    return answer.is_success and not _CARD_KEYS.isdisjoint(wire.object_in(answer))
 
 
 def _has_metadata(answer: httpx.Response) -> bool:

@@ -149,8 +149,10 @@ class Hosted:
         networks = runtime.get("NetworkConfigurations") or []
         address = next((it["Endpoint"] for it in networks if it["NetworkType"] == "public"), "")
         assert address, f"{name} has no public endpoint: {runtime}"
+        authorizer = runtime.get("AuthorizerConfiguration") or {}
+        key = (authorizer.get("KeyAuth") or {}).get("ApiKey")
         changes: dict[str, Any] = dict.fromkeys(("url", "api_server", "mcp", "a2a"), address)
-        return replace(target, **changes, api_key=_key_of(runtime), api_keys={})
+        return replace(target, **changes, api_key=Secret(key) if key else None, api_keys={})
 
     def _runtime(self, name: str) -> Mapping[str, Any]:
         body = {"Filters": [{"Name": "Name", "Values": [name]}]}
@@ -162,9 +164,3 @@ class Hosted:
     def _call_action(self, action: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         _, result = wire.envelope(wire.control_plane(self._platform, body, action=action))
         return result
-
-
-def _key_of(runtime: Mapping[str, Any]) -> Secret | None:
-    authorizer = runtime.get("AuthorizerConfiguration") or {}
-    key = (authorizer.get("KeyAuth") or {}).get("ApiKey")
-    return Secret(key) if key else None

@@ -50,21 +50,15 @@ class Leftovers:
                 self._removals.pop()()
         while self._users:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
-                _delete_sessions(*self._users.pop())
+                platform, app, user = self._users.pop()
+                for session in platform.list_sessions(app, user_id=user):
+                    platform.request("DELETE", api_server.session_path(app, user, session.id))
         self.remove_sandboxes()
 
     def remove_sandboxes(self) -> None:
         """Remove the registered sandbox sessions."""
         if self._sandboxes:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
-                self._delete_instances()
-
-    def _delete_instances(self) -> None:
-        for id_, name in self._platform._sandbox_sessions().items():
-            if any(part in name for part in self._sandboxes):
-                self._platform.destroy_session(instance_id=id_)
-
-
-def _delete_sessions(platform: Platform, app: str, user: str) -> None:
-    for session in platform.list_sessions(app, user_id=user):
-        platform.request("DELETE", api_server.session_path(app, user, session.id))
+                for id_, name in self._platform._sandbox_sessions().items():
+                    if any(part in name for part in self._sandboxes):
+                        self._platform.destroy_session(instance_id=id_)
