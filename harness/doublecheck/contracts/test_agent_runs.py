@@ -47,15 +47,15 @@ def test_a_run_returns_every_event(user: User, id_: str, replies: list[str]) -> 
 @clause("API-08", writes=True)
 @for_each(text=inputs.texts(empty=False, carriage_returns=True))
 def test_a_stream_has_events_as_json(user: User, text: str) -> None:
-    """The response is a stream with the same events as the list."""
-    session, listing = user.create(), user.create()
-    message = f"said: {text}"
+    """Every turn's response is a stream with the same events as the list."""
+    session, listing, replies = user.create(), user.create(), []
 
-    events = user.say(session, message, route="/run_sse")
-
-    assert events
-    assert texts(user.say(listing, message)) == texts(events)
-    assert texts(events) == texts(user.history(session))[1:]
+    for message in (f"said: {text}", "second", "third"):
+        streamed = texts(user.say(session, message, route="/run_sse"))
+        assert streamed
+        assert streamed == texts(user.say(listing, message))
+        replies += [message, *streamed]
+    assert replies == texts(user.history(session))
 
 
 @clause("API-09", writes=True)

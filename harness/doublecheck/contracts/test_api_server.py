@@ -73,12 +73,9 @@ def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
 
 RULES = {
     "API-02": "create read list_sessions",
-    "API-03": "create create_named delete read list_sessions",
     "API-04": "create create_named delete list_sessions",
     "API-05": "create say say_often say_nothing read",
     "API-06": "create create_named say delete recreate read list_sessions",
-    "API-07": "create say say_often say_nothing read",
-    "API-08": "create say say_often read",
     "API-17": "create create_named say say_together say_nothing remember",
     "API-18": "create create_named say intrude delete read list_sessions",
 }
