@@ -10,7 +10,7 @@ from typing import Any
 
 from agentdouble import run_code
 from doublecheck.contracts import wire
-from doublecheck.contracts.agent_users import User
+from doublecheck.contracts.agent_users import ROUTES, User
 from doublecheck.contracts.engine import Disturbance
 from doublecheck.contracts.sandboxes import JAVASCRIPT
 from doublecheck.target.facts import Surface
@@ -38,12 +38,10 @@ def _stranger(fixtures: Fixtures) -> User:
 
 def _failing_run(fixtures: Fixtures) -> None:
     user = _stranger(fixtures)
-    session = user.create()
-    body = user.body(session, "hello")
-    user.post("/run", {**body, "newMessage": None})
-    user.post("/run_sse", {**body, "sessionId": uuid.uuid4().hex})
-    user.delete(session)
-    user.post("/run", body)
+    body = user.body(user.create(), "hello")
+    for wrong in ({"sessionId": uuid.uuid4().hex}, {"newMessage": None}):
+        for route in ROUTES:
+            user.post(route, {**body, **wrong})
 
 
 def _run_that_breaks_off(fixtures: Fixtures) -> None:

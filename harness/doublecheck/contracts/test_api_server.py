@@ -150,14 +150,15 @@ def test_an_application_that_is_not_listed_does_not_run(
     session, names = user.create(), user.platform.list_apps()
     assert user.say(session, "hello", route=route)
 
-    for name in _nearly(user.app):
-        if name not in names:
-            nearly = user.of(name)
-            leftovers.user(name, user.id)
-            created = nearly.may_create(session)  # may be refused here, or when it runs
-            answer = nearly.post(route, nearly.body(session, "hello"))
-            assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
-            assert not created or "hello" not in "".join(texts(nearly.history(session)))
+    app = user.app
+    nearly = (app[:-1], app[:3], f"{app}_", f"{app}x", app.upper(), app.title(), f"no_{new_id()}")
+    for name in sorted({*nearly}.difference(names)):
+        stranger = user.of(name)
+        leftovers.user(name, user.id)
+        created = stranger.may_create(session)  # may be refused here, or when it runs
+        answer = stranger.post(route, stranger.body(session, "hello"))
+        assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
+        assert not created or "hello" not in "".join(texts(stranger.history(session)))
 
 
 @clause("API-18", writes=True)
@@ -201,9 +202,3 @@ def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> N
     assert [["first.txt"], ["second.txt"]] == [who.artifacts(shared) for who in (user, other_user)]
     for who in (user, other_user):
         assert f'"user": "{who.id}"' in who.order(shared, "heard")[-1].text
-
-
-def _nearly(name: str) -> tuple[str, ...]:
-    """Return names that are similar to an application's."""
-    similar = (name[:-1], name[:3], f"{name}_", f"{name}x", name.upper(), name.title())
-    return f"no_{new_id()}", *similar

@@ -136,7 +136,13 @@ def test_an_exception_does_not_take_the_application_down(
         is_error = failed.status_code >= 400 or wire.error_in(failed)
         assert is_error, f"{payload} is answered with {failed.text}"
     assert _marks(failed.text) <= {mark}, "the error of another request"
-    _goes_on(platform, prompt)
+    try:
+        after = wire.invoke(platform, {"do": "say", "prompt": prompt})
+    except UnreachableError as error:
+        raise AssertionError("The exception stopped the application.") from error
+    assert prompt == wire.returned(after)
+    for probe in ("/ping", "/readiness"):
+        wire.probe(platform, probe)
 
 
 @clause("INV-08")
@@ -178,16 +184,6 @@ def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: L
 def _marks(text: str) -> set[str]:
     """Return the marks of requests in a text."""
     return set(re.findall("mark-[0-9a-f]{32}", text))
-
-
-def _goes_on(platform: Platform, prompt: str) -> None:
-    try:
-        after = wire.invoke(platform, {"do": "say", "prompt": prompt})
-    except UnreachableError as error:
-        raise AssertionError("The exception stopped the application.") from error
-    assert prompt == wire.returned(after)
-    for probe in ("/ping", "/readiness"):
-        wire.probe(platform, probe)
 
 
 def _in_sandbox(platform: Platform, session_id: str, code: str) -> list[dict[str, Any]]:
