@@ -9,10 +9,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Lifespan
 
-from agentdouble import mcp_hosting, model
+from agentdouble import jupyter, mcp_hosting, model
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.control_plane import is_control_plane, render_refusal
-from agentdouble.core.environment import model_key
+from agentdouble.core.environment import jupyter_key, model_key
 from agentdouble.faults import FaultMiddleware
 from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.journal.middleware import JournalMiddleware
@@ -64,7 +64,10 @@ def policy_of(context: Context, token: str) -> guard.Policy:
         },
         api_key=None if key is None else key.get_secret_value(),
         token=token,
-        keys={f"{model.PREFIX}/": model_key(token)},
+        keys={
+            f"{jupyter.PREFIX}/": (token, jupyter_key(token)),
+            f"{model.PREFIX}/": (model_key(token),),
+        },
         signed=_authenticated_by_surfaces(context),
         render=_render,
     )

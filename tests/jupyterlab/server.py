@@ -9,11 +9,12 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
+from types import MappingProxyType
 from typing import IO
 
 import psutil
@@ -63,8 +64,11 @@ class Lab:
 
 
 @contextmanager
-def serving(place: Path) -> Iterator[Lab]:
-    """Serve ``place/notebooks``; end the server and all its child processes afterwards."""
+def serving(place: Path, variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Lab]:
+    """Serve ``place/notebooks``; end the server and all its child processes afterwards.
+
+    ``variables`` are added to its environment.
+    """
     folder = place / "notebooks"
     folder.mkdir(exist_ok=True)
     _write_settings(place / "settings")
@@ -72,7 +76,7 @@ def serving(place: Path) -> Iterator[Lab]:
     own = {name: str(place / subfolder) for name, subfolder in _OWN.items()}
     process = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", *_OPTIONS, f"--ServerApp.root_dir={folder}"],
-        env={**os.environ, **own, "JUPYTER_TOKEN": token},
+        env={**os.environ, **own, "JUPYTER_TOKEN": token, **variables},
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -155,6 +155,7 @@ def _facts(emulator: Emulator) -> dict[str, str]:
         "A2A": ", ".join(f"{name} at {emulator.url}{at}" for at, name in emulator.a2a.items()),
         "API server": f"{emulator.url}/list-apps, /apps/..., /run, /run_sse",
         "model": f"{emulator.url}/model, see agentdouble env --for model",
+        "Jupyter": f"{emulator.url}/jupyter, see agentdouble env --for jupyter",
         "control plane": f"{emulator.url}/?Action=InvokeTool&Version=2025-10-30",
         "the double's own": f"{emulator.url}/_emulator/health, /clock, /journal, /sessions, /faults, /reset, "
         "/runtimes, /metrics",

@@ -28,7 +28,7 @@ _REQUESTS_CA_FILE = "REQUESTS_CA_BUNDLE"
 # The command line of agentkit also calls these; the double refuses their actions by name.
 _OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
 
-CLIENTS = ("platform", "veadk", "agentkit", "model")
+CLIENTS = ("platform", "veadk", "agentkit", "model", "jupyter")
 
 _MODEL = "scripted"  # the name that clients use which need one
 
@@ -93,6 +93,10 @@ def _named(connection: Connection, client: str) -> Mapping[str, str]:
             **others,
             **volcengine,
         }
+    if client == "jupyter" and connection.token:
+        key = jupyter_key(connection.token)
+        url = f"{connection.url}/jupyter/token/{key}"
+        return {"JUPYTER_GATEWAY_URL": url, "JUPYTER_GATEWAY_AUTH_TOKEN": key}
     if client == "model" and connection.token:  # only a double has the endpoint
         return _model(connection)
     raise ValueError(f"There is no client {client!r}; there are {', '.join(CLIENTS)}.")
@@ -100,7 +104,16 @@ def _named(connection: Connection, client: str) -> Mapping[str, str]:
 
 def model_key(token: str) -> str:
     """Return the key of the model endpoint, from which nobody can learn the token."""
-    return f"sk-{hmac.new(token.encode(), b'model', hashlib.sha256).hexdigest()[:32]}"
+    return f"sk-{_derived(token, 'model')}"
+
+
+def jupyter_key(token: str) -> str:
+    """Return the key of the Jupyter server; it is lower-case, as jupyter_server makes addresses."""
+    return _derived(token, "jupyter")
+
+
+def _derived(token: str, purpose: str) -> str:
+    return hmac.new(token.encode(), purpose.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def _model(connection: Connection) -> Mapping[str, str]:

@@ -58,6 +58,7 @@ _PARAMETER = re.compile(  # of an address in a text, whose & may be escaped
     r"((?:[?&]|\\u0026|%26)([\w.~\[\]-]{1,100})(?:=|%3D))((?:(?!%26)[^&\"'\s\\#<>])+)",
     re.IGNORECASE,
 )
+_IN_PATH = re.compile(r"^(/jupyter/token/)[^/]+")
 _USER_INFO = re.compile(r"(://[^\s/?#\"'\\@:]*:)[^\s/?#\"'\\]*(?=@)")
 _FORM = re.compile(r"[\w.~%+*\[\]-]+=[^\s&\"]*(?:&[\w.~%+*\[\]-]+=[^\s&\"]*)*")
 _SIGNED = "HMAC-SHA256 "
@@ -111,6 +112,11 @@ def hide_in_query(query: str, is_secret: Callable[[str], bool] = is_secret_param
         return query
     hidden = [(name, REDACTED if is_secret(name) else value) for name, value in pairs]
     return urlencode(hidden, safe="*")
+
+
+def hide_in_path(path: str) -> str:
+    """Return a path without the token that follows a segment ``token``."""
+    return _IN_PATH.sub(rf"\1{REDACTED}", path)
 
 
 def without_secrets(text: str) -> str:

@@ -24,6 +24,7 @@ from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
 from agentdouble.core.redaction import (
     REDACTED,
+    hide_in_path,
     hide_in_query,
     redact,
     without_secrets,
@@ -226,7 +227,7 @@ class Journal:
             id=next(self._ids),
             at=self._clock.now(),
             method=scope.get("method", "GET"),  # a WebSocket's handshake has none
-            url=f"{scope['scheme']}://{host.decode('latin-1')}{scope['path']}{'?' + query if query else ''}",
+            url=f"{scope['scheme']}://{host.decode('latin-1')}{hide_in_path(scope['path'])}{'?' + query if query else ''}",
             request_head=headers,
             caused_by=self._cause(cause) if cause else None,
         )

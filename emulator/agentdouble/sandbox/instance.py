@@ -230,6 +230,42 @@ class Instance:
                 if publisher is not None:
                     publisher.finished(ended, context_lost=lost or not kernel.alive)
 
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """The living kernels that InvokeTool uses, by the names of their languages."""
+        return {name: kernel for name, kernel in self._kernels.items() if kernel.alive}
+
+    async def kernel(self, language: str) -> Kernel:
+        """Return the kernel that InvokeTool uses for a language; start it if there is none.
+
+        Raises the errors of ``execute``.
+        """
+        async with self._taking_turns():
+            self.check_usable()
+            return await self._kernel(languages.find(language))
+
+    async def restart_kernel(self, language: str) -> Kernel:
+        """Replace a kernel by a new one; code of InvokeTool that runs in it is interrupted."""
+        name = languages.find(language).name
+        if (kernel := self._kernels.get(name)) is not None:
+            await kernel.interrupt_code()
+            self._kernels.pop(name, None)  # first: its end is not the session's
+            await kernel.kill("it was restarted")
+        return await self.kernel(language)
+
+    @asynccontextmanager
+    async def notebook_turn(self, kernel: Kernel) -> AsyncIterator[None]:
+        """Hold the session's turn while a client of the kernel runs code (SBX-02)."""
+        if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
+            raise session_process.busy_error(self.key.user_session_id)
+        async with self._taking_turns():
+            self.check_usable()
+            self.executions += 1
+            yield
+        replaced = self._kernels.get(kernel.language.name) is not kernel
+        if self._ended is None and not kernel.alive and not replaced:
+            self._on_lost(self, f"{kernel.how_it_ended()}, while a notebook's code ran")
+
     async def complete(self, code: str, position: int, language: str) -> Completion:
         """Complete code with the session's kernel for that language.
 

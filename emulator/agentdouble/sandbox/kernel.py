@@ -25,7 +25,7 @@ from agentdouble.sandbox.session_process import STDERR, SessionProcess, run_to_c
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.fork_planner import ForkPlan
-    from agentdouble.sandbox.kernel_channels import Connection, Message
+    from agentdouble.sandbox.kernel_channels import Connection, Handler, Message
     from agentdouble.sandbox.output_feed import ExecutionPublisher
     from agentdouble.sandbox.session_process import StartedProcess
 
@@ -79,8 +79,9 @@ class Kernel(SessionProcess):
         self.language = language
         self.plan = plan  # how it was forked, or None if it was not
         self.run = connection.run
-        self._connection = connection
+        self.connection = connection
         self._channels = connection.channels(on_shell=self._on_shell, on_iopub=self._on_iopub)
+        self.listeners: list[Handler] = []  # called with each message of IOPub
         self._ending = False  # whether the code or the question is being interrupted
         self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn
@@ -347,6 +348,8 @@ class Kernel(SessionProcess):
 
     def _on_iopub(self, message: Message) -> None:
         settle(self._heard)
+        for listener in self.listeners:
+            listener(message)
         request = self._request
         if request is not None and message["parent_header"].get("msg_id") == request.msg_id:
             request.on_iopub(message["header"]["msg_type"], message["content"])
@@ -367,7 +370,7 @@ class Kernel(SessionProcess):
     async def _end(self) -> None:
         await self.crash()
         await self._channels.close()
-        self._connection.remove()
+        self.connection.remove()
 
     def how_it_ended(self) -> str:
         """Return why the kernel was killed, or how its process ended."""

@@ -68,12 +68,14 @@ class Connection:
         """Return the channels of the kernel; raise OSError if there is no room."""
         return KernelChannels(self, on_shell=on_shell, on_iopub=on_iopub)
 
-    def open(self, kind: int, channel: str) -> zmq.asyncio.Socket:
+    def open(self, kind: int, channel: str, identity: bytes | None = None) -> zmq.asyncio.Socket:
         """Return a socket that is connected to a channel; raise OSError if there is no room."""
         try:
             socket = self._context.socket(kind)
         except zmq.ZMQError as error:
             raise OSError(error.errno, error.strerror) from error
+        if identity is not None:
+            socket.setsockopt(zmq.IDENTITY, identity)
         socket.connect(f"ipc://{self.run}/kernel-{_CHANNELS[channel]}")
         return socket
 

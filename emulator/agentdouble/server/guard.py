@@ -24,10 +24,11 @@ from agentdouble.core import redaction
 
 OWN = "/_emulator"  # the prefix of the double's own routes
 HEALTH = f"{OWN}/health"  # the only one without the token
+IN_PATH = "token/"  # comes before a key in a path
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _OWN_KEY = (
-    "{prefix} requires its own key: send 'Authorization: Bearer <key>'. "
-    "'agentdouble env --for model' shows it as OPENAI_API_KEY."
+    "{prefix} requires its own key: send 'Authorization: Bearer <key>'. 'agentdouble env --for "
+    "model' or 'agentdouble env --for jupyter' shows it."
 )
 _HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{0,5})?", re.ASCII)
 
@@ -62,7 +63,7 @@ class Policy:
     below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
     ``signed`` returns whether a request proves itself by a signature and needs no API key.
     ``token`` is the secret of the double's own routes, which accept the API key as well, and so do
-    the paths below the prefixes of ``keys``, each with the key that it requires.
+    the paths below the prefixes of ``keys``, each with the keys of which it requires one.
     """
 
     hosts: frozenset[str] | None = frozenset()
@@ -72,7 +73,7 @@ class Policy:
     body_limits: Mapping[str, int] = field(default_factory=dict)
     api_key: str | None = field(default=None, repr=False)
     token: str = field(default="", repr=False)
-    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     signed: SignsItself = lambda _connection: False
     render: Render = render_json
 
@@ -176,7 +177,16 @@ class GuardMiddleware:
             )
         for prefix, own in policy.keys.items():
             if path.startswith(prefix):
-                return None if has_key(headers, own) else _OWN_KEY.format(prefix=prefix)
+                in_url = (  # of clients that send no header with a WebSocket
+                    connection.query_params.get("token", ""),
+                    path.removeprefix(f"{prefix}{IN_PATH}").partition("/")[0],
+                )
+                if any(
+                    has_key(headers, key) or any(_is_key(part, key) for part in in_url)
+                    for key in own
+                ):
+                    return None
+                return _OWN_KEY.format(prefix=prefix)
         if key is None or policy.signed(connection):
             return None
         return "This server requires its API key: send 'Authorization: Bearer <key>'."
@@ -311,8 +321,12 @@ def has_key(headers: Headers, api_key: str) -> bool:
     """Return whether a request has the key: as a bearer token, or in ``X-API-Key`` or Gemini's."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     others = headers.get("x-api-key") or headers.get("x-goog-api-key", "")
-    presented = key.strip() if scheme.lower() == "bearer" else others
-    return hmac.compare_digest(presented.encode(), api_key.encode())
+    presented = key.strip() if scheme.lower() in ("bearer", "token") else others
+    return _is_key(presented, api_key)
+
+
+def _is_key(presented: str, key: str) -> bool:
+    return hmac.compare_digest(presented.encode(), key.encode())
 
 
 def names(hosts: Iterable[str]) -> frozenset[str]:

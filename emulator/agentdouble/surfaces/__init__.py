@@ -13,6 +13,7 @@ from agentdouble.surfaces.admin import Admin
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.control_plane import ControlPlaneActions
+from agentdouble.surfaces.jupyter_server import JupyterServer
 from agentdouble.surfaces.landing_page import LandingPage
 from agentdouble.surfaces.mcp_services import MCPServices
 from agentdouble.surfaces.model_endpoint import ModelEndpoint
@@ -28,6 +29,7 @@ __all__ = [
     "ControlPlaneActions",
     "HostedA2A",
     "HostedApplications",
+    "JupyterServer",
     "MCPServices",
     "ModelEndpoint",
     "Runtimes",
@@ -47,6 +49,7 @@ SURFACES: tuple[type[Surface], ...] = (
     MCPServices,
     Runtimes,
     Sandbox,
+    JupyterServer,
     ModelEndpoint,
     LandingPage,
 )

@@ -100,5 +100,8 @@ def test_double_that_fails_to_start_is_an_error(command_line: CommandLine) -> No
 
     assert (2, 2) == (ended.returncode, unknown.returncode)
     assert "prot" in ended.stderr
-    assert "--for takes one of platform, veadk, agentkit, model; 'nobody' is none" in unknown.stderr
+    assert (
+        "--for takes one of platform, veadk, agentkit, model, jupyter; 'nobody' is none"
+        in unknown.stderr
+    )
     assert not (command_line.folder / "ran").exists()

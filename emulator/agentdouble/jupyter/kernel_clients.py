@@ -1,0 +1,183 @@
+"""A client of a kernel: its sockets, and the messages that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import uuid
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import zmq
+import zmq.asyncio
+from jupyter_client.session import DELIM
+
+from agentdouble.errors import KernelStartError
+from agentdouble.jupyter.websocket_wire import ChannelMessage
+from agentdouble.sandbox.kernel import Kernel
+
+LIMIT = 64 * 1024 * 1024  # bytes that wait for a client
+_NUDGE_S = 0.1
+_NUDGES = 100
+_AT_ONCE = 50  # messages that a client receives without a pause
+_KINDS = {"shell": zmq.DEALER, "control": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB}
+
+
+class KernelClient:
+    """Passes messages between a kernel and one client, which may disconnect and come back.
+
+    What arrives meanwhile waits, up to ``LIMIT`` bytes; then the client is ``closed``.
+    ``connection`` counts the client's connections: an older one ends when a newer one begins.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.connection = 0
+        self.closed = False
+        self.connected = False
+        self._identity = uuid.uuid4().hex.encode()  # the same for input requests and their replies
+        self._pending: deque[ChannelMessage] = deque()
+        self._size = 0
+        self._news = asyncio.Event()
+        self.code: asyncio.Queue[ChannelMessage] = asyncio.Queue()  # waits for the session's turn
+        self.sender: asyncio.Task[None] | None = None  # of what is in ``code``
+        self._requests: dict[str, bytes] = {}  # the headers of code that runs or waits, by id
+        self._kernel: Kernel | None = None
+        self._sockets: dict[str, zmq.asyncio.Socket] = {}
+        self._listeners: list[asyncio.Task[None]] = []
+
+    async def open(self, kernel: Kernel) -> None:
+        """Connect to a kernel; return when its outputs arrive. Raise KernelStartError, OSError."""
+        if self._kernel is kernel:
+            return
+        self.detach()
+        self._kernel = kernel
+        subscribed, nudge = asyncio.Event(), uuid.uuid4().hex
+        for channel, kind in _KINDS.items():
+            identity = None if channel == "iopub" else self._identity
+            self._sockets[channel] = kernel.connection.open(kind, channel, identity)
+        self._sockets["iopub"].subscribe(b"")
+        self._listeners = [
+            asyncio.ensure_future(self._listen(channel, subscribed, nudge.encode()))
+            for channel in self._sockets
+        ]
+        # messages before the subscription are lost; a busy kernel answers on the control channel
+        session = kernel.connection.session
+        for number in range(_NUDGES):
+            message = session.msg("kernel_info_request", {})
+            message["header"]["msg_id"] = f"{nudge}-{number}"  # a kernel drops what it had already
+            await self._sockets["control"].send_multipart(session.serialize(message))
+            try:
+                await asyncio.wait_for(subscribed.wait(), _NUDGE_S)
+                return
+            except asyncio.TimeoutError:
+                if kernel.died.done():
+                    break
+        raise KernelStartError(kernel.language.display_name, "its outputs do not arrive")
+
+    async def _listen(self, channel: str, subscribed: asyncio.Event, nudge: bytes) -> None:
+        assert self._kernel is not None
+        session = self._kernel.connection.session
+        handled = 0
+        while True:
+            frames: list[bytes] = await self._sockets[channel].recv_multipart()
+            handled += 1
+            if handled % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+            signature, *parts = frames[frames.index(DELIM) + 1 :]
+            if not hmac.compare_digest(signature, session.sign(parts[:4])):
+                continue  # code of the session may send anything
+            if channel == "iopub":
+                subscribed.set()
+            if nudge in parts[1] or b'"iopub_welcome"' in parts[0]:
+                continue
+            self.receive(ChannelMessage(channel, parts))
+
+    async def send(self, message: ChannelMessage) -> None:
+        """Send a message to the kernel, which must live."""
+        if self._kernel is None:
+            return
+        signature = self._kernel.connection.session.sign([*message.parts[:4]])
+        await self._sockets[message.channel].send_multipart([DELIM, signature, *message.parts])
+
+    def receive(self, message: ChannelMessage) -> None:
+        """Let a message wait for the client."""
+        if self.closed:
+            return
+        self._pending.append(message)
+        self._size += message.size
+        if self._size > LIMIT:
+            self.close()
+        self._news.set()
+
+    async def messages(self, connection: int) -> AsyncIterator[ChannelMessage]:
+        """Yield the messages for a connection, until there is a newer one or the client closes."""
+        while not self.closed and connection == self.connection:
+            for _ in range(min(len(self._pending), _AT_ONCE)):
+                message = self._pending.popleft()
+                self._size -= message.size
+                yield message
+            if self._pending:
+                await asyncio.sleep(0)
+            else:
+                self._news.clear()
+                await self._news.wait()
+
+    def connect(self) -> int:
+        """Begin a connection and return its number; an older one ends."""
+        self.connection += 1
+        self.connected = True
+        self._news.set()
+        return self.connection
+
+    def note_request(self, msg_id: str, header: bytes) -> None:
+        """Note code of this client that runs or waits, to answer it if the kernel ends."""
+        self._requests[msg_id] = header
+
+    def note_idle(self, *msg_ids: str) -> None:
+        """Note that code has ended."""
+        for msg_id in msg_ids:
+            self._requests.pop(msg_id, None)
+
+    def answer_with_error(self, name: str, text: str, header: bytes | None = None) -> None:
+        """Answer one request, or all that run or wait, as if its code had raised an error."""
+        headers = [header] if header is not None else [*self._requests.values()]
+        self._requests.clear()
+        error = {"ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
+        for parent in headers:
+            self._say("iopub", "status", {"execution_state": "busy"}, parent)
+            self._say("iopub", "error", error, parent)
+            reply = {"status": "error", "execution_count": None, **error}
+            self._say("shell", "execute_reply", reply, parent)
+            self._say("iopub", "status", {"execution_state": "idle"}, parent)
+
+    def _say(self, channel: str, kind: str, content: Mapping[str, Any], parent: bytes) -> None:
+        header = {
+            "msg_id": uuid.uuid4().hex,
+            "msg_type": kind,
+            "session": json.loads(parent).get("session", ""),
+            "username": "agentdouble",
+            "date": json.loads(parent).get("date"),
+            "version": "5.3",
+        }
+        parts = [json.dumps(header).encode(), parent, b"{}", json.dumps(content).encode()]
+        self.receive(ChannelMessage(channel, parts))
+
+    def detach(self) -> None:
+        """Close the sockets, because the kernel has ended or is restarted."""
+        for listener in self._listeners:
+            listener.cancel()
+        for socket in self._sockets.values():
+            socket.close(linger=0)
+        self._sockets, self._listeners, self._kernel = {}, [], None
+
+    def close(self) -> None:
+        """End the client and its connection."""
+        self.closed = True
+        self.detach()
+        if self.sender is not None:
+            self.sender.cancel()
+        self._pending.clear()
+        self._news.set()

@@ -1,0 +1,307 @@
+"""The kernels of sandbox sessions, as a Jupyter server has them."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from agentdouble.core.clock import Clock
+from agentdouble.errors import AgentDoubleError, SandboxError
+from agentdouble.jupyter.kernel_clients import KernelClient
+from agentdouble.jupyter.websocket_wire import ChannelMessage
+from agentdouble.sandbox import languages
+from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.kernel import Kernel
+from agentdouble.sandbox.kernel_channels import Message
+from agentdouble.sandbox.session_process import InstanceKey
+
+DISCONNECTED = 8  # clients of a kernel that may come back
+_NAMESPACE = uuid.UUID("1b1f6f6e-5a0c-4b52-9a55-7f0f8d1c2a41")
+
+
+class SessionKernel:
+    """The kernel of one session for one language; its id stays when it is replaced.
+
+    After its session has ended, its clients get an error that says why, until it is restarted.
+    """
+
+    def __init__(
+        self, instance: Instance, language: str, clock: Clock, use: Callable[[Instance], object]
+    ) -> None:
+        key = instance.key
+        self.id = str(uuid.uuid5(_NAMESPACE, f"{key.tool_id}/{key.user_session_id}/{language}"))
+        self.key = key
+        self.language = language
+        self.clients: list[KernelClient] = []
+        self._clock = clock
+        self._use = use  # called when a client runs code
+        self._instance = instance
+        self._kernel: Kernel | None = None
+        self._state = "idle"
+        self._last_activity = clock.now()
+        self._running: set[str] = set()  # ids of requests whose code runs or waits
+        self._turn: asyncio.Future[None] | None = None  # done while the session's turn is held
+        self._released = asyncio.Event()
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The living kernel, or None if its session has ended."""
+        if self._instance.end_reason is not None:
+            return None
+        newest = self._instance.kernels.get(self.language)
+        if newest is not None:
+            self.follow(self._instance, newest)
+        return newest
+
+    def follow(self, instance: Instance, kernel: Kernel) -> None:
+        """Use this kernel of the session from now on."""
+        if kernel is self._kernel:
+            return
+        self._instance, self._kernel, self._state = instance, kernel, "idle"
+        kernel.listeners.append(self._on_iopub)
+        kernel.died.add_done_callback(lambda _: self._on_death(kernel))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return Jupyter's model of the kernel, and the names of its session."""
+        return {
+            "id": self.id,
+            "name": self.language,
+            "last_activity": f"{self._last_activity.astimezone(dt.timezone.utc):%Y-%m-%dT%H:%M:%S.%fZ}",
+            "execution_state": "dead" if self.kernel is None else self._state,
+            "connections": sum(client.connected for client in self.clients),
+            "reason": self._instance.end_reason or "",
+            "tool_id": self.key.tool_id,
+            "user_session_id": self.key.user_session_id,
+            "session_id": self._instance.id,
+        }
+
+    async def client(self, session_id: str) -> KernelClient:
+        """Return the client that had this session id, or a new one.
+
+        Raises the errors of ``KernelClient.open``.
+        """
+        for client in self.clients:
+            if session_id and client.session_id == session_id and not client.closed:
+                return client
+        client = KernelClient(session_id)
+        try:
+            if self.kernel is not None:
+                await client.open(self.kernel)
+        except BaseException:
+            client.close()
+            raise
+        self.clients.append(client)
+        client.sender = asyncio.ensure_future(self._send_code(client))
+        return client
+
+    async def _send_code(self, client: KernelClient) -> None:
+        while True:
+            await self.send(client, await client.code.get())
+
+    def disconnected(self, client: KernelClient) -> None:
+        """Let a client wait for its next connection if it can be recognized; close it otherwise."""
+        client.connected = False
+        waiting = [other for other in self.clients if not other.connected]
+        for other in waiting[: max(0, len(waiting) - DISCONNECTED)]:
+            other.close()
+        if not client.session_id:
+            client.close()
+        self.clients = [other for other in self.clients if not other.closed]
+
+    async def send(self, client: KernelClient, message: ChannelMessage) -> None:
+        """Send a client's message; code waits for the session's turn, and gets its error."""
+        header, kernel = message.header, self.kernel
+        if kernel is not None:
+            await client.open(kernel)
+        if header["msg_type"] != "execute_request" or message.channel != "shell":
+            await client.send(message)
+            return
+        msg_id = header["msg_id"]
+        client.note_request(msg_id, bytes(message.parts[0]))
+        try:
+            await self._take_turn(msg_id)
+            await client.send(message)
+        except asyncio.CancelledError:
+            self._finish(msg_id)
+            raise
+        except AgentDoubleError as error:
+            self._finish(msg_id)
+            client.answer_with_error(type(error).__name__, str(error), bytes(message.parts[0]))
+
+    async def _take_turn(self, msg_id: str) -> None:
+        self._use(self._instance)
+        kernel = self.kernel
+        if kernel is None:
+            raise SandboxError(self.ended(), "InvalidResource.Ended", 409)
+        self._running.add(msg_id)
+        if self._turn is None:
+            self._turn = asyncio.get_running_loop().create_future()
+            self._released = asyncio.Event()
+            holding = asyncio.ensure_future(self._hold_turn(kernel, self._turn, self._released))
+            holding.add_done_callback(lambda task: task.exception())
+        await asyncio.shield(self._turn)
+
+    async def _hold_turn(
+        self, kernel: Kernel, turn: asyncio.Future[None], released: asyncio.Event
+    ) -> None:
+        """Hold the session's turn until all requests are done or the kernel ends."""
+        try:
+            async with self._instance.notebook_turn(kernel):
+                turn.set_result(None)
+                waiting = asyncio.ensure_future(released.wait())
+                first: set[asyncio.Future[Any]] = {waiting, kernel.died}
+                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+                waiting.cancel()
+        except AgentDoubleError as error:
+            if self._turn is turn:
+                self._turn = None
+            if not turn.done():
+                turn.set_exception(error)
+
+    def _finish(self, *msg_ids: str) -> None:
+        """Note that code has ended; without further code, release the session's turn."""
+        self._running.difference_update(msg_ids)
+        for client in self.clients:
+            client.note_idle(*msg_ids)
+        if not self._running:
+            self._released.set()
+            self._turn = None
+
+    def _on_iopub(self, message: Message) -> None:
+        self._last_activity = self._clock.now()
+        if message["header"]["msg_type"] != "status":
+            return
+        self._state = message["content"]["execution_state"]
+        msg_id = message["parent_header"].get("msg_id")
+        if self._state == "idle" and msg_id in self._running:
+            self._finish(msg_id)
+
+    def _on_death(self, kernel: Kernel) -> None:
+        if kernel is not self._kernel:
+            return
+        reason = self._instance.end_reason or kernel.how_it_ended()
+        for client in self.clients:
+            client.detach()
+            client.answer_with_error("SessionEnded", self.ended(reason))
+            if not client.connected:
+                client.close()
+        self.clients = [client for client in self.clients if not client.closed]
+        self._finish(*self._running)
+
+    def ended(self, reason: str = "") -> str:
+        """Return the sentence that says why there is no kernel, and what to do."""
+        why = reason or self._instance.end_reason or "its kernel has ended"
+        return (
+            f"The sandbox session {self.key.user_session_id!r} has no such kernel any more: {why}. "
+            "Restart the kernel to get a new one; its variables and files are lost."
+        )
+
+    async def interrupt(self) -> None:
+        """Interrupt the code that runs."""
+        if self.kernel is not None:
+            await self.kernel.interrupt()
+
+    async def restart(self, instance: Instance) -> None:
+        """Replace the kernel by a new one of ``instance``, and connect the clients to it."""
+        before, self._kernel = self._kernel, None
+        for client in self.clients:
+            client.detach()
+            client.answer_with_error("KernelRestarted", "The kernel was restarted.")
+        self._finish(*self._running)
+        if before is not None and before.alive:
+            kernel = await instance.restart_kernel(self.language)
+        else:
+            kernel = await instance.kernel(self.language)
+        self.follow(instance, kernel)
+        await asyncio.gather(*(client.open(kernel) for client in self.clients))
+
+
+class SessionKernels:
+    """The kernels of all sessions; ``tool_id`` is the tool of sessions that are made here."""
+
+    def __init__(self, instances: Instances, tool_id: str, clock: Clock) -> None:
+        self._instances = instances
+        self._tool_id = tool_id
+        self._clock = clock
+        self._kernels: dict[str, SessionKernel] = {}
+        self._own: set[InstanceKey] = set()  # of sessions that were made here
+
+    def all(self) -> list[SessionKernel]:
+        """Return the living kernels, and those that have ended but still have clients."""
+        self._instances.destroy_due()
+        living = {kernel.id: kernel for kernel in self._living()}
+        watched = {
+            id_: kernel
+            for id_, kernel in self._kernels.items()
+            if any(client.connected for client in kernel.clients)
+        }
+        self._kernels = {**watched, **living}
+        return [*self._kernels.values()]
+
+    def _living(self) -> Iterator[SessionKernel]:
+        for instance in self._instances.living():
+            for language, kernel in instance.kernels.items():
+                yield self._followed(instance, language, kernel)
+
+    def _followed(self, instance: Instance, language: str, kernel: Kernel) -> SessionKernel:
+        candidate = SessionKernel(instance, language, self._clock, self._use)
+        followed = self._kernels.setdefault(candidate.id, candidate)
+        followed.follow(instance, kernel)
+        return followed
+
+    def _use(self, instance: Instance) -> None:
+        self._instances.destroy_due()
+        if instance.end_reason is None:
+            self._instances.use(instance)
+
+    def find(self, id_: str) -> SessionKernel:
+        """Return a kernel by its id; raise SandboxError."""
+        for kernel in self.all():
+            if kernel.id == id_:
+                return kernel
+        raise SandboxError(
+            f"There is no kernel {id_[:80]!r}: its session may have expired or been deleted. "
+            "GET /jupyter/api/kernels lists those that live.",
+            "InvalidResource.NotFound",
+            404,
+        )
+
+    async def create(self, language: str) -> SessionKernel:
+        """Make a session with a kernel; raise SandboxError and the errors of its start."""
+        name = languages.find(language).name
+        key = InstanceKey(self._tool_id, f"jupyter-{uuid.uuid4().hex[:12]}")
+        instance = await self._instances.get_or_create(key.tool_id, key.user_session_id)
+        self._own.add(key)
+        return self._followed(instance, name, await instance.kernel(name))
+
+    async def restart(self, kernel: SessionKernel) -> None:
+        """Restart a kernel, in a new session if its own has ended."""
+        key = kernel.key
+        await kernel.restart(await self._instances.get_or_create(key.tool_id, key.user_session_id))
+
+    async def delete(self, kernel: SessionKernel) -> None:
+        """End the session of a kernel that was made here; raise SandboxError for another's."""
+        if kernel.key not in self._own:
+            raise SandboxError(
+                f"The kernel belongs to the session {kernel.key.user_session_id!r}, which was not "
+                "made by Jupyter. To end it, use 'agentdouble session delete' or DeleteSession.",
+                "OperationDenied",
+                403,
+            )
+        instance = await self._instances.find(kernel.key.tool_id, kernel.key.user_session_id)
+        if instance is not None:
+            await self._instances.destroy(instance, "its kernel was shut down by Jupyter")
+        for client in kernel.clients:
+            client.close()
+        self._kernels.pop(kernel.id, None)
+        self._own.discard(kernel.key)
+
+    def close(self) -> None:
+        """End all clients, because the double stops."""
+        for kernel in self._kernels.values():
+            for client in kernel.clients:
+                client.close()
