@@ -125,7 +125,7 @@ def test_hostile_outputs_do_not_act(browser: Browser, double: Emulator) -> None:
         code.fill("print(6 * 7)")
         code.press("Shift+Enter")
 
-        log.get_by_text("42", exact=True).wait_for()
+        log.get_by_text("42", exact=True).last.wait_for()
         assert "coder_ann_s0" in page.title() or "agentdouble" in page.title()
 
 

@@ -30,17 +30,29 @@ def test_an_empty_double_shows_how_to_begin(opened: Page, double: Emulator) -> N
 
 
 def test_time_is_advanced(opened: Page, double: Emulator) -> None:
-    """The page announces the sessions that end."""
+    """The page asks before sessions end, and announces them."""
     ask(double)
     ask(double, "s1")
     act_on_session(double, "SetSessionTtl", session_id(double), Ttl=60, TtlUnit="second")
     opened.get_by_role("link", name="coder_ann_s1").wait_for()
 
     opened.get_by_role("button", name="Advance the time by 5 min").click()
+    opened.get_by_text("1 session will end.").wait_for()
+    assert 0 == double.clock.offset.total_seconds()
+    opened.get_by_role("button", name="Advance", exact=True).click()
 
     opened.get_by_text("1 session ended.").wait_for(state="attached")
     opened.get_by_role("link", name="coder_ann_s0").wait_for(state="detached")
     assert 300 <= double.clock.offset.total_seconds() < 301
+
+
+def test_an_unknown_name_in_a_filter_is_reported(opened: Page, double: Emulator) -> None:
+    ask(double)
+    opened.locator("body").press("3")
+
+    opened.get_by_label("Filter requests").fill("agent:coder")
+
+    opened.get_by_text("There is no filter agent:.").wait_for()
 
 
 def test_reset_asks_for_confirmation(opened: Page, double: Emulator) -> None:
@@ -81,12 +93,14 @@ def test_requests_by_keyboard(opened: Page, double: Emulator) -> None:
     opened.keyboard.press("/")
     opened.keyboard.type("op:InvokeTool status:2xx")
     opened.get_by_text("1 request", exact=True).wait_for()
+    opened.get_by_role("cell", name="coder_ann_s0").wait_for()
+    opened.get_by_role("cell", name="print(6 * 7)").wait_for()
     opened.keyboard.press("Escape")
     opened.keyboard.press("j")
 
     opened.get_by_role("heading", name="InvokeTool").wait_for()
     opened.get_by_text("U-KERNEL-NAMES", exact=True).wait_for()
-    opened.get_by_role("button", name="Ask again").press("Enter")
+    opened.get_by_role("button", name="Repeat").press("Enter")
     opened.get_by_text("2 requests", exact=True).wait_for()
     address = opened.url
     opened.reload()
@@ -142,12 +156,16 @@ def test_a_broken_connection_loses_no_requests(browser: Browser, double: Emulato
 
 
 def test_an_invalid_token_is_reported(browser: Browser, double: Emulator) -> None:
+    """The page asks for a valid one."""
     assert double.console_url is not None
     page = browser.new_page()
 
     page.goto(double.console_url.partition("=")[0] + "=wrong")
-
     page.get_by_text("This address has no valid token").wait_for()
+    page.get_by_label("Address or token").fill(double.console_url)
+    page.get_by_role("button", name="Use").click()
+
+    page.get_by_text("Connected").wait_for()
     page.close()
 
 

@@ -33,6 +33,20 @@ def test_a_cell_runs_in_the_session_kernel(opened: Page, double: Emulator) -> No
     opened.get_by_role("log").get_by_text("from the agent").wait_for()
 
 
+def test_earlier_cells_are_shown_and_stay(opened: Page, double: Emulator) -> None:
+    """They come from the journal: code, outputs and errors."""
+    ask(double, code="print(6 * 7)\n1 / 0")
+    open_session(opened, double)
+    log = opened.get_by_role("log")
+    log.get_by_text("ZeroDivisionError: division by zero").wait_for()
+
+    opened.reload()
+
+    log.get_by_text("42").wait_for()
+    log.get_by_role("button", name="Run again").click()
+    log.get_by_role("article").nth(1).get_by_text("ZeroDivisionError").first.wait_for()
+
+
 def test_a_session_is_paused_extended_and_ended(opened: Page, double: Emulator) -> None:
     """Ending asks for confirmation, and the page shows the reason."""
     ask(double)
@@ -42,7 +56,7 @@ def test_a_session_is_paused_extended_and_ended(opened: Page, double: Emulator) 
     opened.get_by_role("button", name="Resume").click()
     opened.get_by_role("button", name="Pause").wait_for()
     act_on_session(double, "SetSessionTtl", session_id(double), Ttl=60, TtlUnit="second")
-    opened.get_by_role("button", name="30 min anew").click()
+    opened.get_by_role("button", name="Reset to 30 min").click()
     opened.get_by_text("29:5").wait_for()
     opened.get_by_role("button", name="End now").click()
     opened.get_by_role("dialog").get_by_role("button", name="End").click()
@@ -104,7 +118,7 @@ def test_many_output_chunks_are_drawn_once(opened: Page, double: Emulator) -> No
         "print('\\n\\x1b[31mred', flush=True)\nprint('still red\\x1b[0m')"
     )
     code.press("Shift+Enter")
-    output = opened.get_by_role("log").locator("pre.stdout")
+    output = opened.get_by_role("log").locator("pre.stdout").last
     output.get_by_text("still red").wait_for()
 
     text = output.inner_text()

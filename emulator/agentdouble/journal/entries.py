@@ -29,6 +29,7 @@ from agentdouble.core.redaction import (
     redact,
     without_secrets,
 )
+from agentdouble.journal import subjects
 
 BODY_LIMIT = 64 * 1024
 UNSEEN = "agentdouble.unseen"  # in the scope of a request that gets no entry, and no fault
@@ -110,6 +111,8 @@ class Entry:
             "session": self.session,
             **({} if self.node is None else {"node": self.node}),
             "caused_by": self.caused_by,
+            "caller": subjects.caller(self.url, dict(self.request_headers), self.request_body),
+            "subject": subjects.subject(self.request_body),
             "status": self.status,
             "duration_ms": self.duration_ms,
             "received_bytes": self.received_bytes,

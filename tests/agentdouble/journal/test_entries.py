@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from agentdouble import Clock, Emulator, SimpleApp
+from agentdouble.journal import subjects
 from agentdouble.journal.entries import BODY_LIMIT, Entry, Journal, Start
 from tests.agentdouble.calling import http, send, signed
 
@@ -147,3 +151,30 @@ def test_the_double_s_own_routes_are_not_recorded(double: Emulator) -> None:
     http.get(f"{double.url}/_emulator/journal")
 
     assert () == double.journal.entries()
+
+
+@pytest.mark.parametrize(
+    ("body", "caller", "subject"),
+    [
+        ({"prompt": "first\nsecond"}, "ann s1", "first"),
+        ({"method": "tools/call", "params": {"name": "weather"}}, "ann s1", "weather"),
+        ({"method": "tools/list"}, "ann s1", "tools/list"),
+        ({"userId": "bob", "newMessage": {"parts": [{"text": "hi"}]}}, "ann s1", "hi"),
+        ({"UserSessionId": "app_ann_s1"}, "app_ann_s1", ""),
+        ({"OperationPayload": json.dumps({"command": "ls"})}, "ann s1", "ls"),
+        ({"params": {"message": {"parts": [{"text": "hello"}]}}}, "ann s1", "hello"),
+        ([1], "ann s1", ""),
+    ],
+)
+def test_a_request_names_its_caller_and_subject(body: Any, caller: str, subject: str) -> None:
+    text = json.dumps(body)
+    headers = {"user_id": "ann", "session_id": "s1"}
+
+    assert caller == subjects.caller("http://127.0.0.1/invoke", headers, text)
+    assert subject == subjects.subject(text)
+
+
+def test_a_session_is_named_by_its_path() -> None:
+    url = "http://127.0.0.1/apps/echo/users/ann/sessions/s1"
+
+    assert "ann s1" == subjects.caller(url, {}, "")

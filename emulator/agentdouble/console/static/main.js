@@ -1,7 +1,7 @@
 // The shell: which page is shown, its address, the keys.
 
 import { decoded, navigate } from "./lib/address.js";
-import { hasToken, takeToken } from "./lib/api.js";
+import { hasToken, takeToken, useToken } from "./lib/api.js";
 import { topBar } from "./lib/bar.js";
 import { h } from "./lib/dom.js";
 import { double, follow, watch } from "./lib/live.js";
@@ -77,10 +77,15 @@ function missing() {
 /** Say where the token is; what the page has shown stays in sight. */
 function refused() {
   if (main.querySelector(".notice")) return;
+  const input = h("input", { type: "search", "aria-label": "Address or token", required: true, autocomplete: "off" });
   main.prepend(h("section", { class: "notice panel", role: "alert" },
     h("h1", null, "This address has no valid token"),
     h("p", null, "Open the address that ",
-      h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ".")));
+      h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ". Or paste it here:"),
+    h("form", { class: "tools", onsubmit: (/** @type {Event} */ event) => {
+      event.preventDefault();
+      useToken(input.value);
+    } }, input, h("button", { class: "primary" }, "Use"))));
 }
 
 document.addEventListener("click", (event) => {

@@ -22,6 +22,11 @@ export function takeToken() {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
+/** Use the token of an address that agentdouble serve printed, or a token itself. @param {string} text */
+export function useToken(text) {
+  location.hash = `token=${encodeURIComponent(decodeURIComponent(/token=([^&]+)/.exec(text)?.[1] ?? text.trim()))}`;
+}
+
 /** @returns {boolean} */
 export function hasToken() {
   return sessionStorage.getItem(KEY) !== null;

@@ -21,13 +21,21 @@ export async function travel(seconds) {
   say(`The time is ${stamp(now())}. ${counted(ended, "session")} ended.`);
 }
 
+/** Move the time; ask first if sessions would end. @param {number} seconds */
+function advance(seconds) {
+  const end = now().getTime() + seconds * 1000;
+  const count = double.sessions.filter((session) => Date.parse(session.deadline) <= end).length;
+  if (!count) return attempt(() => travel(seconds));
+  return confirmed("Advance the time?", `${counted(count, "session")} will end.`, "Advance", () => travel(seconds));
+}
+
 export function topBar() {
   const dot = h("span", { class: "dot", "aria-hidden": "true" });
   const status = h("span", { class: "status", role: "status" }, STATES.connecting);
   const time = h("time", { class: "time" }, "");
   const offset = h("span", { class: "offset" });
   const jump = [1, 5, 30].map((minutes) =>
-    h("button", { onclick: () => attempt(() => travel(minutes * 60)),
+    h("button", { onclick: () => advance(minutes * 60),
       "aria-label": `Advance the time by ${minutes} min` }, `+${minutes} min`));
   const elements = [
     h("a", { class: "brand", href: "/" }, "agentdouble"),

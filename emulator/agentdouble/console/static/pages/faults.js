@@ -21,7 +21,7 @@ export function faults() {
     say("Every fault is removed.");
   }) }, "Remove all");
   const arming = armForm();
-  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Faults"),
+  const element = h("div", { class: "stack" }, h("h1", null, "Faults"),
     h("div", { class: "beside" },
       h("section", { class: "panel", "aria-label": "Armed" }, h("div", { class: "title" }, h("h2", null, "Armed"), count, all), rows, none),
       h("section", { class: "panel", "aria-label": "Arm a fault" }, h("h2", null, "Arm a fault"), arming.element)));

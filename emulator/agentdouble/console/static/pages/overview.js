@@ -35,7 +35,7 @@ export function overview() {
     columns,
     h("section", { class: "panel" }, h("h2", null, "What is served"), served));
   const empty = h("section", { class: "panel empty" });
-  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Overview"), empty, full);
+  const element = h("div", { class: "stack" }, h("h1", null, "Overview"), empty, full);
 
   return {
     element,

@@ -28,7 +28,7 @@ export function unknowns() {
   const exports_ = h("p", { class: "buttons" }, copyButton("Copy", () => profileOf(all)),
     h("button", { onclick: () => save(profileOf(all)) }, "Save as profile.toml"),
     copyButton("Copy as options", () => options(all)));
-  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Unknowns"),
+  const element = h("div", { class: "stack" }, h("h1", null, "Unknowns"),
     h("div", { class: "tools" }, filter, count, used),
     h("section", { class: "panel", "aria-label": "Profile" }, h("h2", null, "Your answers as a profile"), differs, profile,
       exports_),

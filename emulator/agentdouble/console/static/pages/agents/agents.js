@@ -14,7 +14,7 @@ export function agents() {
   const server = group("API-server mode", "Sessions with a history, state and artifacts; one request is one turn.");
   const invoked = group("Invoke", "One entrypoint, called with a prompt and the headers user_id and session_id.");
   const a2a = group("A2A", "Tasks with states and artifacts, by the agent-to-agent protocol.");
-  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Agents"),
+  const element = h("div", { class: "stack" }, h("h1", null, "Agents"),
     server.element, invoked.element, a2a.element);
   let read = 0;
 

@@ -20,6 +20,10 @@ export const EXAMPLES = "status:4xx op:InvokeTool unknown:TTL unread: fault: slo
 /** @param {string} text @param {string} part */
 const holds = (text, part) => text.toLowerCase().includes(part.toLowerCase());
 
+/** Return the names in a filter that do not exist. @param {string} text */
+export const unknownTerms = (text) => [...text.matchAll(/(?:^|\s)(\w+):(?!\/)/g)].map((match) => match[1])
+  .filter((name) => !Object.hasOwn(TERMS, name));
+
 /** Make a test of entries. A name that does not exist is looked for as a word.
  * @param {string} text @returns {(entry: any) => boolean} */
 export function filterOf(text) {

@@ -66,11 +66,11 @@ function drawn(entry) {
     named("Failures of the double", entry.failures, "bad"),
     named("Faults that happened", entry.faults, "bad"),
     named("Fields that nobody read", entry.unread, "unread"),
+    part("Response", entry.response_body, true),
+    part("Request", entry.request_body, true),
     restsOn(entry),
     faultLink(entry),
-    part("Answer", entry.response_body, true),
-    part("Request", entry.request_body, true),
-    headers("Answer headers", entry.response_headers),
+    headers("Response headers", entry.response_headers),
     headers("Request headers", entry.request_headers),
   ].filter(Boolean);
 }
@@ -87,7 +87,7 @@ function againButton(entry) {
     const { id, status } = await post(`/console/repeat/${entry.id}`);
     say(`The double answered ${status}.`);
     if (id) navigate(`/requests/${id}`);
-  }) }, "Ask again");
+  }) }, "Repeat");
 }
 
 /** @param {string} title @param {string[]} names @param {string} state */

@@ -1,7 +1,7 @@
 // Requests as rows.
 
 import { h, setText, table } from "../../lib/dom.js";
-import { counted, duration, operationOf, outcome, timeOfDay } from "../../lib/words.js";
+import { duration, operationOf, outcome, timeOfDay } from "../../lib/words.js";
 
 /** What a row says about its answer besides the status. @param {any} entry */
 function notes(entry) {
@@ -9,7 +9,6 @@ function notes(entry) {
     ...entry.faults.map(() => ["fault", "fault"]),
     ...(entry.unread.length ? [["unread", `${entry.unread.length} unread`]] : []),
     ...(entry.failures.length ? [["fault", "failure"]] : []),
-    ...(entry.unknowns.length ? [["", counted(entry.unknowns.length, "guess", "guesses")]] : []),
   ];
 }
 
@@ -17,7 +16,7 @@ function notes(entry) {
 export function requestTable(label) {
   return table({
     label,
-    columns: ["Time", "Request", "Status", "Took", "Notes"],
+    columns: ["Time", "Request", "Caller", "About", "Status", "Took", "Notes"],
     height: 32,
     className: "requests",
     key: (entry) => entry.id,
@@ -25,16 +24,20 @@ export function requestTable(label) {
       const status = h("span", { class: "tag" });
       const took = h("span", { class: "number" });
       const said = h("span", { class: "notes" });
+      const caller = h("span", { class: "caller" });
+      const subject = h("span", { class: "subject" });
       const row = h("div", { class: entry.caused_by ? "caused" : null },
         h("span", { class: "number" }, timeOfDay(entry.at)),
         h("span", { class: "what" }, h("a", { href: `/requests/${entry.id}` }, operationOf(entry)),
           h("small", null, entry.method)),
-        h("span", null, status), took, said);
+        caller, subject, h("span", null, status), took, said);
       row.update = (/** @type {any} */ next) => {
         const kind = outcome(next);
         setText(status, kind === "running" ? "running" : next.status ?? "none");
         status.dataset.state = kind;
         setText(took, duration(next.duration_ms));
+        setText(caller, next.caller);
+        setText(subject, next.subject);
         const text = notes(next).map(([, one]) => one).join(" · ");
         setText(said, text);
       };

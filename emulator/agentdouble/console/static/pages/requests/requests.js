@@ -4,7 +4,7 @@ import { navigate } from "../../lib/address.js";
 import { remove } from "../../lib/api.js";
 import { attempt } from "../../lib/bar.js";
 import { h, setText } from "../../lib/dom.js";
-import { EXAMPLES, filterOf } from "./filter.js";
+import { EXAMPLES, filterOf, unknownTerms } from "./filter.js";
 import { double, read } from "../../lib/live.js";
 import { requestDetail } from "./request.js";
 import { requestTable } from "./request_table.js";
@@ -28,7 +28,7 @@ export function requests() {
   }) }, "Clear");
   const count = h("span", { class: "count", role: "status" });
   const none = h("p", { class: "none" }, "No request fits.");
-  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Requests"),
+  const element = h("div", { class: "stack" }, h("h1", null, "Requests"),
     h("div", { class: "tools" }, filter, count, hold, clear),
     h("div", { class: "beside" }, h("div", { class: "panel fill" }, rows.element, none), detail.element));
 
@@ -39,7 +39,9 @@ export function requests() {
     shown = newestFirst(all.filter(filterOf(filter.value)));
     rows.show(shown);
     none.hidden = shown.length > 0;
-    setText(none, all.length ? "No requests match the filter." : "No request has come yet.");
+    rows.element.hidden = !none.hidden;
+    const wrong = unknownTerms(filter.value).map((name) => ` There is no filter ${name}:.`).join("");
+    setText(none, all.length ? `No requests match the filter.${wrong}` : "No request has come yet.");
     const later = held ? double.requests.filter((one) => one.id > (held?.at(-1)?.id ?? 0)).length : 0;
     setText(count, counted(shown.length, "request") + (later ? `, ${later} more since` : ""));
     detail.update();

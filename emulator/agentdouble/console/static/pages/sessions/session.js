@@ -30,7 +30,7 @@ export function session(id) {
   });
   const pause = h("button", { onclick: () => change(found()?.state === "paused" ? "ResumeSession" : "PauseSession") }, "Pause");
   const actions = h("p", { class: "buttons" }, pause,
-    h("button", { onclick: () => change("SetSessionTtl", { Ttl: 1800, TtlUnit: "second" }) }, "30 min anew"),
+    h("button", { onclick: () => change("SetSessionTtl", { Ttl: 1800, TtlUnit: "second" }) }, "Reset to 30 min"),
     h("button", { onclick: () => change("SetSessionTtl", { Ttl: 10, TtlUnit: "second" }) }, "End in 10 s"),
     h("button", { class: "danger", onclick: () => end() }, "End now"));
   const over = h("p", { class: "none", role: "status" });

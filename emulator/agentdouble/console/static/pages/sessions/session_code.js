@@ -1,10 +1,11 @@
 // Cells in a session's own kernel: those that one runs here, and those that its agent runs.
 
-import { RUN_HEADER, act, events, open, post } from "../../lib/api.js";
+import { RUN_HEADER, act, ask, events, open, post } from "../../lib/api.js";
 import { attempt } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { outputArea } from "../../lib/outputs.js";
+import { timeOfDay } from "../../lib/words.js";
 import { variableTable } from "./variables.js";
 
 const MOST_CELLS = 100;
@@ -44,7 +45,8 @@ export function sessionCode({ path, found, shown, named }) {
   function cell(by, source) {
     const area = outputArea();
     const count = h("span", { class: "count" }, "…");
-    const made = h("article", { class: "cell" }, h("header", null, count, h("span", null, by)),
+    const again = source !== undefined && h("button", { class: "quiet", onclick: () => execute(source) }, "Run again");
+    const made = h("article", { class: "cell" }, h("header", null, count, h("span", null, by), again),
       source !== undefined && h("pre", { class: "code" }, source), area.element);
     cells.append(made);
     if (cells.childElementCount > MOST_CELLS) cells.firstChild.remove();
@@ -61,10 +63,26 @@ export function sessionCode({ path, found, shown, named }) {
     };
   }
 
-  async function execute() {
-    const source = code.value;
+  /** Show what ran before this page opened, from the journal. */
+  async function remember() {
+    const { entries } = await ask(`/journal?${new URLSearchParams({ session: shown().SessionId, action: "InvokeTool", bodies: "true" })}`);
+    for (const entry of entries.slice(-MOST_CELLS)) {
+      try {
+        const { code: source } = JSON.parse(JSON.parse(entry.request_body).OperationPayload);
+        const { data } = JSON.parse(JSON.parse(entry.response_body).Result.Result);
+        if (source === undefined) continue;
+        const show = cell(timeOfDay(entry.at), source);
+        show("started", { execution_count: data.execution_count });
+        for (const { output_type: kind, ...content } of data.outputs) show("output", { msg_type: kind, content });
+      } catch { /* a command, a refusal, or a body that the journal has cut */ }
+    }
+  }
+
+  /** @param {string} [again] */
+  async function execute(again) {
+    const source = again ?? code.value;
     if (!source.trim() || runs) return;
-    code.value = "";
+    if (again === undefined) code.value = "";
     runs = true;
     update();
     const name = crypto.randomUUID();
@@ -110,6 +128,7 @@ export function sessionCode({ path, found, shown, named }) {
     stop.disabled = !runs && !living?.busy;
     if (double.status !== "live" || !living || followed) return;
     followed = true;
+    if (!cells.firstChild) remember().catch(() => undefined); // the cells that run from now on are shown
     follow();
     variables.read();
   }

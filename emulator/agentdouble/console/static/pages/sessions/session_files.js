@@ -28,7 +28,7 @@ export function sessionFiles({ named }) {
   const left = h("section", { class: "panel", "aria-label": "Files", ondragover: over, ondragleave: leave, ondrop: dropped },
     h("div", { class: "title" }, h("h2", null, "Files"), h("code", null, HOME)),
     h("p", { class: "buttons" }, h("button", { onclick: () => chosen.click() }, "Upload"), chosen,
-      h("button", { onclick: () => attempt(show) }, "Read anew")), note, tree,
+      h("button", { onclick: () => attempt(show) }, "Reload")), note, tree,
     h("p", { class: "hint" }, "Drop files here."));
   const element = h("div", { class: "beside" }, left, view.element);
   /** @type {Map<string, any>} */

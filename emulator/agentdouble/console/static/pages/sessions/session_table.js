@@ -2,8 +2,8 @@
 
 import { sessionPath } from "../../lib/address.js";
 import { h, setText, table } from "../../lib/dom.js";
-import { now } from "../../lib/live.js";
-import { span } from "../../lib/words.js";
+import { double, now } from "../../lib/live.js";
+import { mebibytes, span, timeOfDay } from "../../lib/words.js";
 
 /** Seconds until a session ends. @param {any} session */
 export const remaining = (session) => (Date.parse(session.deadline) - now().getTime()) / 1000;
@@ -21,7 +21,7 @@ export function sessionTable() {
   const rows = new Set();
   const made = table({
     label: "Living sessions",
-    columns: ["Session", "State", "Time left", "Runs"],
+    columns: ["Session", "Tool", "State", "Time left", "Last use", "Memory", "Runs"],
     height: 36,
     className: "sessions",
     key: (session) => session.SessionId,
@@ -30,10 +30,11 @@ export function sessionTable() {
       const state = h("span", { class: "tag" });
       const bar = h("span", { class: "bar", "aria-hidden": "true" }, h("span"));
       const rest = h("span", { class: "rest" });
-      const runs = h("span", { class: "number" });
+      const [used, memory, runs] = [0, 0, 0].map(() => h("span", { class: "number" }));
       const row = h("div", null,
         h("span", null, h("a", { href: sessionPath(session) }, session.UserSessionId)),
-        h("span", null, state), h("span", { class: "left" }, bar, rest), runs);
+        h("span", { class: "tool" }, session.ToolId),
+        h("span", null, state), h("span", { class: "left" }, bar, rest), used, memory, runs);
       row.tick = () => {
         bar.firstChild.style.width = `${(left(session) * 100).toFixed(1)}%`; // moves seldom, which is cheap
         setText(rest, span(remaining(session)));
@@ -43,6 +44,9 @@ export function sessionTable() {
         setText(state, next.busy ? "busy" : next.state);
         state.dataset.state = next.busy ? "busy" : next.state;
         setText(runs, next.executions);
+        setText(memory, next.memory_bytes ? mebibytes(next.memory_bytes) : "");
+        const last = double.requests.findLast((request) => request.session === next.SessionId);
+        setText(used, timeOfDay(last?.at ?? next.created_at));
         row.tick();
       };
       rows.add(row);

@@ -30,7 +30,7 @@ export function sessions() {
   }) }, "Begin a session");
   const none = h("p", { class: "none" });
   const over = h("section", { class: "panel", "aria-label": "Ended" }, h("h2", null, "Ended"), ended.element);
-  const element = h("div", { class: "stack" }, h("h1", { class: "sr" }, "Sessions"),
+  const element = h("div", { class: "stack" }, h("h1", null, "Sessions"),
     h("div", { class: "tools" }, filter, begin),
     h("section", { class: "panel", "aria-label": "Living" }, h("h2", null, "Living"), living.element, none), over);
 

@@ -34,7 +34,7 @@ export function tools() {
     "aria-keyshortcuts": "/", oninput: () => lists.forEach((one) => one.filter(filter.value)) });
   const left = h("div", { class: "stack" }, h("div", { class: "tools" }, filter), lists.map((one) => one.element));
   const right = h("section", { class: "panel detail", "aria-label": "Chosen" });
-  const element = h("div", { class: "stack resources" }, h("h1", { class: "sr" }, "Tools and services"),
+  const element = h("div", { class: "stack resources" }, h("h1", null, "Tools and services"),
     h("p", { class: "back" }, h("a", { href: "/tools" }, "All tools and services")),
     h("div", { class: "beside" }, left, right));
   let detail = /** @type {Detail | null} */ (null);

@@ -1,0 +1,50 @@
+"""What a request is about, in a few words, for lists of requests."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+CHARS = 120
+_SESSION_PATH = re.compile(r"/apps/[^/]+/users/([^/?]+)(?:/sessions/([^/?]+))?")
+_TEXTS = ("code", "command", "prompt", "text")
+
+
+def caller(url: str, headers: Mapping[str, str], body: str) -> str:
+    """Return the user and the session that a request names, or the session of the sandbox."""
+    document = _document(body)
+    if isinstance(named := document.get("UserSessionId"), str):
+        return named[:CHARS]
+    path = _SESSION_PATH.search(url)
+    user = headers.get("user_id") or document.get("userId") or (path and path[1]) or ""
+    session = headers.get("session_id") or document.get("sessionId") or (path and path[2]) or ""
+    return " ".join(filter(None, (str(user), str(session))))[:CHARS]
+
+
+def subject(body: str) -> str:
+    """Return the first line of the code, command, prompt or message of a request, or its tool."""
+    document = _document(body)
+    payload = document.get("OperationPayload")
+    if isinstance(payload, str):
+        document = _document(payload)
+    parameters, method = document.get("params"), document.get("method")
+    if isinstance(parameters, dict):
+        if isinstance(tool := parameters.get("name"), str):
+            return tool[:CHARS]
+        document = parameters
+    message = document.get("newMessage") or document.get("message")
+    if isinstance(message, dict) and isinstance(parts := message.get("parts"), list):
+        document = next((part for part in parts if isinstance(part, dict)), {})
+    texts = (document.get(name) for name in _TEXTS)
+    text = next((text for text in (*texts, method) if isinstance(text, str)), "")
+    return text.strip().partition("\n")[0][:CHARS]
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
