@@ -57,7 +57,7 @@ def tests(session: nox.Session, chosen: str, *, resolution: str) -> None:
 @nox.session
 def slow(session: nox.Session) -> None:
     """What the README's tests leave out, JupyterLab and the MCP conformance suite in it."""
-    install(session, "emulator,postgres,test,conformance,lab")
+    install(session, "emulator,postgres,ray,test,conformance,lab")
     pytest(session, "-m", "slow")
 
 

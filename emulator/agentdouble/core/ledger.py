@@ -166,6 +166,7 @@ class Ledger:
         self._chosen = dict(chosen or {})
         self.settled = frozenset(settled)
         self._answers = _answers(self._chosen)
+        self.version = 0  # increases with each change
 
     def answer(self, id_: str) -> Alternative:
         """Return the answer in force; raise LedgerError if the unknown does not exist."""
@@ -183,6 +184,7 @@ class Ledger:
         LedgerError, nothing has changed.
         """
         self._answers = _answers({**self._chosen, **chosen})
+        self.version += 1
 
 
 def _answers(chosen: Mapping[str, str]) -> dict[str, Alternative]:

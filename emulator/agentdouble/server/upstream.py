@@ -309,14 +309,15 @@ class Connections:
 
     async def open(self) -> Connection:
         """Return a free connection or a new one; raise AnswerLostError with ``unreached``."""
-        return self._take() or await self._connect()
+        return self.take() or await self._connect()
 
     def close(self) -> None:
         """Close every connection."""
         for connection in list(self._all):
             connection.abort()
 
-    def _take(self) -> Connection | None:
+    def take(self) -> Connection | None:
+        """Return a free connection, or None."""
         now = asyncio.get_running_loop().time()
         while self._idle:
             connection, expiry = self._idle.popitem()

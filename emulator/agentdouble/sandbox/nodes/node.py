@@ -58,7 +58,7 @@ class Node:
         self.connections = Connections(self.url, _KEPT_S)
         self._key: RawHeaders = [(KEY.encode(), key.encode())]
         self._ledger = ledger
-        self._answers: Mapping[str, str] = {}  # the choices that the node has
+        self._sent_version = -1  # of the choices that the node has
         self._silence_s = silence_s
         self._ending: dict[str, str] = {}
         self._flush: asyncio.Task[None] | None = None
@@ -87,10 +87,10 @@ class Node:
 
     async def tell_choices(self) -> None:
         """Send the node the choices of the ledger, unless it has them."""
-        answers = self._ledger.answers()
-        if answers != self._answers:
-            await self._ask("/choices", answers)
-            self._answers = answers
+        version = self._ledger.version
+        if version != self._sent_version:
+            await self._ask("/choices", self._ledger.answers())
+            self._sent_version = version
 
     async def _ask(
         self, path: str, document: Mapping[str, Any], on_event: OnEvent | None = None
@@ -121,6 +121,8 @@ class Node:
     async def connect(self) -> Connection:
         """Return a connection; raise AnswerLostError, which is ``unreached``."""
         try:
+            if (free := self.connections.take()) is not None:  # ``wait_for`` costs a task
+                return free
             return await asyncio.wait_for(self.connections.open(), self._silence_s)
         except (TimeoutError, asyncio.TimeoutError):
             raise AnswerLostError("it does not answer", unreached=True, silent=True) from None

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agentdouble import Emulator
+from tests.agentdouble.calling import Begun, eventually, has_gone, result, run, text
+from tests.agentdouble.sandbox.nodes.fronts import MODULE, living, nodes
+from tests.agentdouble.sandbox.nodes.machines import Machines, cluster
+
+pytest.importorskip("ray", reason="ray is not installed: pip install 'agentdouble[ray]'")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
+
+ROOT = Path(__file__).parents[4]
+# Tests that share a double, because each double starts nodes of its own. One changes a limit of
+# the module in this process, which no node sees.
+DATA_PLANE = ("data_plane/test_code_routes.py", "workbench/test_files.py", "test_exec_bash.py")
+ELSEWHERE = "not test_sessions_are_limited"
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    with cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def front(machines: Machines) -> Iterator[Emulator]:
+    with Emulator(nodes=machines.address, pool_size=0) as double:
+        eventually(lambda: nodes(double), lambda listed: len(listed) == 3)
+        yield double
+        processes = [process for node in _nodes_here() for process in (node, *_children(node))]
+    assert [] == [process for process in processes if not has_gone(process.pid, 30)]
+
+
+def _nodes_here() -> list[psutil.Process]:
+    listed = psutil.process_iter(["cmdline"])
+    return [process for process in listed if MODULE in (process.info["cmdline"] or ())]
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    children: list[psutil.Process] = process.children(recursive=True)
+    return children
+
+
+def check(machines: Machines, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command whose doubles have their sessions in the cluster."""
+    environment = {**os.environ, "AGENTDOUBLE_NODES": machines.address}
+    arguments = [sys.executable, "-m", *command]
+    return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+def test_the_contract_of_the_sandbox_holds(machines: Machines) -> None:
+    run_of_checks = check(machines, "doublecheck", "run", "-k", "SBX", "--level", "quick")
+
+    assert 0 == run_of_checks.returncode, run_of_checks.stdout
+
+
+def test_the_data_plane_s_tests_pass_unchanged(machines: Machines) -> None:
+    """Code, files and commands."""
+    tests = [f"tests/agentdouble/sandbox/{name}" for name in DATA_PLANE]
+    options = ("-q", "-n", "0", "-m", "not slow", "-k", ELSEWHERE)
+    passed = check(machines, "pytest", *options, *tests)
+
+    assert 0 == passed.returncode, passed.stdout[-4000:]
+
+
+def spread(double: Emulator) -> dict[str, str]:
+    """Start sessions until each node has one; return a session of each node."""
+    sessions: dict[str, str] = {}
+    for number in range(60):
+        result(double, "x = 41", f"s{number}")
+        sessions = {session["node"]: name for name, session in living(double).items()}
+        if len(sessions) == 3:
+            break
+    assert 3 == len(sessions)
+    return sessions
+
+
+def test_ray_replaces_a_node_that_is_killed(front: Emulator) -> None:
+    """Its callers are told; the sessions of other machines live on, and new ones start there."""
+    sessions = spread(front)
+    lost = next(name for name in sessions if name.startswith("worker-2"))
+    session = sessions.pop(lost)
+    code = Begun(front, session, "import time; time.sleep(60)")
+    (process,) = [node for node in _nodes_here() if _serves(node, nodes(front)[lost]["url"])]
+    process.kill()
+    answer = code.future.result()
+
+    assert "KernelDied" == answer["data"]["outputs"][-1]["ename"]
+    assert lost in answer["message"]
+    assert ["42\n"] * 2 == [text(front, "print(x + 1)", name) for name in sessions.values()]
+    assert "7\n" == text(front, "print(7)", "new")
+    eventually(lambda: nodes(front), lambda listed: len(listed) == 3)
+
+
+def _serves(node: psutil.Process, url: str) -> bool:
+    """Return whether a process listens on the port of a URL, in its own network."""
+    listening = f":{int(url.rpartition(':')[2]):04X} 00000000:0000 0A"
+    (line, *_) = [
+        *(x for x in Path(f"/proc/{node.pid}/net/tcp").read_text().splitlines() if listening in x),
+        "",
+    ]
+    sockets = [str(link.readlink()) for link in Path(f"/proc/{node.pid}/fd").iterdir()]
+    return bool(line) and f"socket:[{line.split()[9]}]" in sockets
+
+
+def test_a_machine_whose_link_is_down_is_lost_and_returns(
+    front: Emulator, machines: Machines
+) -> None:
+    """Callers are told within six seconds; the node ends by itself."""
+    if not machines.apart:
+        pytest.skip("no network namespaces: they need root and iproute2")
+    sessions = spread(front)
+    lost = next(name for name in sessions if name.startswith("worker-3"))
+    code = Begun(front, sessions.pop(lost), "import time; time.sleep(60)")
+    try:
+        machines.link("worker-3", "down")
+        began = time.monotonic()
+        answer = code.future.result()
+        took_s = time.monotonic() - began
+
+        assert "did not answer for 5 s" in answer["message"]
+        assert took_s < 6.5
+        assert ["42\n"] * 2 == [text(front, "print(x + 1)", name) for name in sessions.values()]
+        assert "error" != run(front, "1", "new")["data"]["status"]
+    finally:
+        machines.link("worker-3", "up")
+    eventually(lambda: nodes(front), lambda listed: len(listed) == 3)
