@@ -76,6 +76,29 @@ def site(session: nox.Session) -> None:
 
 
 @nox.session
+def package(session: nox.Session) -> None:
+    """The wheel and the sdist: their metadata, and an installation of the wheel without its extras."""
+    session.install("build>=1.2,<2", "twine>=6,<7")
+    dist = session.create_tmp()
+    session.chdir(ROOT)
+    session.run("python", "-m", "build", "--outdir", dist)
+    files = sorted(map(str, Path(dist).iterdir()))
+    session.run("twine", "check", "--strict", *files)
+    (wheel,) = (file for file in files if file.endswith(".whl"))
+    session.install(wheel)
+    session.run("doublecheck", "--version")
+
+
+@nox.session(python=["3.10", "3.11", "3.12", "3.13"], default=False)
+@nox.parametrize("extra", ["emulator", "postgres", "mock", "calibrate", "notebook", "conformance"])
+def extras(session: nox.Session, extra: str) -> None:
+    """Each extra alone, on each Python."""
+    session.install(f"{ROOT}[{extra}]")
+    session.run("doublecheck", "--version")
+    session.run("agentdouble", "--version")
+
+
+@nox.session
 def clients(session: nox.Session) -> None:
     """Real clients talk to the double: those whose versions stand still, each apart."""
     install(session, "emulator,test,conformance")
