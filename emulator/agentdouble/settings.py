@@ -407,19 +407,23 @@ def _raise(
         source = f"the environment ({PREFIX}{top.upper()})"
     else:
         source = str(file)
-    message = f"The setting {key} from {source} is wrong: {_reason(key, first)}."
+    message = f"The setting {key} from {source} {_reason(key, first)}."
     raise SettingsError(message, key=key, source=source) from None
 
 
 def _reason(key: str, error: Mapping[str, Any]) -> str:
-    if error["type"] != "tuple_type":
-        return str(error["msg"])
-    tables = key in ("runtimes", "faults")
-    return f"it is a list of tables, each headed [[{key}]]" if tables else "it must be a list"
+    if error["type"] == "tuple_type":
+        tables = key in ("runtimes", "faults")
+        return f"must be a list of tables, each headed [[{key}]]" if tables else "must be a list"
+    if error["type"] == "string_pattern_mismatch" and key in Settings.model_fields:
+        return f"is wrong ({Settings.model_fields[key].description})"
+    text = str(error["msg"])
+    reason = re.sub("^(Input|Value|String) should", "must", text)
+    return reason if reason != text else f"is wrong: {text}"
 
 
 def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoReturn:
     key = next((key for key in in_environment if f'"{key}"' in str(error)), "")
     name = PREFIX + key.upper()
-    message = f"The setting {key} from the environment ({name}) is wrong: it must be JSON."
+    message = f"The setting {key} from the environment ({name}) must be JSON."
     raise SettingsError(message, key=key, source=f"the environment ({name})") from None

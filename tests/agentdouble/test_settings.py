@@ -86,7 +86,7 @@ def test_an_invalid_value_names_the_setting_and_its_source(key: str, value: obje
     error = refusal(**{key: value})
 
     assert (key, "the arguments") == (error.key, error.source)
-    assert str(error).startswith(f"The setting {key} from the arguments is wrong: ")
+    assert str(error).startswith(f"The setting {key} from the arguments ")
 
 
 @pytest.mark.parametrize(

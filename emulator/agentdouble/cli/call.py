@@ -48,8 +48,8 @@ def call(
 
     if action not in OF_THE_PLATFORM:
         near = difflib.get_close_matches(action, sorted(OF_THE_PLATFORM), n=3)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise AgentDoubleError(f"The platform has no action {action!r}.{hint}")
+        hint = f"Did you mean {' or '.join(near)}?" if near else "See: agentdouble call --help"
+        raise AgentDoubleError(f"The platform has no action {action!r}. {hint}")
     result = env.connect(url).call(action, **read_fields(fields or ()))
     typer.echo(json.dumps(result, indent=None if as_json else 2))
 

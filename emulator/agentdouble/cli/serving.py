@@ -74,7 +74,14 @@ def read_faults(file: Path) -> tuple[Mapping[str, Any], ...]:
 def settings_of(
     overrides: Mapping[str, Any], unknowns: tuple[str, ...], config: Path | None
 ) -> Settings:
-    settings = Settings.load(config, **overrides)
+    try:
+        settings = Settings.load(config, **overrides)
+    except SettingsError as error:
+        if error.source != "the arguments":
+            raise
+        option = f"--{error.key.replace('_', '-')}"
+        message = str(error).replace(f"The setting {error.key} from the arguments", option)
+        raise SettingsError(message, key=error.key, source=option) from None
     changes: dict[str, Any] = {}
     if unknowns:
         changes["unknowns"] = {**settings.unknowns, **dict(_choice(text) for text in unknowns)}

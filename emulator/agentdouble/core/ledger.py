@@ -199,8 +199,8 @@ def find(id_: str) -> Unknown:
     unknown = unknowns().get(id_)
     if unknown is None:
         near = difflib.get_close_matches(id_.upper(), unknowns(), n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise LedgerError(f"There is no unknown {id_!r}.{hint}", unknown=id_)
+        hint = f"Did you mean {near[0]}?" if near else "See: agentdouble unknowns"
+        raise LedgerError(f"There is no unknown {id_!r}. {hint}", unknown=id_)
     return unknown
 
 
