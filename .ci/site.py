@@ -64,6 +64,7 @@ NAVIGATION: dict[str, list[str]] = {
         "emulator/docs/api-server.md",
         "emulator/docs/runtimes.md",
         "emulator/docs/sessions.md",
+        "emulator/docs/jupyter.md",
         "emulator/docs/data-plane.md",
         "emulator/docs/clients.md",
         "emulator/docs/other-languages.md",
