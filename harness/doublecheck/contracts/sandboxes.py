@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,8 @@ from doublecheck.values.executions import BashResult, CodeResult, Output
 CALLERS = f"doublecheck-callers-{uuid.uuid4().hex}"  # the sessions of callers at the same time
 TTL_S = 120  # seconds; sessions that a check creates expire soon
 PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"
+
+Paths = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -140,8 +143,8 @@ _STATE = {
     "variable": "kept",
     "import": "__import__('json').mark",
     "environment": "__import__('os').environ['DOUBLECHECK_MARK']",
-    "file at home": "open('{0.home}/{0.file}').read()",
-    "temporary file": "open('{0.tmp}/{0.file}').read()",
+    "file at home": "open('{home}/{file}').read()",
+    "temporary file": "open('{tmp}/{file}').read()",
     "working directory": "__import__('os').path.basename(__import__('os').getcwd())",
     "open file": "(opened.seek(0), opened.read())[1]",
     "import path": "next(path for path in __import__('sys').path if path in _marks)",
@@ -174,26 +177,20 @@ console.log(JSON.stringify({
 """
 
 
-@dataclass(frozen=True)
-class Paths:
-    """The paths of a session: its home, its temporary folder, and a file name used in both."""
-
-    home: str
-    tmp: str
-    file: str
-
-
 def leave(sandbox: Sandbox, mark: str) -> Paths:
-    """Leave every kind of state in a session, each with this mark, one of ``MARKS``."""
+    """Leave every kind of state in a session, each with this mark, one of ``MARKS``.
+
+    Returns the session's home, its temporary folder, and the name of a file in both.
+    """
     file = f"doublecheck-{sandbox.session_id[:8]}"
     home, tmp = printed_json(succeeded(sandbox.run(_MAKE.format(mark=mark, file=file))))
     succeeded(sandbox.run(_MAKE_JAVASCRIPT.format(mark=json.dumps(mark)), JAVASCRIPT))
-    return Paths(home, tmp, file)
+    return {"home": home, "tmp": tmp, "file": file}
 
 
 def require_state(sandbox: Sandbox, paths: Paths, mark: str | None) -> None:
     """Fail unless every kind of state in a session has this mark, or does not exist (None)."""
-    expressions = {kind: text.format(paths) for kind, text in _STATE.items()}
+    expressions = {kind: text.format(**paths) for kind, text in _STATE.items()}
     state = printed_json(sandbox.run(_LOOK.format(marks=MARKS, expressions=expressions)))
     state |= printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT))
     assert dict.fromkeys(state, mark) == state

@@ -8,7 +8,6 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -99,9 +98,13 @@ def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
 @clause("HST-04")
 def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
     """Every line of standard output and standard error appears in the logs, complete."""
-    printed = _print(hosted, hosting.SIMPLE, PRINTED)
+    printed = [f"{uuid.uuid4().hex} {line}" for line in PRINTED]
+    wire.invoke(hosted.at(hosting.SIMPLE), {"do": "print", "prompt": "\n".join(printed)})
 
-    logs = _logs_with(hosted, hosting.SIMPLE, printed)
+    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
+    while any((logs := hosted.logs(hosting.SIMPLE)).count(line) < 2 for line in printed):
+        if time.monotonic() > deadline:
+            break
 
     assert [2] * len(PRINTED) == [logs.count(line) for line in printed], logs
 
@@ -168,22 +171,6 @@ def _speak_a2a(app: Platform) -> None:
         if answer.task_id:
             assert answer.texts == agent.task(answer.task_id).texts
             agent.send(json.dumps({"do": "forget", "name": answer.task_id}))
-
-
-def _print(hosted: Hosted, name: str, lines: Iterable[str]) -> list[str]:
-    """Make an application print unique lines, and return them."""
-    printed = [f"{uuid.uuid4().hex} {line}" for line in lines]
-    wire.invoke(hosted.at(name), {"do": "print", "prompt": "\n".join(printed)})
-    return printed
-
-
-def _logs_with(hosted: Hosted, name: str, printed: Iterable[str]) -> str:
-    """Return the logs of a runtime once each line appears twice, or after a timeout."""
-    deadline = time.monotonic() + hosting.SEEN_WITHIN_S
-    while any((logs := hosted.logs(name)).count(line) < 2 for line in printed):
-        if time.monotonic() > deadline:
-            break
-    return logs
 
 
 def _session() -> dict[str, str]:
