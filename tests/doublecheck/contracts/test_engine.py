@@ -177,6 +177,19 @@ def test_a_model_reports_the_shortest_sequence_that_fails() -> None:
     assert "remove" in steps[-1]
 
 
+def test_a_failure_that_comes_sooner_when_it_is_repeated_is_reported() -> None:
+    class Wearing(Model):
+        calls: ClassVar[list[int]] = []
+
+        @rule(number=st.integers(0, 9))
+        def call(self, number: int) -> None:
+            self.calls.append(number)
+            assert len(self.calls) < 30, "worn"
+
+    with pytest.raises(AssertionError, match="worn"):
+        Examples(20, 0, forget=lambda: None).run_model(Wearing)
+
+
 def test_a_model_has_only_the_chosen_rules() -> None:
     Numbers.rules_used.clear()
 
