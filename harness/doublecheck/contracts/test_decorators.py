@@ -102,12 +102,6 @@ def _ping() -> str:
 async def _async_ping() -> Any: ...
 
 
-def _ping_with_parameter(verbose: bool) -> Any: ...
-
-
-def _ping_with_two(payload: Payload, headers: Headers) -> Any: ...
-
-
 class _AsyncCallable:
     async def __call__(self) -> Any: ...
 
@@ -117,7 +111,15 @@ async def _async_strings() -> AsyncIterator[str]:
 
 
 NO_PINGS = (
-    *(_async_ping, _ping_with_parameter, _ping_with_two, "ping", None, _Agent, _AsyncCallable()),
+    *(
+        _async_ping,
+        lambda verbose: "",
+        lambda payload, headers: "",
+        "ping",
+        None,
+        _Agent,
+        _AsyncCallable(),
+    ),
     *(_async_strings, lambda verbose=False: "", lambda *_all: "", lambda **_named: ""),
     *(lambda *, verbose=False: "",),
 )

@@ -140,20 +140,26 @@ async def _fail_late(payload: Payload) -> AsyncIterator[str]:
 
 
 def reached(neighbour: Mapping[str, Any]) -> list[str]:
-    """Return which of a neighbour's secrets can be reached: none if it is isolated."""
+    """Return which of a neighbour's secrets can be reached: none if it is isolated.
+
+    Files in this application's own folders do not count.
+    """
     pid, secret = neighbour["pid"], neighbour["secret"]
-    places = [f"its file {path}" for path in neighbour["files"] if _reads(path, secret)]
-    places += [f"the environment of process {id_}" for id_ in _processes() if _holds(id_, secret)]
-    if _is_there(neighbour) and _may_signal(pid):
+    files = [path for path in map(Path, neighbour["files"]) if Path.cwd() not in path.parents]
+    environments = Path("/proc").glob("[0-9]*/environ")
+    places = [str(path) for path in (*files, *environments) if _holds(path, secret)]
+    is_there = pid != os.getpid() and _start_time(pid) in ("", neighbour["begun"])
+    if is_there and _may_signal(pid):
         places.append(f"its process {pid}, to signal it")
     return places
 
 
-def _processes() -> list[int]:
+def _holds(path: Path, secret: str) -> bool:
+    """Whether a file can be read and contains the secret."""
     try:
-        return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    except OSError:  # does not exist here, or is not accessible
-        return []
+        return secret.encode() in path.read_bytes()
+    except (OSError, ValueError):
+        return False
 
 
 def _start_time(pid: int) -> str:
@@ -164,32 +170,9 @@ def _start_time(pid: int) -> str:
         return ""
 
 
-def _is_there(neighbour: Mapping[str, Any]) -> bool:
-    """Whether the process with that number appears to be the neighbour's."""
-    started = _start_time(neighbour["pid"])
-    return neighbour["pid"] != os.getpid() and started in ("", neighbour["begun"])
-
-
 def _may_signal(pid: int) -> bool:
     try:
         os.kill(pid, 0)  # noqa: TID251 (0 is no signal)
     except OSError:
         return False
     return True
-
-
-def _holds(pid: int, secret: str) -> bool:
-    try:
-        return secret.encode() in Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
-
-
-def _reads(path: str, secret: str) -> bool:
-    """Whether a file with the secret outside this application's folders can be read."""
-    try:
-        if Path.cwd() in Path(path).parents:
-            return False
-        return secret in Path(path).read_text()
-    except (OSError, ValueError):
-        return False
