@@ -48,6 +48,7 @@ _log = logging.getLogger(__name__)
 REAPER_INTERVAL_S = 0.1
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENDLESS_S = 10 * 365 * 86_400
+_NEVER = dt.datetime.max.replace(tzinfo=dt.timezone.utc)
 
 VariablesOf = Callable[[str], Mapping[str, str]]
 
@@ -84,6 +85,7 @@ class Instances:
         self.places = places or Places(settings)
         self._living: dict[InstanceKey, Instance] = {}  # oldest first
         self._by_id: dict[str, Instance] = {}
+        self._earliest = _NEVER  # no deadline is earlier
         self._history = EndedInstances(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self.on_end: Callable[[EndedInstance], None] = lambda _ended: None
@@ -150,6 +152,7 @@ class Instances:
             instance.ttl = dt.timedelta(seconds=ttl_s)
         if renewed or ledger.choose("U-TTL-EXTENDS") == "sliding":
             instance.deadline = self._clock.now() + instance.ttl
+            self._earliest = min(self._earliest, instance.deadline)
             self._publish(instance, "ttl")
         return instance
 
@@ -230,6 +233,7 @@ class Instances:
         if identity is not None:
             instance.id, instance.token = identity
         self._living[key] = self._by_id[instance.id] = instance
+        self._earliest = min(self._earliest, instance.deadline)
         note_session(instance.id)
         instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._publish(instance, "begun")
@@ -329,7 +333,7 @@ class Instances:
 
         Return when its processes have ended, or at once if the ledger lets the code finish.
         """
-        instance.deadline = self._clock.now()
+        instance.deadline = self._earliest = self._clock.now()
         instance.log.note("reached its deadline, because a fault was armed")
         self._publish(instance, "ttl")
         if instance.is_due(instance.deadline):
@@ -358,14 +362,18 @@ class Instances:
         """Set the deadline of an instance to ``ttl`` from now."""
         instance.deadline = self._clock.now() + ttl  # first: fails beyond the calendar
         instance.ttl = ttl
+        self._earliest = min(self._earliest, instance.deadline)
         instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
         self._publish(instance, "ttl")
 
     def destroy_due(self) -> None:
         """Make due instances unreachable, and end them in the background (SBX-03)."""
         now = self._clock.now()
+        if now < self._earliest:  # thousands of sessions would cost every call a millisecond
+            return
         for instance in [candidate for candidate in self._living.values() if candidate.is_due(now)]:
             self._destroy_in_background(instance, _expired(instance), instance.deadline)
+        self._earliest = min((i.deadline for i in self._living.values()), default=_NEVER)
 
     async def settle(self) -> None:
         """Destroy the instances that are due; return when all ending instances have ended."""

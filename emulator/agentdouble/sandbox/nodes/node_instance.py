@@ -24,6 +24,7 @@ from agentdouble.sandbox.result import ExecutionResult, Output
 from agentdouble.sandbox.watch import Used
 
 if TYPE_CHECKING:
+    from agentdouble.sandbox.kernel import Kernel
     from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.nodes.node import Node, OnEvent
     from agentdouble.sandbox.nodes.node_places import NodePlaces
@@ -252,6 +253,9 @@ class NodeInstance(Instance):
             self.lose(reason)
             message = f"The session is lost, and the call may have run: {reason}."
             raise SandboxError(message, "InternalError.Node", 502) from error
+
+    async def _kernel(self, language: Language) -> Kernel:
+        raise NotBuiltError("A notebook of a session on a node", "Use InvokeTool or /v1/jupyter.")
 
     async def snapshot(self) -> KernelSnapshot:
         raise NotBuiltError("A snapshot of a session on a node")

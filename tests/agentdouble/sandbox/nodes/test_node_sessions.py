@@ -198,6 +198,16 @@ def test_a_snapshot_of_a_session_on_a_node_is_refused_by_name(double: Emulator) 
     assert (501, True) == (status, message.startswith("A snapshot of a session on a node is"))
 
 
+def test_a_notebook_of_a_session_on_a_node_is_refused_by_name(double: Emulator) -> None:
+    """No kernel starts at the front instead."""
+    result(double, "1")
+    headers = {"Authorization": f"Bearer {double.token}"}
+    question = {"name": "python3", "path": "s1"}
+    answer = http.post(f"{double.url}/jupyter/api/kernels", json=question, headers=headers)
+
+    assert (501, True) == (answer.status_code, "A notebook of a session on a node" in answer.text)
+
+
 def test_a_session_that_grows_too_large_ends_on_its_node() -> None:
     """The front learns why, although nothing asks for the session."""
     grow = "import os\nfor i in range(16): open(f'f{i}', 'wb').write(bytes(2**20))"
