@@ -325,3 +325,22 @@ def test_a_dead_template_or_kernel_refuses_copies() -> None:
             await source.snapshot()
 
     with_pool(test)
+
+
+@pytest.mark.slow
+def test_a_copy_that_starts_survives_the_end_of_others() -> None:
+    """The processes that fork copies end late, and were killed with their new copies."""
+
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot("state = bytearray(64 << 20)")
+
+        async def start_and_end() -> None:
+            for _ in range(12):
+                copy = await source.pool.copy(snapshot)
+                assert "67108864" == await value_of(copy.kernel, "len(state)")
+                await copy.kernel.kill("the next one comes")
+
+        await asyncio.gather(*(start_and_end() for _ in range(4)))
+        await snapshot.discard()
+
+    with_pool(test)

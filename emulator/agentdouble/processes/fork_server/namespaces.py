@@ -107,9 +107,9 @@ class ProcessNamespaces:
         self.lacks_spare = False
 
     @property
-    def inits(self) -> set[int]:
-        """The pids of the inits of all namespaces."""
-        return {namespace.init for namespace in self._all()}
+    def keepers(self) -> set[int]:
+        """The pids of the inits of all namespaces, and of the helpers that have not ended yet."""
+        return {pid for it in self._all() for pid in (it.init, *it.helpers)}
 
     def prepare(self) -> None:
         """Make a spare namespace, of the same kind as the last."""
@@ -148,6 +148,7 @@ class ProcessNamespaces:
         """
         for namespace in self._all():
             namespace.alive = namespace.alive and namespace.init not in ended
+            namespace.helpers -= {*ended}
         for home, namespace in [*self._of.items()]:
             if namespace.members & {*ended}:
                 namespace.members -= {*ended}
@@ -176,11 +177,13 @@ class ProcessNamespace:
     """A process namespace; it exists until ``end`` or ``kill`` is called.
 
     ``user`` is for an ordinary user, who also needs a user namespace. ``members`` are the processes
-    that were forked into it and have not been waited for. ``alive`` says whether the init is alive.
+    that were forked into it and have not been waited for. ``helpers`` are ending: each is the
+    parent of a new member until it has ended. ``alive`` says whether the init is alive.
     """
 
     def __init__(self, *, user: bool) -> None:
         self.members: set[int] = set()
+        self.helpers: set[int] = set()
         self.alive = True
         self._user = user
         self.init = self._fork_init()
@@ -253,6 +256,7 @@ class ProcessNamespace:
             self._help(writing)
             os.close(writing)
             return 0
+        self.helpers.add(helper)
         os.close(writing)
         with os.fdopen(reading, "rb") as answer:
             answer_code = int(answer.read() or -errno.ECHILD)

@@ -284,7 +284,7 @@ class ForkServer:
         if kernels:
             # orphans that dead kernels have left and this process has adopted
             templates = {*self._templates.values()}
-            processes.end_children(but=self._kernels | self._namespaces.inits | templates)
+            processes.end_children(but=self._kernels | self._namespaces.keepers | templates)
         for pid in kernels:
             self._tell(Exited(pid, ended[pid]))
         return signals
