@@ -275,8 +275,13 @@ class SessionKernels:
         name = languages.find(language).name
         key = InstanceKey(self._tool_id, f"jupyter-{uuid.uuid4().hex[:12]}")
         instance = await self._instances.get_or_create(key.tool_id, key.user_session_id)
+        try:
+            kernel = await instance.kernel(name)
+        except AgentDoubleError as error:
+            await self._instances.destroy(instance, f"its kernel did not start: {error}")
+            raise
         self._own.add(key)
-        return self._followed(instance, name, await instance.kernel(name))
+        return self._followed(instance, name, kernel)
 
     async def restart(self, kernel: SessionKernel) -> None:
         """Restart a kernel, in a new session if its own has ended."""

@@ -16,6 +16,7 @@ from typing import Any
 
 V1 = "v1.kernel.websocket.jupyter.org"
 CHANNELS = ("shell", "control", "stdin")  # those that a client sends on
+_NAMED = ("msg_id", "msg_type", "version")  # a kernel ignores a message without its version
 _FIELDS = ("header", "parent_header", "metadata", "content")
 
 
@@ -28,7 +29,7 @@ class ChannelMessage:
 
     @property
     def header(self) -> dict[str, Any]:
-        """The header; raise ValueError if it has no type or id."""
+        """The header; raise ValueError without an id, a type or a version."""
         return _header(self.parts[0])
 
     @property
@@ -40,11 +41,11 @@ class ChannelMessage:
 def _header(part: bytes) -> dict[str, Any]:
     try:
         header = json.loads(part)
-        if isinstance(header["msg_id"], str) and isinstance(header["msg_type"], str):
+        if all(isinstance(header[name], str) for name in _NAMED):
             return dict(header)
     except (ValueError, LookupError, TypeError):
         pass
-    raise ValueError("A message needs a header with msg_id and msg_type.")
+    raise ValueError(f"A message needs a header with {', '.join(_NAMED)}.")
 
 
 def write(message: ChannelMessage, *, v1: bool) -> str | bytes:

@@ -212,16 +212,19 @@ class Scripts:
         unanswered = (
             f"No script answers the prompt {prompt!r}{ending} ({request.form}, {request.model})."
         )
+        if not self._scripts:
+            return f"{unanswered} There are no scripts. Add one: platform_model.reply('...')."
         if used_up:
             script = used_up[-1]
             steps = "; ".join(step.described() for step in script.steps)
-            return (
-                f"{unanswered} The script for {script.when.described()} is used up: {steps}. "
+            unanswered += (
+                f" The script for {script.when.described()} is used up: {steps}. "
                 "Add a further answer, or repeat one with times='all'."
             )
-        if not self._scripts:
-            return f"{unanswered} There are no scripts. Add one: platform_model.reply('...')."
-        nearest = max(self, key=lambda script: _likeness(script, request))
+        others = [script for script in self if script.when.misses(request)]
+        if not others or (used_up and used_up[-1].when != When()):
+            return unanswered
+        nearest = max(others, key=lambda script: _likeness(script, request))
         reasons = " and ".join(nearest.when.misses(request))
         return f"{unanswered} The nearest script is for {nearest.when.described()}, but {reasons}."
 

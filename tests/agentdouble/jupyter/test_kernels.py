@@ -254,6 +254,13 @@ def test_unknown_kernels_and_messages_are_refused(jupyter: JupyterClient) -> Non
         with pytest.raises(ConnectionClosedError, match=r"needs a channel \(shell, control, stdin"):
             notebook.receive()
 
+    with jupyter.attached(kernel) as notebook:
+        header = {"msg_id": "1", "msg_type": "execute_request"}
+        parts = {"header": header, "parent_header": {}, "metadata": {}, "content": {}}
+        notebook._socket.send(json.dumps({**parts, "channel": "shell"}))
+        with pytest.raises(ConnectionClosedError, match=r"needs a header with msg_id, .*version"):
+            notebook.receive()
+
     assert 404 == refused.value.response.status_code
     assert "its session may have expired" in str(refused.value.response.body)
     for method, path, status in (
