@@ -40,14 +40,6 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Draining:
-    """A node takes no more sessions; those that live in ``deadline_s`` seconds end."""
-
-    name: str
-    deadline_s: float
-
-
-@dataclass(frozen=True)
 class Lost:
     """A node has ended; ``reason`` continues a sentence about it."""
 
@@ -62,10 +54,8 @@ class Failed:
     reason: str
 
 
-Event: TypeAlias = Joined | Draining | Lost | Failed
-_EVENTS: Mapping[str, type[Event]] = {
-    kind.__name__: kind for kind in (Joined, Draining, Lost, Failed)
-}
+Event: TypeAlias = Joined | Lost | Failed
+_EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in (Joined, Lost, Failed)}
 
 
 def report(event: Event) -> None:

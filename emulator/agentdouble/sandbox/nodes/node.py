@@ -172,10 +172,6 @@ class Node:
         except AnswerLostError:  # then the node is about to be lost, and ends all that it has
             return
 
-    def close(self) -> None:
-        """Close the connections."""
-        self.connections.close()
-
     def to_dict(self) -> dict[str, Any]:
         """Return the node as JSON-ready data."""
         return {

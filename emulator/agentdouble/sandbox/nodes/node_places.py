@@ -12,7 +12,7 @@ from typing import Any
 from agentdouble.core.ledger import Ledger
 from agentdouble.errors import MissingExtraError, SandboxError, TooManyInstancesError
 from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.nodes.engine import Draining, Engine, Event, Failed, Joined
+from agentdouble.sandbox.nodes.engine import Engine, Event, Failed, Joined
 from agentdouble.sandbox.nodes.node import Node
 from agentdouble.sandbox.nodes.node_instance import NodeInstance
 from agentdouble.sandbox.places import Places
@@ -141,9 +141,6 @@ class NodePlaces(Places):
             case Failed():
                 self._failure = event.reason
                 _log.warning("Nodes: %s", event.reason)
-            case Draining():
-                if event.name in self.nodes:
-                    self.drain(event.name, event.deadline_s)
             case _:
                 if event.name in self.nodes:
                     self._lose(self.nodes[event.name], event.reason)
@@ -225,7 +222,7 @@ class NodePlaces(Places):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for node in self.nodes.values():
-            node.close()
+            node.connections.close()
         await super().close()
 
 

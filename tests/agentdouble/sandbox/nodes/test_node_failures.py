@@ -77,6 +77,7 @@ def test_a_silent_node_is_lost_after_the_set_time() -> None:
 def test_a_data_plane_request_that_is_cut_off_ends_the_session() -> None:
     with front(1) as double:
         plane = data_plane(double)
+        assert plane.post("/v1/file/list", path=".").is_success
         (name,) = nodes(double)
         process = process_of(double, name)
         process.kill()
