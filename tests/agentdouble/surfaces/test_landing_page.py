@@ -61,6 +61,8 @@ def test_the_root_lists_all_surfaces_as_json(double: Emulator) -> None:
         "MCP services": ["/mcp/<name>"],
         "Runtimes": ["/runtimes/<name>"],
         "Sessions of the sandbox": ["/v1/..."],
+        "Jupyter": ["/jupyter"],
+        "Model": ["/model/v1", "/model/v1beta"],
     } == paths_of(document)
 
 

@@ -37,7 +37,9 @@ def test_a_reset_keeps_named_parts(client: Platform, kept_kinds: str | list[str]
 
 def test_unknown_parts_are_refused(client: Platform) -> None:
     """The error lists the valid parts."""
-    with pytest.raises(RefusedError, match="it can keep faults, clock, sessions, session_snap"):
+    with pytest.raises(
+        RefusedError, match="it can keep faults, clock, model, sessions, session_snap"
+    ):
         client.reset(keep=["everything"])
 
 

@@ -74,18 +74,19 @@ function missing() {
   return { element, update: () => double.status === "live" && location.reload() };
 }
 
-/** Say where the token is; what the page has shown stays in sight. */
+const token = h("input", { type: "search", "aria-label": "Address or token", required: true, autocomplete: "off" });
+const notice = h("section", { class: "notice panel", role: "alert" },
+  h("h1", null, "This address has no valid token"),
+  h("p", null, "Open the address that ",
+    h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ". Or paste it here:"),
+  h("form", { class: "tools", onsubmit: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    useToken(token.value);
+  } }, token, h("button", { class: "primary" }, "Use")));
+
+/** Say where the token is; what the page has shown, and what the user has typed, stays. */
 function refused() {
-  if (main.querySelector(".notice")) return;
-  const input = h("input", { type: "search", "aria-label": "Address or token", required: true, autocomplete: "off" });
-  main.prepend(h("section", { class: "notice panel", role: "alert" },
-    h("h1", null, "This address has no valid token"),
-    h("p", null, "Open the address that ",
-      h("code", null, "agentdouble serve"), " printed, or ", h("code", null, "double.console_url"), ". Or paste it here:"),
-    h("form", { class: "tools", onsubmit: (/** @type {Event} */ event) => {
-      event.preventDefault();
-      useToken(input.value);
-    } }, input, h("button", { class: "primary" }, "Use"))));
+  if (!main.contains(notice)) main.prepend(notice);
 }
 
 document.addEventListener("click", (event) => {
