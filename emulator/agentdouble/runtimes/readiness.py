@@ -43,7 +43,7 @@ class Readiness:
         self._process = process
         self._port = port
         self._log = log
-        self._seen = f"it does not listen on $PORT {port} of {HOST}"
+        self._seen = self._unheard = f"it does not listen on $PORT {port} of {HOST}"
 
     async def wait(self, name: str, timeout_s: float) -> None:
         """Return when it is ready; raise RuntimeStartError if it has ended, or at the timeout."""
@@ -99,7 +99,8 @@ class Readiness:
         with socket.socket() as connection:
             connection.setblocking(False)
             await loop.sock_connect(connection, (HOST, self._port))
-            self._seen = "GET /readiness gives no answer"
+            if self._seen == self._unheard:  # an earlier answer says more
+                self._seen = "GET /readiness gives no answer"
             await loop.sock_sendall(connection, _QUESTION % (HOST.encode(), self._port))
             while b"\n" not in head and len(head) < _LONGEST_STATUS_LINE:
                 piece = await loop.sock_recv(connection, _LONGEST_STATUS_LINE)
