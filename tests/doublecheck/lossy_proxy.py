@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 DELAY_S = 0.5
@@ -28,23 +30,28 @@ class Proxy:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Forward one request and close the connection."""
-        with suppress(OSError, asyncio.IncompleteReadError):
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-            body = await reader.readexactly(int(length[1]) if length else 0)
-            kind = "" if next(self._count) % self._period else next(self._kinds)
-            if kind:
-                self.lost.append(f"{kind} {head.partition(b' HTTP')[0].decode()}")
-            if kind == "reset":
-                writer.transport.abort()
-                return
-            if kind == "502":
-                writer.write(BAD_GATEWAY)
-            else:
-                await asyncio.sleep(DELAY_S if kind == "delay" else 0)
-                await self._forward(head, body, writer)
-            await writer.drain()
-        writer.close()
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError):
+                await self._answer(reader, writer)
+        finally:
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        body = await reader.readexactly(int(length[1]) if length else 0)
+        kind = "" if next(self._count) % self._period else next(self._kinds)
+        if kind:
+            self.lost.append(f"{kind} {head.partition(b' HTTP')[0].decode()}")
+        if kind == "reset":
+            writer.transport.abort()
+            return
+        if kind == "502":
+            writer.write(BAD_GATEWAY)
+        else:
+            await asyncio.sleep(DELAY_S if kind == "delay" else 0)
+            await self._forward(head, body, writer)
+        await writer.drain()
 
     async def _forward(self, head: bytes, body: bytes, writer: asyncio.StreamWriter) -> None:
         reader, upstream = await asyncio.open_connection("127.0.0.1", self._port)
@@ -63,18 +70,21 @@ def losing(
     port: int, period: int, kinds: tuple[str, ...] = ("reset", "delay", "502")
 ) -> Iterator[tuple[str, Proxy]]:
     """Yield the URL of a proxy in front of a port of this machine."""
-    proxy, loop = Proxy(port, period, kinds), asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    proxy, ready = Proxy(port, period, kinds), Future[tuple[int, Callable[[], object]]]()
+
+    async def serve() -> None:
+        stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+        server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
+        stop = functools.partial(loop.call_soon_threadsafe, stopped.set)
+        ready.set_result((server.sockets[0].getsockname()[1], stop))
+        await stopped.wait()
+        server.close()  # run() cancels the connections that are open
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-
-    async def start() -> asyncio.Server:
-        return await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
-
-    server = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    address, stop = ready.result()
     try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", proxy
+        yield f"http://127.0.0.1:{address}", proxy
     finally:
-        loop.call_soon_threadsafe(server.close)
-        loop.call_soon_threadsafe(loop.stop)
+        stop()
         thread.join()
-        loop.close()

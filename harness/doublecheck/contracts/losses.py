@@ -113,6 +113,8 @@ class Patience:
                 with client.stream(**transport.arguments(request)) as answer:
                     seen = Exchange(request, answer.status_code, dict(answer.headers))
                     return not is_lost(seen)
+            except httpx.ReadTimeout:  # it arrived, and its answer waits for something else
+                return True
             except (httpx.HTTPError, DoubleCheckError):
                 return False
 
