@@ -151,7 +151,25 @@ print("".join(output["text"] for output in notebook.cells[1].outputs), end="")
 """
 
 
-def test_nbclient_runs_a_notebook_through_the_gateway(emulator: Emulator) -> None:
+_PAPERMILL = """
+import nbformat
+import papermill
+
+cells = [nbformat.v4.new_code_cell("x = 1", metadata={"tags": ["parameters"]})]
+cells += [nbformat.v4.new_code_cell("for i in range(1000): print(i + x)")]
+metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), "in.ipynb")
+manager = "jupyter_server.gateway.managers.GatewayKernelManager"
+options = {"kernel_manager_class": manager, "progress_bar": False}
+notebook = papermill.execute_notebook("in.ipynb", "out.ipynb", parameters={"x": 42}, **options)
+print("".join(output.text for output in notebook.cells[-1].outputs), end="")
+"""
+
+
+@pytest.mark.parametrize("program", [_NBCLIENT, _PAPERMILL], ids=["nbclient", "papermill"])
+def test_programs_run_a_notebook_through_the_gateway(
+    emulator: Emulator, tmp_path: Path, program: str
+) -> None:
     """No line is lost, and its session ends with it."""
     if importlib.util.find_spec("jupyter_server") is None:
         pytest.skip("needs JupyterLab: pip install 'agentdouble[emulator,test,lab]'")
@@ -159,7 +177,8 @@ def test_nbclient_runs_a_notebook_through_the_gateway(emulator: Emulator) -> Non
     variables = {**os.environ, **emulator.environment("jupyter")}
 
     ended = subprocess.run(
-        [sys.executable, "-c", _NBCLIENT],
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
         env=variables,
         capture_output=True,
         text=True,
