@@ -7,6 +7,7 @@ code. Any warning, dead link or undocumented public name fails the build.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import shutil
@@ -15,8 +16,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import agentdouble
-import doublecheck
 from agentdouble.core import ledger
 from agentdouble.settings import Settings
 from doublecheck.contracts.clauses import clauses
@@ -200,13 +199,11 @@ def _generated() -> Iterator[tuple[str, str]]:
 
 
 def _require_docstrings(modules: Iterable[str]) -> None:
-    """End the build if a public class or function has no docstring."""
-    packages = {"agentdouble": agentdouble, "doublecheck": doublecheck}
+    """End the build if a public name has no docstring."""
     public = [
-        (f"{name}.{member}", getattr(package, member))
-        for name, package in packages.items()
-        for member in package.__all__
-        if name in modules
+        (f"{name}.{member}", getattr(module, member))
+        for name, module in ((name, importlib.import_module(name)) for name in modules)
+        for member in getattr(module, "__all__", ())
     ]
     undocumented = [name for name, value in public if not inspect.getdoc(value)]
     if undocumented:

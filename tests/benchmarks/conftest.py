@@ -91,12 +91,6 @@ def forking() -> Iterator[Caller]:
 
 
 @pytest.fixture(scope="module")
-def pooling() -> Iterator[Caller]:
-    """Start a double with ready kernels."""
-    yield from _caller(pool_size=4)
-
-
-@pytest.fixture(scope="module")
 def local() -> Iterator[Caller]:
     """Start a double whose kernels use the stock provisioner."""
     yield from _caller(provisioner="local-provisioner", pool_size=0)

@@ -12,9 +12,14 @@ _SESSION_PATH = re.compile(r"/apps/[^/]+/users/([^/?]+)(?:/sessions/([^/?]+))?")
 _TEXTS = ("code", "command", "prompt", "text")
 
 
-def caller(url: str, headers: Mapping[str, str], body: str) -> str:
-    """Return the user and the session that a request names, or the session of the sandbox."""
+def described(url: str, headers: Mapping[str, str], body: str) -> dict[str, str]:
+    """Return the caller of a request and its subject."""
     document = _document(body)
+    return {"caller": caller(url, headers, document), "subject": subject(document)}
+
+
+def caller(url: str, headers: Mapping[str, str], document: Mapping[str, Any]) -> str:
+    """Return the user and the session that a request names, or the session of the sandbox."""
     if isinstance(named := document.get("UserSessionId"), str):
         return named[:CHARS]
     path = _SESSION_PATH.search(url)
@@ -23,9 +28,8 @@ def caller(url: str, headers: Mapping[str, str], body: str) -> str:
     return " ".join(filter(None, (str(user), str(session))))[:CHARS]
 
 
-def subject(body: str) -> str:
+def subject(document: Mapping[str, Any]) -> str:
     """Return the first line of the code, command, prompt or message of a request, or its tool."""
-    document = _document(body)
     payload = document.get("OperationPayload")
     if isinstance(payload, str):
         document = _document(payload)

@@ -170,11 +170,10 @@ def test_a_request_names_its_caller_and_subject(body: Any, caller: str, subject:
     text = json.dumps(body)
     headers = {"user_id": "ann", "session_id": "s1"}
 
-    assert caller == subjects.caller("http://127.0.0.1/invoke", headers, text)
-    assert subject == subjects.subject(text)
+    assert {"caller": caller, "subject": subject} == subjects.described("http://h/", headers, text)
 
 
 def test_a_session_is_named_by_its_path() -> None:
     url = "http://127.0.0.1/apps/echo/users/ann/sessions/s1"
 
-    assert "ann s1" == subjects.caller(url, {}, "")
+    assert "ann s1" == subjects.described(url, {}, "")["caller"]

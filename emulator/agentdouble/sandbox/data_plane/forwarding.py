@@ -141,7 +141,7 @@ async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instanc
     async with inside:
         await websocket.accept()
         with contextlib.suppress(ConnectionClosed):  # its workbench has ended
-            await until_one_ends(_to_terminal(websocket, inside), _to_client(websocket, inside))
+            await until_one_ends(pass_in(websocket, inside), _to_client(websocket, inside))
     if websocket.client_state.name == "CONNECTED":
         await _hang_up(websocket, inside, instance)
 
@@ -153,7 +153,8 @@ async def _hang_up(websocket: WebSocket, inside: ClientConnection, instance: Ins
     await close_gone(websocket, instance.end_reason or "the session's workbench has ended")
 
 
-async def _to_terminal(websocket: WebSocket, inside: ClientConnection) -> None:
+async def pass_in(websocket: WebSocket, inside: ClientConnection) -> None:
+    """Pass a client's messages on until it disconnects."""
     while True:
         message = await websocket.receive()
         if message["type"] == "websocket.disconnect":

@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from agentdouble import faults
 from agentdouble.core import ledger
 from agentdouble.errors import AnswerLostError, SandboxError
+from agentdouble.sandbox.data_plane.forwarding import pass_in
 from agentdouble.sandbox.data_plane.session_token import sandbox_error
 from agentdouble.sandbox.nodes.node import FAULT, SCHEME, SESSION, UNKNOWNS, Node, described
 from agentdouble.sandbox.workbench.wire import until_one_ends
@@ -98,7 +99,7 @@ class DataPlaneProxy:
         async with inside:
             await websocket.accept()
             with contextlib.suppress(ConnectionClosed):
-                await until_one_ends(_inward(websocket, inside), _outward(websocket, inside))
+                await until_one_ends(pass_in(websocket, inside), _outward(websocket, inside))
         if websocket.client_state.name == "CONNECTED":
             code = inside.close_code or 1001
             await websocket.close(1001 if code == 1006 else code, inside.close_reason or "")
@@ -185,15 +186,6 @@ def _target(scope: Scope) -> bytes:
     query: bytes = scope["query_string"]
     path: bytes = scope["raw_path"].partition(b"?")[0]
     return path + b"?" + query if query else path
-
-
-async def _inward(websocket: WebSocket, inside: ClientConnection) -> None:
-    while True:
-        message = await websocket.receive()
-        if message["type"] == "websocket.disconnect":
-            return
-        text = message.get("text")
-        await inside.send(message["bytes"] if text is None else text)
 
 
 async def _outward(websocket: WebSocket, inside: ClientConnection) -> None:

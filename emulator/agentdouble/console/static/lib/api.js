@@ -24,13 +24,12 @@ export function takeToken() {
 
 /** Use the token of an address that agentdouble serve printed, or a token itself. @param {string} text */
 export function useToken(text) {
-  location.hash = `token=${encodeURIComponent(decodeURIComponent(/token=([^&]+)/.exec(text)?.[1] ?? text.trim()))}`;
+  sessionStorage.setItem(KEY, decodeURIComponent(/token=([^&]+)/.exec(text)?.[1] ?? text.trim()));
+  location.reload();
 }
 
 /** @returns {boolean} */
-export function hasToken() {
-  return sessionStorage.getItem(KEY) !== null;
-}
+export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 
 /**
  * Ask the double; "/sessions" is what its own /_emulator/sessions answers.

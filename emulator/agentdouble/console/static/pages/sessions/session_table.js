@@ -30,7 +30,8 @@ export function sessionTable() {
       const state = h("span", { class: "tag" });
       const bar = h("span", { class: "bar", "aria-hidden": "true" }, h("span"));
       const rest = h("span", { class: "rest" });
-      const [used, memory, runs] = [0, 0, 0].map(() => h("span", { class: "number" }));
+      const number = () => h("span", { class: "number" });
+      const [used, memory, runs] = [number(), number(), number()];
       const row = h("div", null,
         h("span", null, h("a", { href: sessionPath(session) }, session.UserSessionId)),
         h("span", { class: "tool" }, session.ToolId),
