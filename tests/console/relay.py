@@ -17,6 +17,8 @@ class Relay(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Passing)
         self.target = ("127.0.0.1", port)
         self.is_cut = False
+        self.events_flow = threading.Event()
+        self.events_flow.set()
         self.open: set[socket.socket] = set()
         self._thread = threading.Thread(target=self.serve_forever)
         self._thread.start()
@@ -28,8 +30,13 @@ class Relay(socketserver.ThreadingTCPServer):
     def cut(self) -> None:
         """Break all connections and refuse new ones."""
         self.is_cut = True
+        self.events_flow.set()
         for connection in tuple(self.open):
             _end(connection)
+
+    def hold_events(self) -> None:
+        """Hold back what event streams say from now on, until ``cut``; other answers pass."""
+        self.events_flow.clear()
 
     def mend(self) -> None:
         self.is_cut = False
@@ -50,19 +57,22 @@ class _Passing(socketserver.BaseRequestHandler):
         with socket.create_connection(self.server.target) as behind:
             sockets = {self.request, behind}
             self.server.open |= sockets
-            back = threading.Thread(target=_pass, args=(behind, self.request))
+            back = threading.Thread(target=self._pass, args=(behind, self.request))
             back.start()
-            _pass(self.request, behind)
+            self._pass(self.request, behind)
             back.join()
             self.server.open -= sockets
 
-
-def _pass(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    _end(source)
-    _end(target)
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        is_stream = False
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                is_stream = is_stream or b"content-type: text/event-stream" in data.lower()
+                if is_stream:
+                    self.server.events_flow.wait()
+                target.sendall(data)
+        _end(source)
+        _end(target)
 
 
 def _end(connection: socket.socket) -> None:

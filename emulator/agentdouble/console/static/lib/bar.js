@@ -13,21 +13,24 @@ const STATES = {
 };
 
 /** Move the platform's time. @param {number} seconds */
-export async function travel(seconds) {
-  const before = double.sessions.length;
+async function travel(seconds) {
+  await read("sessions");
+  const before = double.sessions;
   await post("/clock", { advance_s: seconds });
   await Promise.all([read("clock"), read("sessions")]);
-  const ended = Math.max(0, before - double.sessions.length);
+  const alive = new Set(double.sessions.map((one) => one.SessionId));
+  const ended = before.filter((one) => !alive.has(one.SessionId)).length;
   say(`The time is ${stamp(now())}. ${counted(ended, "session")} ended.`);
 }
 
-/** Move the time; ask first if sessions would end. @param {number} seconds */
-function advance(seconds) {
+/** Move the time; ask first if sessions would end, by what the double says now. @param {number} seconds */
+const advance = (seconds) => attempt(async () => {
+  await Promise.all([read("clock"), read("sessions")]);
   const end = now().getTime() + seconds * 1000;
   const count = double.sessions.filter((session) => Date.parse(session.deadline) <= end).length;
-  if (!count) return attempt(() => travel(seconds));
+  if (!count) return travel(seconds);
   return confirmed("Advance the time?", `${counted(count, "session")} will end.`, "Advance", () => travel(seconds));
-}
+});
 
 export function topBar() {
   const dot = h("span", { class: "dot", "aria-hidden": "true" });

@@ -85,19 +85,21 @@ const readers = { clock: readClock, sessions: readSessions, faults: readFaults, 
 
 /** @type {Map<string, Promise<void>>} */
 const running = new Map();
-const again = new Set();
+/** @type {Map<string, Promise<void>>} */
+const next = new Map();
 
-/** Read a part anew; calls meanwhile become one more reading. @param {keyof typeof readers} part */
+/** Read a part anew. Calls meanwhile wait for one more reading, because the running one may have begun
+ * before what they want to see. @param {keyof typeof readers} part @returns {Promise<void>} */
 export function read(part) {
-  const now_ = running.get(part);
-  if (now_) {
-    again.add(part);
-    return now_;
+  const first = running.get(part);
+  if (first && !next.has(part)) {
+    next.set(part, first.catch(() => undefined).then(() => {
+      next.delete(part);
+      return read(part);
+    }));
   }
-  const reading = readers[part]().then(changed).finally(() => {
-    running.delete(part);
-    if (again.delete(part)) read(part).catch(() => undefined);
-  });
+  if (first) return /** @type {Promise<void>} */ (next.get(part));
+  const reading = readers[part]().then(changed).finally(() => running.delete(part));
   running.set(part, reading);
   return reading;
 }

@@ -1,6 +1,6 @@
 // One file of a session: its text, which can be changed, or its picture.
 
-import { attempt } from "../../lib/bar.js";
+import { attempt, confirmed } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { sized } from "../../lib/files.js";
 
@@ -28,6 +28,7 @@ export function fileView(acts) {
   const element = h("section", { class: "panel fileview", "aria-label": "File" },
     h("div", { class: "title" }, name, facts), none, actions, text, picture);
   let file = "";
+  let opened = ""; // its text, as it was read or saved
 
   /** @param {string} wanted */
   async function show(wanted) {
@@ -43,7 +44,7 @@ export function fileView(acts) {
     setText(facts, text.readOnly && content !== null ? `${sized(data.size)}, only to be read: it has carriage returns`
       : sized(data.size));
     text.hidden = content === null;
-    text.value = content ?? "";
+    text.value = opened = content ?? "";
     picture.hidden = !kind;
     URL.revokeObjectURL(picture.src);
     if (kind) picture.src = URL.createObjectURL(new Blob([data], { type: kind }));
@@ -53,9 +54,16 @@ export function fileView(acts) {
   }
 
   async function save() {
-    await acts.save(file, new Blob([text.value]));
+    const now = await acts.read(file).then((data) => data.arrayBuffer()).then(decoded, () => null); // it may be gone
+    if (now === opened) return overwrite();
+    return confirmed("Overwrite this file?", "The file has changed since you opened it.", "Overwrite", overwrite);
+  }
+
+  async function overwrite() {
+    opened = text.value;
+    await acts.save(file, new Blob([opened]));
     keep.disabled = true;
-    setText(facts, sized(new Blob([text.value]).size));
+    setText(facts, sized(new Blob([opened]).size));
     say("The file is saved.");
   }
 

@@ -66,8 +66,11 @@ export function accessPanel(read) {
     draw();
   }
 
-  /** Set which keys there are; those that stay keep their values. @param {string[]} wanted */
-  async function setKeys(wanted) {
+  /** Set which keys there are, given those that there are now; those that stay keep their values.
+   * @param {(names: string[]) => string[]} change */
+  async function setKeys(change) {
+    found = await read();
+    const wanted = change(names());
     const { AuthorizerType, Authorizer: { KeyAuth } } = found[AUTHORIZER];
     const body = { AuthorizerType, Authorizer: { KeyAuth: { ...KeyAuth, ApiKeys: wanted.map((Name) => ({ Name })) } } };
     await act("UpdateMCPService", { MCPServiceId: found.MCPServiceId, [AUTHORIZER]: body });
@@ -77,7 +80,7 @@ export function accessPanel(read) {
   async function create() {
     const made = name.value.trim();
     if (!made) return name.focus();
-    await setKeys([...names(), made]);
+    await setKeys((all) => [...all, made]);
     name.value = "";
     which.value = made;
     hide();
@@ -87,7 +90,7 @@ export function accessPanel(read) {
   /** @param {string} gone */
   function revoke(gone) {
     sure(`Revoke the key ${gone}?`, "Clients that send it are refused.", "Revoke", async () => {
-      await setKeys(names().filter((one) => one !== gone));
+      await setKeys((all) => all.filter((one) => one !== gone));
       say(`The key ${gone} is revoked.`);
     });
   }
