@@ -39,6 +39,8 @@ LINK = re.compile(r"\]\(([^)\s#:]*?)(notebooks|LICENSE|[\w/.-]+\.ipynb)\)")
 ELSEWHERE = re.compile(
     r"""<(?:script|img|iframe|link)\b[^>]*(?:src|href)=["']?https?://[^"'\s>]+"""
 )
+LOCAL = re.compile(r"""(?:href|src)="?(?![\w+.-]+:|//)([^"#?&\s>]+)""")
+ATTACHED = re.compile(r"\]\(([^)\s#:]+\.(?:json|txt))\)")
 NAVIGATION: dict[str, list[str]] = {
     "Start": ["README.md"],
     "The harness": [
@@ -123,7 +125,7 @@ heading_level = 2
 
 
 def main() -> None:
-    """Write the pages, build the site, and look for requests to other sites."""
+    """Write the pages, build the site, and look for dead links and requests to other sites."""
     shutil.rmtree(ROOT / "build", ignore_errors=True)
     for path, text in (*_written(), *_notebooks(), *_generated()):
         target = PAGES / path
@@ -148,12 +150,24 @@ def main() -> None:
     }
     if elsewhere:
         sys.exit(f"These pages load something from other sites: {sorted(elsewhere)}")
+    dead = {
+        (str(page.relative_to(SITE)), link)
+        for page in SITE.rglob("*/*.html")
+        for link in LOCAL.findall(page.read_text("utf-8"))
+        if not (page.parent / link).exists()
+    }
+    if dead:
+        sys.exit(f"These links of pages are dead: {sorted(dead)}")
 
 
 def _written() -> Iterator[tuple[str, str]]:
     """Yield the pages of the repository."""
     for source in SOURCES:
-        yield source, LINK.sub(_page_link, (ROOT / source).read_text("utf-8"))
+        text = (ROOT / source).read_text("utf-8")
+        yield source, LINK.sub(_page_link, text)
+        for link in ATTACHED.findall(text):
+            file = (ROOT / source).parent.joinpath(link).resolve()
+            yield str(file.relative_to(ROOT)), file.read_text("utf-8")
 
 
 def _page_link(match: re.Match[str]) -> str:
@@ -169,7 +183,8 @@ def _notebooks() -> Iterator[tuple[str, str]]:
     command = [sys.executable, "-m", "nbconvert", "--to", "markdown", "--log-level", "WARN"]
     subprocess.run([*command, "--output-dir", str(folder), *map(str, files)], check=True)
     for page in folder.glob("*.md"):  # a comment keeps two outputs apart
-        page.write_text(re.sub(r"\n{3,}", "\n\n<!-- -->\n\n", page.read_text("utf-8")), "utf-8")
+        text = re.sub(r"\n{3,}", "\n\n<!-- -->\n\n", page.read_text("utf-8"))
+        page.write_text(LINK.sub(_page_link, text), "utf-8")
     rows = [f"- [{_title(folder / f'{file.stem}.md')}]({file.stem}.md)" for file in files]
     yield "notebooks/README.md", "# Notebooks\n\n" + "\n".join(rows) + "\n"
 

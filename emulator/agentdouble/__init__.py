@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble.core.imports import import_now
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from agentdouble.apps import A2AApp, MCPApp, SimpleApp

@@ -102,6 +102,6 @@ def update_keys(double: Emulator, service: str, names: list[str]) -> None:
 
 
 def key_names(double: Emulator, service: str) -> list[str]:
-    found = act(double, "GetMCPService", MCPServiceId=service)["MCPService"]
-    keys = found["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
+    record = act(double, "GetMCPService", MCPServiceId=service)["MCPService"]
+    keys = record["InboundAuthorizerConfiguration"]["Authorizer"]["KeyAuth"]["ApiKeys"]
     return [key["Name"] for key in keys]

@@ -1,0 +1,25 @@
+"""What a released version promised is still there; CHANGELOG.md and the next version may add."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentdouble import __version__
+from tests.promises import FILE, promises
+from tests.readme.pages import read
+
+pytestmark = pytest.mark.once
+
+
+def test_promises_are_kept() -> None:
+    """A removal needs a new major version: see emulator/docs/stability.md."""
+    released = FILE.read_text("utf-8").splitlines()
+
+    assert [] == sorted(set(released) - set(promises()))
+    assert len(released) > 1500
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    heading = next(line for line in read("CHANGELOG.md").splitlines() if line.startswith("## "))
+
+    assert heading.startswith(f"## {__version__}, ")
