@@ -103,8 +103,9 @@ def clients(session: nox.Session) -> None:
     """Real clients talk to the double: those whose versions stand still, each apart."""
     install(session, "emulator,test,conformance")
     session.install("uv")  # it makes their environments
-    still = ("mcp-1.26", "a2a-sdk-0.3", "typescript-sdk-1", "typescript-sdk-2")
-    chosen = [f"--only={name}" for name in (*still, "a2a-js-0.3", "a2a-js-1")]
+    python = ("mcp-1.26", "a2a-sdk-0.3")
+    npm = ("typescript-sdk-1", "typescript-sdk-2", "a2a-js-0.3", "a2a-js-1", "jupyterlab-services")
+    chosen = [f"--only={name}" for name in (*python, *npm)]
     session.run("python", "-m", "tests.real_clients", *chosen, *session.posargs)
 
 

@@ -45,6 +45,7 @@ CLIENTS = (
     _python("a2a-sdk-1", "a2a-sdk", "a2a-sdk[http-server]>=1.3,<2", "a2a_1", A2A_1),
     Client("a2a-js-0.3", Npm("a2a-js-0.3"), "a2a_js_0_3", A2A_0_3),
     Client("a2a-js-1", Npm("@a2a-js/sdk"), "a2a_js", A2A_1),
+    Client("jupyterlab-services", Npm("@jupyterlab/services"), "jupyterlab_services", ("kernels",)),
     _python(
         "google-adk",
         "google-adk",

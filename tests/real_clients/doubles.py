@@ -28,7 +28,8 @@ def served() -> Iterator[dict[str, Any]]:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
         double.mcp.create("everything", server, key=KEY)
         double.mcp.create("front", McpBackend(f"{double.url}/mcp"), key=KEY)
-        yield {"mcp": _mcp(double), "a2a": _a2a(double)}
+        jupyter = {"url": f"{double.url}/jupyter", "token": double.token}
+        yield {"mcp": _mcp(double), "a2a": _a2a(double), "jupyter": jupyter}
 
 
 def _runtime(name: str) -> dict[str, Any]:

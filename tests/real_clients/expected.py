@@ -69,6 +69,19 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
         "runtime": "hello",
         "failure": "no luck",
     },
+    "kernels": {
+        "specs": ["python3", "javascript"],
+        "output": "42\n42",
+        "error": "ZeroDivisionError",
+        "input": "Hello, ann\n",
+        "completion": ["print"],
+        "comm": "there and back",
+        "messages": True,
+        "interrupted": "KeyboardInterrupt",
+        "restarted": "False",
+        "second": ["both\n", "both\n"],
+        "left": False,
+    },
     "McpToolset": {key: ["add", "fail"] for key in ("tools", "runtime", "front")},
 }
 

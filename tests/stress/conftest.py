@@ -24,6 +24,14 @@ def stress(request: pytest.FixtureRequest) -> Stress:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let long stress tests take as long as they need."""
+    if config.getoption("--stress") == "long":
+        for item in items:
+            if "stress" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.timeout(0))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Check the tally of a stress test when it has finished, and report its line."""
