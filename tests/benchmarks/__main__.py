@@ -1,6 +1,6 @@
-"""Measure copies, starts, calls and memory, beside a stock Jupyter kernel, and print the table.
+"""Measure copies, starts, calls and memory, beside other servers, and print the table.
 
-    python -m tests.benchmarks [--json FILE] [--sessions 450] [--copies 100]
+    python -m tests.benchmarks [--json FILE] [--sessions 450] [--copies 100] [--cache FOLDER]
 
 CPU is what all processes of the machine use, so nothing else should run; the head of the table says
 what did. Times are medians. The double has a process of its own, and is called over HTTP with
@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,9 @@ from jupyter_client.manager import start_new_async_kernel
 
 import agentdouble
 from doublecheck import Platform, connect
+from tests.benchmarks import peers
 from tests.benchmarks.conftest import pss_mib
+from tests.benchmarks.table import Row
 
 PREPARED = """
 import numpy, pandas
@@ -43,15 +45,6 @@ LOOK, SEEN = "print(len(data), len(open('data.txt').read()))", "6553600 1000\n"
 AT_ONCE = 4  # callers
 IDLE_S = 10.0
 _names = (f"s{number}" for number in itertools.count())
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of the table. ``wanted`` is the goal, if there is one."""
-
-    name: str
-    measured: str
-    wanted: str = ""
 
 
 @contextmanager
@@ -199,6 +192,14 @@ def first_answers() -> Iterator[Row]:
     yield Row("a new session with a ready kernel, beside a stock start", f"{share:.3f}")
 
 
+def sandboxes(options: argparse.Namespace) -> Iterator[Row]:
+    """Measure a double that forks each kernel on request."""
+    with double(pool_size=0, max_instances=options.sessions + 100, process_limit=4096) as platform:
+        yield from calls(platform)
+        yield from copies(platform, options.copies)
+        yield from starts(platform, options.sessions)
+
+
 def _listed(values: list[float]) -> str:
     return ", ".join(f"{value:.0f}" for value in values)
 
@@ -209,6 +210,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--sessions", type=int, default=450)
     parser.add_argument("--copies", type=int, default=100)
+    parser.add_argument("--cache", type=Path, default=Path("build/benchmarks"), help="of peers")
     options = parser.parse_args()
     head = {
         "date": dt.datetime.now(dt.timezone.utc).date().isoformat(),
@@ -222,15 +224,9 @@ def main() -> None:
     print(", ".join(f"{name} {value}" for name, value in head.items()))
     print("\n| | measured | wanted |\n|---|---|---|")
     rows = []
-    with double(pool_size=0, max_instances=options.sessions + 100, process_limit=4096) as platform:
-        for row in itertools.chain(
-            calls(platform), copies(platform, options.copies), starts(platform, options.sessions)
-        ):
-            rows.append(row)
-            print(f"| {row.name} | {row.measured} | {row.wanted} |", flush=True)
-    for row in first_answers():
+    for row in itertools.chain(sandboxes(options), first_answers(), peers.rows(options.cache)):
         rows.append(row)
-        print(f"| {row.name} | {row.measured} | {row.wanted} |", flush=True)
+        print(row, flush=True)
     if options.json:
         options.json.write_text(
             json.dumps({**head, "rows": [asdict(row) for row in rows]}, indent=2)

@@ -63,6 +63,9 @@ class Server:
         return times.user + times.system
 
     async def post(self, path: str, body: Any) -> bytes:
+        if self._reader.at_eof():  # servers close what is idle for some seconds
+            self.close()
+            await self.open()
         content = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: {self._host}:{self._port}\r\n"
