@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import reprlib
 import socket
@@ -28,6 +29,7 @@ from agentdouble.routing import certificate
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread, serve
 from agentdouble.settings import Settings
+from agentdouble.standby import Standby, end_if_replaced
 from agentdouble.surfaces import (
     HostedA2A,
     HostedApplications,
@@ -184,15 +186,25 @@ class Emulator:
             self._thread.stop()
         self._resources.close()
 
-    def serve(self, started: Callable[[], None]) -> None:
-        """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers."""
+    def serve(self, started: Callable[[], None], *, standby: bool = False) -> None:
+        """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers.
+
+        A ``standby`` first waits until no other double has the state.
+        """
+        platform, tls, store = self._platform, self._ssl_context, self._platform.context.store
+
+        async def prepare() -> None:
+            if standby:
+                await Standby(store).wait((self._listener, *self._further), tls)
+            await platform.restore()
+            self._watching = asyncio.ensure_future(end_if_replaced(store))
+
         with self._resources:
-            platform, tls = self._platform, self._ssl_context
             serve(
                 self._served,
                 self._listener,
                 started,
-                platform.restore,
+                prepare,
                 tls,
                 platform.begin_shutdown,
                 self._further,

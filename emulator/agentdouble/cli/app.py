@@ -108,6 +108,9 @@ def serve(
         str | None,
         typer.Option(metavar="URL", help="Run sessions on the machines of ray://HOST:PORT."),
     ] = None,
+    standby: Annotated[
+        bool, typer.Option("--standby", help="Wait until no other double has the database.")
+    ] = False,
     config: Config = None,
     console: Annotated[
         bool | None,
@@ -139,7 +142,13 @@ def serve(
         "faults": None if faults is None else serving.read_faults(faults),
     }
     serving.serve(
-        tuple(apps or ()), overrides, tuple(unknown or ()), config, quiet=quiet, opening=open_
+        tuple(apps or ()),
+        overrides,
+        tuple(unknown or ()),
+        config,
+        quiet=quiet,
+        opening=open_,
+        standby=standby,
     )
 
 

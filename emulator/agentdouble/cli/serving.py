@@ -41,9 +41,16 @@ def serve(
     *,
     quiet: bool,
     opening: bool = False,
+    standby: bool = False,
 ) -> None:
-    """Serve in the foreground until SIGINT or SIGTERM; ``opening`` shows the web console."""
+    """Serve in the foreground until SIGINT or SIGTERM; ``opening`` shows the web console.
+
+    A ``standby`` first waits until no other double has the database.
+    """
     settings = settings_of(overrides, unknowns, config)
+    if standby and not settings.state.startswith("postgresql://"):
+        message = "--standby takes over a state in PostgreSQL: add --state postgresql://..."
+        raise SettingsError(message, key="state", source="--standby")
     if settings.console is None:  # for a person; programs that create an Emulator set it
         settings = settings.model_copy(update={"console": True})
     if not settings.model_scripts:
@@ -52,8 +59,8 @@ def serve(
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads the environment itself
-    with running.announced(emulator.connection, listed=UNLISTED not in os.environ):
-        emulator.serve(lambda: _say(emulator, opening=opening))
+    with running.announced(emulator.connection, listed=UNLISTED not in os.environ and not standby):
+        emulator.serve(lambda: _say(emulator, opening=opening), standby=standby)
 
 
 def read_faults(file: Path) -> tuple[Mapping[str, Any], ...]:

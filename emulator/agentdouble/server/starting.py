@@ -6,7 +6,8 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import uvicorn
@@ -110,6 +111,22 @@ class ServerThread:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         await _prepared(self._server, self._listeners, self._prepare)
+
+
+@asynccontextmanager
+async def answering(
+    app: ASGIApp, listeners: Sequence[socket.socket], tls: ssl.SSLContext | None
+) -> AsyncIterator[None]:
+    """Let an application answer on listeners that another server uses afterwards."""
+    server = _server(app, _nothing_to_end, tls, _nothing_to_end)
+    serving = asyncio.ensure_future(
+        server.serve(sockets=[listener.dup() for listener in listeners])
+    )
+    try:
+        yield
+    finally:
+        server.exit()
+        await serving
 
 
 async def _prepared(server: Server, listeners: Sequence[socket.socket], prepare: Prepare) -> None:

@@ -13,10 +13,11 @@ import gc
 import json
 import logging
 import os
+import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,6 +57,12 @@ RETRY_S = 1.0
 _FORMAT = 2  # of an SQLite file
 _FULL = ("disk is full", "No space left", "quota exceeded")
 _PROBE = "probe"
+_OWNER = "owner"  # the double that opened the database last
+_KEEPALIVE = {
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+}
 _PROBE_BYTES = 4096
 
 _log = logging.getLogger(__name__)
@@ -372,14 +379,37 @@ class PostgresqlStore(DatabaseStore):
             parsed = make_url(url).set(drivername="postgresql+asyncpg")
         except (ArgumentError, ValueError) as error:
             raise StateError(f"Invalid database URL: {error}", where="postgresql") from None
+        self._name = secrets.token_hex(8)
+        self._successor: str | None = None
         super().__init__(
             parsed.set(drivername="postgresql").render_as_string(hide_password=True),
             parsed,
             pool_pre_ping=True,
             pool_timeout=ANSWER_S,
-            connect_args={"timeout": ANSWER_S, "command_timeout": ANSWER_S},
+            connect_args={
+                "timeout": ANSWER_S,
+                "command_timeout": ANSWER_S,
+                "server_settings": _KEEPALIVE,  # the lock of a machine that is gone is released
+            },
             execution_options={"schema_translate_map": {None: SCHEMA}},
         )
+
+    async def wait(self, report: Callable[[str], None]) -> None:
+        """Open the database as soon as no other double has it and the server answers."""
+        while True:
+            try:
+                return await self.open()
+            except StateError as error:
+                report(str(error))
+            await asyncio.sleep(_PAUSE_S)
+
+    async def replaced(self) -> str:
+        """Wait until another double has the database, which may have changed our records."""
+        while self._successor is None:
+            await asyncio.sleep(RETRY_S)
+            with suppress(StateError):
+                await self.check()
+        return self._successor
 
     async def check(self) -> None:
         """Raise StateError if the server does not answer or the last write failed."""
@@ -390,11 +420,31 @@ class PostgresqlStore(DatabaseStore):
         await super().check()
 
     async def _lock(self, connection: AsyncConnection) -> None:
+        await self._check_owner(connection)  # before waiting for a lock that the other one keeps
         await connection.execute(text(f"SET lock_timeout = '{_LOCK_TIMEOUT_S}s'"))
         await connection.execute(text(f"SELECT pg_advisory_lock({LOCK})"))
+        await connection.commit()
+        await self._check_owner(connection)
+
+    async def _check_owner(self, connection: AsyncConnection) -> None:
+        """Raise StateError if another double had the database since we opened it."""
+        if not self._is_open:
+            return
+        query = select(_records.c.id).where(_records.c.kind == _OWNER)
+        if (await connection.execute(query)).scalar_one_or_none() != self._name:
+            self._successor = (
+                f"Another double has taken over the {self.what} {self.where}, while this one had "
+                "lost its connection. Its sessions and changes are not in force there."
+            )
+            await connection.invalidate()  # and with it the lock
+            raise StateError(self._successor, where=self.where)
         await connection.commit()
 
     async def _prepare(self, connection: AsyncConnection) -> None:
         if not await connection.run_sync(lambda sync: inspect(sync).has_schema(SCHEMA)):
             await connection.execute(CreateSchema(SCHEMA))
         await super()._prepare(connection)
+        await connection.execute(delete(_records).where(_records.c.kind == _OWNER))
+        await connection.execute(
+            insert(_records), [{"kind": _OWNER, "id": self._name, "record": "{}"}]
+        )

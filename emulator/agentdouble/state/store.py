@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -44,6 +44,15 @@ class Store:
 
     async def open(self) -> None:
         """Make the store ready; raise StateError if it cannot be used. Later calls do nothing."""
+
+    async def wait(self, report: Callable[[str], None]) -> None:
+        """Open the store as soon as no other double has it; ``report`` gets why that is not yet."""
+        await self.open()
+
+    async def replaced(self) -> str:
+        """Wait until another double has the store in our place; return how that was noticed."""
+        await asyncio.Event().wait()
+        return ""
 
     async def load(self, kind: str) -> Mapping[str, Record]:
         """Return all records of a kind by id."""
