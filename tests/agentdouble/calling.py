@@ -230,12 +230,14 @@ class Begun:
         self._home = home_of(double, session)
         code = f"open('begun', 'w').close()\nopen('go').close()\n{following}"
         self.future = background(lambda: run(double, code, session, **fields))
-        with (self._home / "begun").open():
-            pass
+        self._open("begun", "r")
 
     def go(self) -> None:
-        with (self._home / "go").open("w"):
-            pass
+        self._open("go", "w")
+
+    def _open(self, name: str, mode: str) -> None:
+        """Open a pipe; the code opens its other side, unless it has ended."""
+        background(lambda: (self._home / name).open(mode)).result(TIMEOUT_S).close()
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 from weakref import WeakKeyDictionary
 
-from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.core import causes
@@ -17,17 +15,12 @@ from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.readiness import HOST
-from agentdouble.server.upstream import Answer, Connection, Connections, RawHeaders
+from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
+from agentdouble.server.upstream import Answer, Connections, RawHeaders
 
 _PLACE = PREFIX.strip("/")
-_OF_ONE_HOP = frozenset(
-    (
-        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
-        *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
-    )
-)
-_SAID_ANEW = frozenset((b"content-length", b"expect", b"forwarded", b"host", causes.RAW_HEADER))
-_OF_THE_SERVER = frozenset((b"date", b"server"))  # the double's own server sets them
+_OF_ONE_HOP = OF_THIS_HOP | {b"proxy-authenticate", b"proxy-authorization"}
+_SAID_ANEW = frozenset((b"forwarded", b"host", causes.RAW_HEADER))
 _OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
 _BODILESS = (204, 304)
 OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
@@ -98,9 +91,9 @@ def _forwarded(scope: Scope, address: Address) -> RawHeaders:
 
 def back(status: int, sent: RawHeaders, scope: Scope, address: Address) -> RawHeaders:
     """Return an answer's headers for the caller, without a length that is not the body's."""
-    stays = _OF_ONE_HOP | _OF_THE_SERVER | _OF_THE_ORIGIN | (_named(sent) - {b"content-length"})
-    if status in _BODILESS or value(sent, b"transfer-encoding") is not None:
-        stays |= {b"content-length"}
+    stays = _OF_ONE_HOP | OF_THE_SERVER | _OF_THE_ORIGIN | _named(sent)
+    if status not in _BODILESS and value(sent, b"transfer-encoding") is None:
+        stays -= {b"content-length"}
     return [
         (name, _location(value, scope, address) if name == b"location" else value)
         for name, value in sent
@@ -128,7 +121,6 @@ def _location(location: bytes, scope: Scope, address: Address) -> bytes:
 
 
 KEPT_S = 1.0  # no common server closes an idle connection earlier
-_STATUSES = range(200, 600)
 
 
 class Proxy:
@@ -155,7 +147,6 @@ class Proxy:
         Raises InstanceLostError if there is no answer or only half of one, and ClientDisconnect if
         the client no longer waits for it.
         """
-        request = _Request(scope, address)
         try:
             connections = self._connections.get(instance)
             if connections is None:
@@ -164,9 +155,15 @@ class Proxy:
             connection = await connections.open()
         except AnswerLostError as error:
             raise _lost(instance, error) from error
-        exchange = _Exchange(request, connection, receive, send)
+
+        async def headers_back(answer: Answer) -> RawHeaders:
+            return back(answer.status, answer.headers, scope, address)
+
+        exchange = Exchange(scope, receive, send, headers_back)
+        host = (b"host", value(scope["headers"], b"host") or HOST.encode())
+        headers = [host, *onward(scope, address)]
         try:
-            await exchange.run()
+            await exchange.run(connection, address.target(scope["query_string"]), headers)
         except AnswerLostError as error:
             raise _lost(instance, error, amid=exchange.answered) from error
 
@@ -174,92 +171,6 @@ class Proxy:
 def _lost(instance: Instance, error: AnswerLostError, *, amid: bool = False) -> InstanceLostError:
     runtime, unreached = instance.definition.name, error.unreached
     return InstanceLostError(runtime, instance.name, str(error), unreached=unreached, amid=amid)
-
-
-class _Request:
-    """A request as it is sent to an instance."""
-
-    def __init__(self, scope: Scope, address: Address) -> None:
-        self.scope = scope
-        self.address = address
-        self._length = value(scope["headers"], b"content-length")
-        coding = value(scope["headers"], b"transfer-encoding")
-        self.chunked = coding is not None
-        self.has_body = self.chunked or self._length not in (None, b"0")
-
-    def head(self) -> bytes:
-        """Return everything that comes before the body."""
-        scope = self.scope
-        host = value(scope["headers"], b"host") or HOST.encode()
-        target = self.address.target(scope["query_string"])
-        lines = [b"%b %b HTTP/1.1" % (scope["method"].encode(), target), b"host: " + host]
-        lines += [b"%b: %b" % pair for pair in onward(scope, self.address)]
-        if self.chunked:
-            lines.append(b"transfer-encoding: chunked")
-        elif self._length is not None:
-            lines.append(b"content-length: " + self._length)
-        return b"\r\n".join([*lines, b"\r\n"])
-
-    def framed(self, body: bytes, has_more: bool) -> bytes:
-        """Return a piece of the body as it is sent."""
-        if not self.chunked:
-            return body
-        piece = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-        return piece if has_more else piece + b"0\r\n\r\n"
-
-
-class _Exchange:
-    """A request that is sent while its answer is received; either may be endless."""
-
-    def __init__(
-        self, request: _Request, connection: Connection, receive: Receive, send: Send
-    ) -> None:
-        self._request = request
-        self._connection = connection
-        self._receive = receive
-        self._send = send
-        self.answered = False
-
-    async def run(self) -> None:
-        """Return when the answer has been sent; raise AnswerLostError or ClientDisconnect."""
-        request = self._request
-        is_head = request.scope["method"] == "HEAD"
-        answer = self._connection.begin(request.head(), bodiless=is_head, more=request.has_body)
-        into = asyncio.ensure_future(self._pass_in())
-        out = asyncio.ensure_future(self._pass_back(answer))
-        try:
-            await asyncio.wait({into, out}, return_when=asyncio.FIRST_COMPLETED)
-            await (out if out.done() else into)
-        finally:
-            for way in (into, out):
-                way.cancel()
-            await asyncio.gather(into, out, return_exceptions=True)
-            answer.close()
-
-    async def _pass_in(self) -> None:
-        """Pass the body on, then wait for the caller to disconnect; raise ClientDisconnect."""
-        has_more = self._request.has_body
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            if has_more:
-                has_more = message.get("more_body", False)
-                piece = self._request.framed(message.get("body", b""), has_more)
-                await self._connection.send(piece, more=has_more)
-
-    async def _pass_back(self, answer: Answer) -> None:
-        await answer.wait_for_head()
-        if answer.status not in _STATUSES:
-            raise AnswerLostError(f"its answer has the status {answer.status}")
-        self.answered = True
-        request, status = self._request, answer.status
-        passed = back(status, answer.headers, request.scope, request.address)
-        await self._send({"type": "http.response.start", "status": status, "headers": passed})
-        while not answer.done:
-            body = await answer.read()
-            has_more = not answer.done
-            await self._send({"type": "http.response.body", "body": body, "more_body": has_more})
 
 
 LARGEST = 1024 * 1024  # bytes of a card; a larger answer is passed on as it is

@@ -24,6 +24,7 @@ CLUSTERS = {
     "local": "agentdouble.sandbox.nodes.engine",
 }
 _NODE = "agentdouble.cli.node_process"
+START_S = 60.0  # a program or a node that has not started by then never will
 _AGAIN_S = 2.0
 _RESTART_S = 1.0
 _END_PATIENCE_S = 10.0
@@ -48,14 +49,21 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Connected:
+    """The program has reached the cluster, and starts nodes."""
+
+
+@dataclass(frozen=True)
 class Failed:
     """The engine cannot start nodes now; it tries again."""
 
     reason: str
 
 
-Event: TypeAlias = Joined | Lost | Failed
-_EVENTS: Mapping[str, type[Event]] = {kind.__name__: kind for kind in (Joined, Lost, Failed)}
+Event: TypeAlias = Joined | Lost | Connected | Failed
+_EVENTS: Mapping[str, type[Event]] = {
+    kind.__name__: kind for kind in (Joined, Lost, Connected, Failed)
+}
 
 
 def report(event: Event) -> None:
@@ -84,12 +92,22 @@ class Engine:
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield what happens to the nodes, until the task is cancelled."""
         while True:
+            failed = False
             async with self._program() as process:
                 assert process.stdout is not None
-                async for line in process.stdout:
-                    fields = json.loads(line)
-                    yield _EVENTS[fields.pop("event")](**fields)
-            yield Failed(f"the program for {self._url} ended with code {process.returncode}")
+                limit_s: float | None = START_S  # the library of a cluster may wait for ever
+                try:
+                    while line := await asyncio.wait_for(process.stdout.readline(), limit_s):
+                        fields, limit_s = json.loads(line), None
+                        event = _EVENTS[fields.pop("event")](**fields)
+                        failed = isinstance(event, Failed)
+                        yield event
+                except (TimeoutError, asyncio.TimeoutError):
+                    process.kill()
+                    failed = True
+                    yield Failed(f"{self._url} could not be reached within {START_S:g} s")
+            if not failed:
+                yield Failed(f"the program for {self._url} ended with code {process.returncode}")
             await asyncio.sleep(_AGAIN_S)
 
     async def replace(self, name: str) -> None:
@@ -157,9 +175,12 @@ class NodeProcess:
     def hello(self, name: str) -> Event:
         """Wait until the node answers; return that it has joined, or that it is lost."""
         assert self._process.stdout is not None
+        timer = threading.Timer(START_S, self._process.kill)
+        timer.start()
         line = self._process.stdout.readline()
+        timer.cancel()
         if not line:
-            return Lost(name, f"did not start ({self.how_it_ended()})")
+            return Lost(name, f"did not start within {START_S:g} s ({self.how_it_ended()})")
         return Joined(name=name, **json.loads(line))
 
     def how_it_ended(self) -> str:
@@ -193,14 +214,16 @@ class _Keeper(threading.Thread):
             node = self._node = NodeProcess(self._config)
             event = node.hello(self.name)
             report(event)
-            if not isinstance(event, Lost):
-                report(Lost(self.name, f"has ended ({node.how_it_ended()})"))
+            ended = node.how_it_ended()
+            if self._node is node and not isinstance(event, Lost):  # it was not ordered
+                report(Lost(self.name, f"has ended ({ended})"))
             self.released.wait(_RESTART_S)
 
     def end(self) -> None:
         """End the node's process."""
-        if self._node is not None:
-            self._node.end()
+        node, self._node = self._node, None
+        if node is not None:
+            node.end()
 
 
 def main(count: str) -> None:
@@ -209,6 +232,7 @@ def main(count: str) -> None:
     config = next(received, None)
     if config is None:
         sys.exit(2)
+    report(Connected())
     keepers = {name: _Keeper(name, config) for name in (f"node-{n + 1}" for n in range(int(count)))}
     for keeper in keepers.values():
         keeper.start()

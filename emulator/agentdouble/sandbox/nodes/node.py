@@ -22,7 +22,7 @@ UNKNOWNS = "x-agentdouble-relied-on"
 _KEPT_S = 30.0  # less than the 75 s after which a node closes an idle connection
 _OK = 200
 
-State = Literal["open", "draining", "drained", "refused", "lost"]
+State = Literal["joining", "open", "draining", "drained", "refused", "lost"]
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
@@ -50,7 +50,7 @@ class Node:
         self.url = joined.url
         self.version = joined.version
         self.capacity = joined.capacity
-        self.state: State = "open"
+        self.state: State = "joining"  # until it has answered
         self.reason: str | None = None  # why it is not open
         self.sessions: dict[str, OnNode] = {}
         self.free = joined.capacity  # for how many more sessions it has resources
@@ -127,12 +127,13 @@ class Node:
         except (TimeoutError, asyncio.TimeoutError):
             raise AnswerLostError("it does not answer", unreached=True, silent=True) from None
 
-    async def watch(self, on_end: Callable[[str, str], None]) -> str:
+    async def watch(self, on_open: Callable[[], None], on_end: Callable[[str, str], None]) -> str:
         """Ask the node for news until it is lost; return why, as the end of a sentence.
 
-        ``on_end`` is called with the id of each session that ended there, and the reason.
+        ``on_open`` is called when it has answered for the first time, ``on_end`` with the id of
+        each session that ended there, and the reason.
         """
-        latest, failed, wait_s = 0, False, min(1.0, self._silence_s / 4)
+        latest, failed, wait_s = 0, False, 0.0
         while True:
             news_request = self.ask("/watch", {"seen": latest, "wait_s": wait_s})
             try:
@@ -144,8 +145,11 @@ class Node:
                     return f"has ended or cannot be reached ({error})"
                 failed = True
                 continue
-            failed, latest = False, news["seen"]
+            failed, latest, wait_s = False, news["seen"], min(1.0, self._silence_s / 4)
             self.free, self.busy = news["free"], news["busy"]
+            if self.state == "joining":
+                self.state = "open"
+                on_open()
             for id_, reason in news["ended"]:
                 on_end(id_, reason)
 

@@ -9,7 +9,7 @@ import hmac
 import itertools
 import json
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -60,7 +60,7 @@ class NodeApp:
         self._news: dict[int, tuple[str, str]] = {}
         self._numbers = itertools.count(1)
         self._arrived = asyncio.Event()
-        self._operations: Mapping[str, Callable[[Any], Awaitable[Reply]]] = {
+        self._operations: Mapping[str, Callable[[Any], Coroutine[Any, Any, Reply]]] = {
             "/open": self._open,
             "/bash": self._bash,
             "/complete": self._complete,
@@ -122,16 +122,25 @@ class NodeApp:
         try:
             operation = self._operations.get(path)
             if path == "/execute":
-                work: Awaitable[Reply] = self._execute(body, output)
+                work: Coroutine[Any, Any, Reply] = self._execute(body, output)
             else:
                 work = _unknown(path) if operation is None else operation(body)
-            reply = await cancel_on_disconnect(receive, self._guarded(body, work))
+            reply = await cancel_on_disconnect(receive, self._guarded(body, work, output))
         except ClientDisconnect:
             return
         await output.finish({**reply, "unknowns": sorted(noted)})
 
-    async def _guarded(self, body: Mapping[str, Any], work: Awaitable[Reply]) -> Reply:
+    async def _guarded(
+        self, body: Mapping[str, Any], work: Coroutine[Any, Any, Reply], output: _Output
+    ) -> Reply:
         """Return the reply of some work, or its failure, with the state of the session."""
+        if "open" in body:
+            try:
+                await self._open_part(body["id"], body["open"])
+            except SandboxError as error:
+                work.close()
+                return {"unopened": str(error)}
+            output.write({"kind": "opened"})
         try:
             reply = await work
         except (SandboxError, NotBuiltError) as error:
@@ -144,18 +153,20 @@ class NodeApp:
             reply["session"] = _facts(instance)
         return reply
 
-    async def _open(self, body: Mapping[str, Any]) -> Reply:
+    async def _open(self, _body: Mapping[str, Any]) -> Reply:
+        """Do nothing more than to make the node's part of a session."""
+        return {}
+
+    async def _open_part(self, id_: str, part: Mapping[str, Any]) -> None:
         """Make the node's part of a session, unless it has it."""
-        if self._instances.by_id(body["id"]) is None:
+        if self._instances.by_id(id_) is None:
             if len(self._instances) >= self.capacity:
                 message = f"it has {self.capacity} sessions, as many as it can hold"
                 raise SandboxError(message, "QuotaExceeded", 429)
-            tool_id = self._instances.settings.tool_id
-            key = InstanceKey(tool_id, body["id"])
-            identity = (body["id"], body["token"])
-            instance = await self._instances.create_as(identity, key, body["variables"])
-            instance.ttl = dt.timedelta(seconds=body["ttl_s"])  # only shown, see ``create_as``
-        return {}
+            key = InstanceKey(self._instances.settings.tool_id, id_)
+            identity = (id_, part["token"])
+            instance = await self._instances.create_as(identity, key, part["variables"])
+            instance.ttl = dt.timedelta(seconds=part["ttl_s"])  # only shown, see ``create_as``
 
     async def _find(self, body: Mapping[str, Any]) -> Instance:
         return await self._instances.look_up(body["id"])

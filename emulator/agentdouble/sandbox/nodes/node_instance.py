@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +40,11 @@ class NodeInstance(Instance):
     def __init__(self, key: Any, *, places: NodePlaces, **parts: Any) -> None:
         super().__init__(key, **parts)
         self._places = places
-        self._opening = asyncio.Lock()
+        self._opening = asyncio.Lock()  # while it is not decided which node has its part
+        self._sent = False  # whether a node may have a part of it
         self._opened = False  # whether its node has its part
         self._home: Path | None = None
         self._pids: tuple[int, ...] = ()
-        self._sent = False  # whether a node may have a part of it
-        self._used = False  # whether a request was sent that may have changed it
 
     @property
     def node(self) -> str | None:
@@ -61,29 +61,11 @@ class NodeInstance(Instance):
     async def open(self) -> Node:
         """Return the node that has the session's part, made there if need be.
 
-        As long as nothing has run, another node takes the place of one that is lost or full.
-        Raises SandboxError if none has a place, and InstanceEndedError.
+        Raises the errors of ``_ask``.
         """
-        async with self._opening:
-            self.check_usable()
-            while not self._opened:
-                assert self.home_node is not None
-                node = self.home_node
-                body = {
-                    "id": self.id,
-                    "token": self.token,
-                    "ttl_s": self.ttl.total_seconds(),
-                    "variables": dict(self.variables),
-                }
-                self._sent = True
-                try:
-                    reply = await node.ask("/open", body)
-                except AnswerLostError as error:  # nothing runs there yet
-                    reply = {"error": {"message": str(error)}}
-                self.check_usable()
-                self._opened = "error" not in reply
-                if not self._opened:
-                    self._places.move(self, reply["error"]["message"])
+        self.check_usable()
+        if not self._opened:
+            await self._ask("/open", {})
         assert self.home_node is not None
         note_node(self.home_node.name)
         return self.home_node
@@ -116,30 +98,61 @@ class NodeInstance(Instance):
             if fault.kind != "kill_kernel":
                 await self._expire()
 
-    def note_use(self) -> None:
-        """Note that a request is sent that may change the session."""
-        self._used = True
-
     async def _ask(
         self, path: str, body: Mapping[str, Any], on_event: OnEvent | None = None
     ) -> dict[str, Any]:
         """Send a request about the session to its node and return the answer.
 
-        It is sent again only if nothing has reached a node, and nothing has run before. Raises
-        AnswerLostError, and SandboxError with the node's refusal.
+        The first one makes the node's part of the session; until the node says that it has, others
+        wait. It goes to another node if it reached none, or if that one is full. Raises
+        AnswerLostError, InstanceEndedError, and SandboxError with the node's refusal.
         """
         while True:
-            node = await self.open()
-            is_first, self._used = not self._used, True
-            try:
-                reply = await node.ask(path, {**body, "id": self.id}, on_event)
-            except AnswerLostError as error:
-                if not (error.unreached and is_first):
-                    raise
-                self._opened = self._used = False
-                self._places.move(self, str(error))
-                continue
-            return self._read(reply)
+            with ExitStack() as opening:
+                if not self._opened:
+                    await self._opening.acquire()
+                    opening.callback(self._opening.release)
+                self.check_usable()
+                node = self.home_node
+                assert node is not None
+                note_node(node.name)
+                if self._opened:
+                    opening.close()
+                    return self._read(await node.ask(path, {**body, "id": self.id}, on_event))
+                try:
+                    reply = await self._open_with(node, path, body, opening, on_event)
+                except AnswerLostError as error:
+                    if not error.unreached and path != "/open":
+                        raise
+                    reply = {"unopened": str(error)}
+                if "unopened" not in reply:
+                    self._opened = True
+                    return self._read(reply)
+                self.check_usable()
+                self._places.move(self, reply["unopened"])
+
+    async def _open_with(
+        self,
+        node: Node,
+        path: str,
+        body: Mapping[str, Any],
+        opening: ExitStack,
+        on_event: OnEvent | None,
+    ) -> dict[str, Any]:
+        def hear(event: Mapping[str, Any]) -> None:
+            if event["kind"] == "opened":
+                self._opened = True
+                opening.close()
+            elif on_event is not None:
+                on_event(event)
+
+        part = {
+            "token": self.token,
+            "ttl_s": self.ttl.total_seconds(),
+            "variables": dict(self.variables),
+        }
+        self._sent = True
+        return await node.ask(path, {**body, "id": self.id, "open": part}, hear)
 
     def _read(self, reply: dict[str, Any]) -> dict[str, Any]:
         for unknown in reply.get("unknowns", ()):
@@ -210,14 +223,14 @@ class NodeInstance(Instance):
 
     async def complete(self, code: str, position: int, language: str) -> Completion:
         name = languages.find(language).name
-        if not self._used or self.busy or self.state != "active":
+        if not self._sent or self.busy or self.state != "active":
             return no_completion(position)
         body = {"code": code, "position": position, "language": name}
         reply = await self._short("/complete", body)
         return Completion(tuple(reply["matches"]), reply["start"], reply["end"])
 
     async def list_variables(self) -> Variables:
-        if not self._used:
+        if not self._sent:
             return Variables("none")
         if self.busy or self.state != "active":
             return Variables("busy")
@@ -225,7 +238,7 @@ class NodeInstance(Instance):
         return Variables(reply["state"], tuple(reply["variables"]), reply["omitted"])
 
     async def interrupt(self) -> tuple[str, ...]:
-        if not self._used:
+        if not self._sent:
             return ()
         return tuple((await self._short("/interrupt", {}))["languages"])
 

@@ -12,7 +12,7 @@ from typing import Any
 from agentdouble.core.ledger import Ledger
 from agentdouble.errors import MissingExtraError, SandboxError, TooManyInstancesError
 from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.nodes.engine import Engine, Event, Failed, Joined
+from agentdouble.sandbox.nodes.engine import Connected, Engine, Event, Failed, Joined
 from agentdouble.sandbox.nodes.node import Node
 from agentdouble.sandbox.nodes.node_instance import NodeInstance
 from agentdouble.sandbox.places import Places
@@ -138,6 +138,8 @@ class NodePlaces(Places):
         match event:
             case Joined():
                 self._join(event)
+            case Connected():
+                self._failure = "no machine with a free CPU has started a node yet"
             case Failed():
                 self._failure = event.reason
                 _log.warning("Nodes: %s", event.reason)
@@ -161,7 +163,6 @@ class NodePlaces(Places):
             return
         self._watches[node.name] = asyncio.ensure_future(self._watch(node))
         _log.warning("The node %s has joined, for %d sessions.", node.name, node.capacity)
-        self._joined.set()
 
     async def _watch(self, node: Node) -> None:
         def end(id_: str, reason: str) -> None:
@@ -169,7 +170,7 @@ class NodePlaces(Places):
             if instance is not None:
                 instance.lose(reason)
 
-        reason = await node.watch(end)
+        reason = await node.watch(self._joined.set, end)
         if self.nodes.get(node.name) is node:
             self._lose(node, reason)
             await self._engine.replace(node.name)
@@ -197,7 +198,7 @@ class NodePlaces(Places):
         if node is None:
             super().drain(name, deadline_s)
             return
-        if node.state == "open":
+        if node.state in ("joining", "open"):
             node.state, node.reason = "draining", f"no new sessions; it ends in {deadline_s:g} s"
             loop = asyncio.get_running_loop()
             self._drains[name] = loop.call_later(deadline_s, self._end_drained, node)

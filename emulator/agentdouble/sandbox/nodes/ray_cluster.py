@@ -17,10 +17,17 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from agentdouble.sandbox.nodes.engine import Event, Failed, Lost, NodeProcess, orders, report
+from agentdouble.sandbox.nodes.engine import (
+    Connected,
+    Event,
+    Failed,
+    Lost,
+    NodeProcess,
+    orders,
+    report,
+)
 
 _LOOK_S = 0.5
-_AGAIN_S = 1.0
 
 
 class NodeActor:
@@ -117,6 +124,7 @@ def main(address: str) -> None:
     except Exception as error:  # Ray raises many kinds
         report(Failed(f"the Ray cluster at {address} cannot be used: {_first_line(error)}"))
         sys.exit(1)
+    report(Connected())
     cluster, waiting = _Cluster(config), queue.Queue[Mapping[str, Any] | None]()
     threading.Thread(target=_receive, args=(received, waiting), daemon=True).start()
     while True:

@@ -23,8 +23,16 @@ MODULE = "agentdouble.cli.node_process"
 def front(count: int = 2, **settings: Any) -> Iterator[Emulator]:
     """Run a double with nodes on this machine; yield when all have joined."""
     with Emulator(**{"nodes": f"local://{count}", "pool_size": 0, **settings}) as double:
-        eventually(lambda: nodes(double), lambda listed: len(listed) == count)
+        have_joined(double, count)
         yield double
+
+
+def have_joined(double: Emulator, count: int) -> None:
+    """Wait until so many nodes have joined."""
+    eventually(
+        lambda: [node["state"] for node in nodes(double).values()],
+        lambda states: len(states) == count and "joining" not in states,
+    )
 
 
 def nodes(double: Emulator) -> dict[str, dict[str, Any]]:

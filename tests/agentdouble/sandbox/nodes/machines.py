@@ -7,13 +7,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from tests.agentdouble.calling import TIMEOUT_S, eventually
 from tests.ports import reserved
 
 NET = "10.77.0"
@@ -21,6 +23,7 @@ BRIDGE = "adbridge"
 WORKERS = ("worker-2", "worker-3")
 _RAY = [sys.executable, "-m", "ray.scripts.scripts", "start"]
 _OPTIONS = ["--num-cpus=4", "--object-store-memory=80000000", "--disable-usage-stats", "--block"]
+_MARK = "AGENTDOUBLE_TEST_CLUSTER"  # a variable that all processes of a cluster inherit
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0"}
 
 
@@ -30,7 +33,6 @@ class Machines:
 
     address: str
     apart: bool
-    processes: dict[str, psutil.Popen] = field(default_factory=dict)
 
     def link(self, name: str, state: str) -> None:
         """Set a machine's link ``up`` or ``down``."""
@@ -39,53 +41,70 @@ class Machines:
 
 def ip(*arguments: str) -> None:
     """Run a command of iproute2."""
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=TIMEOUT_S)
 
 
 @contextmanager
-def cluster() -> Iterator[Machines]:
-    """Run a cluster with a head on this machine and two workers."""
+def cluster(*of_the_last: str) -> Iterator[Machines]:
+    """Run a cluster with a head on this machine and two workers, the last one with more options."""
     with ExitStack() as stack:
         apart = stack.enter_context(_networks())
-        folder = tempfile.mkdtemp(prefix="ad-ray-", dir="/tmp")
+        folder = Path(tempfile.mkdtemp(prefix="ad-ray-", dir="/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         port, host = stack.enter_context(reserved()), f"{NET}.1" if apart else "127.0.0.1"
-        machines = Machines(f"ray://{host}:{port}", apart)
         head = ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
-        stack.callback(_stop, machines)
-        _start(machines, "head", [*head, f"--node-ip-address={host}"], [])
+        stack.callback(_end_all, folder)
+        start(stack, folder, "head", [*head, f"--node-ip-address={host}"], [])
         for number, name in enumerate(WORKERS, start=2):
             inside = ["ip", "netns", "exec", f"ad-{name}"] if apart else []
             own = [f"--node-ip-address={NET}.{number}"] if apart else []
-            _start(machines, name, [f"--address={host}:{port}", *own], inside)
-        yield machines
+            more = of_the_last if name == WORKERS[-1] else ()
+            start(stack, folder, name, [f"--address={host}:{port}", *own, *more], inside)
+        yield Machines(f"ray://{host}:{port}", apart)
 
 
-def _start(machines: Machines, name: str, options: list[str], inside: list[str]) -> None:
-    process = psutil.Popen(
-        [*inside, *_RAY, f"--node-name={name}", *_OPTIONS, *options],
-        env={**os.environ, **_ENVIRONMENT},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
+def start(stack: ExitStack, folder: Path, name: str, options: list[str], inside: list[str]) -> None:
+    """Start Ray on a machine; return when it runs, and raise AssertionError if it does not."""
+    log = folder / f"{name}.log"  # nobody would read a pipe later, and Ray would wait for room
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*inside, *_RAY, f"--node-name={name}", *_OPTIONS, *options],
+            env={**os.environ, **_ENVIRONMENT, _MARK: str(folder)},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    stack.callback(process.wait, TIMEOUT_S)
+    stack.callback(_end_all, folder)
+    says = "--block"  # Ray says that it stays in the foreground
+    eventually(
+        lambda: (says in log.read_text(), process.poll()), lambda seen: seen != (False, None)
     )
-    machines.processes[name] = process
-    lines: list[str] = []
-    while "--block" not in (line := process.stdout.readline()):  # it stays in the foreground
-        assert line, "".join(lines)
-        lines.append(line)
+    assert says in log.read_text(), log.read_text()
 
 
-def _stop(machines: Machines) -> None:
-    for process in reversed(machines.processes.values()):
-        children = process.children(recursive=True) if process.is_running() else []
-        process.terminate()
-        process.wait(30)
-        process.stdout.close()
-        _, alive = psutil.wait_procs(children, 10)
-        for child in alive:
-            child.kill()
+def _end_all(folder: Path) -> None:
+    """End what ``start`` has started, with all that came of it, in whatever state it is."""
+    until = time.monotonic() + TIMEOUT_S
+    while of_cluster := [*filter(lambda p: _belongs_to(p, folder), psutil.process_iter())]:
+        assert time.monotonic() < until, of_cluster
+        for process in of_cluster:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(of_cluster, 1)
+
+
+def _belongs_to(process: psutil.Process, folder: Path) -> bool:
+    """Return whether a process comes from a cluster: some of Ray overwrite their environment."""
+    try:
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        files = [file.path for file in process.open_files()]
+        return process.environ().get(_MARK) == str(folder) or any(
+            file.startswith(f"{folder}/") for file in files
+        )
+    except psutil.Error:
+        return False
 
 
 @contextmanager

@@ -10,10 +10,17 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import background, body_of, call, eventually, http
-from tests.agentdouble.sandbox.nodes.fronts import front, inner, living, nodes, process_of
+from tests.agentdouble.sandbox.nodes.fronts import (
+    front,
+    have_joined,
+    inner,
+    living,
+    nodes,
+    process_of,
+)
 
 pytestmark = pytest.mark.slow
-KILLS, CALLERS, MOST = 5, 3, 150
+KILLS, CALLERS, MOST = 20, 3, 1000
 
 
 @dataclass
@@ -69,10 +76,10 @@ def test_no_answer_is_wrong_while_nodes_are_killed() -> None:
             elsewhere = {s["SessionId"] for s in living(double).values() if s["node"] != name}
             process = process_of(double, name)
             process.kill()
-            process.wait()
+            process.wait(30)
             eventually(lambda: nodes(double), lambda listed, lost=name: lost not in listed)
             assert set() == elsewhere - {s["SessionId"] for s in living(double).values()}
-            eventually(lambda: nodes(double), lambda listed: len(listed) == 3)
+            have_joined(double, 3)
         load.stopped.set()
         for future in work:
             future.result(60)

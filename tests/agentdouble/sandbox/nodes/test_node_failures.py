@@ -13,7 +13,9 @@ from agentdouble import Emulator
 from agentdouble.errors import SettingsError
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
+    TIMEOUT_S,
     Begun,
+    background,
     body_of,
     call,
     data_plane,
@@ -30,6 +32,7 @@ from tests.agentdouble.sandbox.nodes.fronts import (
     altering,
     drain,
     front,
+    have_joined,
     living,
     nodes,
     on_both,
@@ -71,7 +74,7 @@ def test_a_silent_node_is_lost_after_the_set_time() -> None:
         assert f"its node {lost_node} did not answer for 2 s" in answer["message"]
         assert "42\n" == text(double, "print(x + 1)", surviving)
         assert has_gone(process.pid, 30)
-        eventually(lambda: nodes(double), lambda listed: len(listed) == 2)
+        have_joined(double, 2)
 
 
 def test_a_data_plane_request_that_is_cut_off_ends_the_session() -> None:
@@ -96,7 +99,7 @@ def test_nodes_end_with_their_front() -> None:
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as process:
         assert process.stdout is not None
-        url, token = process.stdout.readline().split()
+        url, token = background(process.stdout.readline).result(TIMEOUT_S).split()
         headers = {"X-API-Key": token}
         eventually(
             lambda: httpx.get(f"{url}/_emulator/nodes", headers=headers).json()["nodes"], bool
@@ -115,7 +118,7 @@ def test_a_node_ends_when_no_front_asks_it() -> None:
         assert node.stdin is not None
         assert node.stdout is not None
         print(json.dumps(config), file=node.stdin, flush=True)
-        url = json.loads(node.stdout.readline())["url"]
+        url = json.loads(background(node.stdout.readline).result(TIMEOUT_S))["url"]
         answer = http.post(
             f"{url}/_node/watch", headers={"x-agentdouble-node": "k"}, json={"seen": 0, "wait_s": 0}
         )

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import filecmp
 import hashlib
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+import time_machine
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import (
@@ -223,3 +227,58 @@ def test_time_of_the_front_that_is_frozen_does_not_matter_to_nodes(double: Emula
     with double.clock.freeze():
         double.clock.advance(dt.timedelta(days=365))
         assert "2\n" == text(double, "print(1 + 1)")
+
+
+@pytest.mark.parametrize("skew_s", [-60, 60])
+def test_clocks_of_front_and_node_need_not_agree(skew_s: int) -> None:
+    """Calls, files and deadlines follow the front's."""
+    there = dt.datetime.now(dt.timezone.utc)
+    with front(1) as double, time_machine.travel(there + dt.timedelta(seconds=skew_s)):
+        session = result(double, "import time; open('t', 'w').write(str(time.time()))", "s1")
+        plane = data_plane(double)
+        apart_s = time.time() - float(plane.get("/v1/file/download", path="t").text)
+        double.clock.advance(minutes=29)
+        assert "2\n" == text(double, "print(2)")
+        assert session["SessionId"] == living(double)["s1"]["SessionId"]
+        double.clock.advance(minutes=1)
+
+        assert abs(apart_s - skew_s) < 30
+        assert {} == living(double)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_file_of_a_gibibyte_passes_through_little_memory(tmp_path: Path) -> None:
+    """The front holds no more than a few pieces of it, in either direction."""
+    source, back = tmp_path / "source", tmp_path / "back"
+    with source.open("wb") as file:
+        for number in range(1024):
+            file.write(number.to_bytes(4, "big") * (MIB // 4))
+    with front(1, workspace_limit=4096 * MIB) as double, source.open("rb") as file:
+        plane = data_plane(double)
+        _forget_peak()
+        before = _peak()
+        form = {"file": ("big.bin", file)}
+        sent = http.post(f"{plane.url}/v1/file/upload", params=plane.query, files=form).json()
+        params = {**plane.query, "path": sent["data"]["file_path"]}
+        with (
+            http.stream("GET", f"{plane.url}/v1/file/download", params=params) as answer,
+            back.open("wb") as copy,
+        ):
+            for piece in answer.iter_bytes(MIB):
+                copy.write(piece)
+        grown = _peak() - before
+
+    assert filecmp.cmp(source, back, shallow=False)
+    assert grown < 64 * MIB
+
+
+def _forget_peak() -> None:
+    """Let the largest amount of memory that this process had be what it has now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    """Return the largest amount of memory that this process, the front, has had, in bytes."""
+    (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in x)
+    return int(line.split()[1]) * 1024

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -11,8 +12,17 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import Begun, eventually, has_gone, result, run, text
-from tests.agentdouble.sandbox.nodes.fronts import MODULE, living, nodes
+from tests.agentdouble.calling import (
+    Begun,
+    body_of,
+    call,
+    error_of,
+    has_gone,
+    result,
+    run,
+    text,
+)
+from tests.agentdouble.sandbox.nodes.fronts import MODULE, have_joined, living, nodes
 from tests.agentdouble.sandbox.nodes.machines import Machines, cluster
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'agentdouble[ray]'")
@@ -22,6 +32,8 @@ ROOT = Path(__file__).parents[4]
 # Tests that share a double, because each double starts nodes of its own. One changes a limit of
 # the module in this process, which no node sees.
 DATA_PLANE = ("data_plane/test_code_routes.py", "workbench/test_files.py", "test_exec_bash.py")
+OF_RAY = ("gcs_server", "raylet", "ray::IDLE", "ray::DashboardAgent")
+SUITE_S = 900
 ELSEWHERE = "not test_sessions_are_limited"
 
 
@@ -34,7 +46,7 @@ def machines() -> Iterator[Machines]:
 @pytest.fixture
 def front(machines: Machines) -> Iterator[Emulator]:
     with Emulator(nodes=machines.address, pool_size=0) as double:
-        eventually(lambda: nodes(double), lambda listed: len(listed) == 3)
+        have_joined(double, 3)
         yield double
         processes = [process for node in _nodes_here() for process in (node, *_children(node))]
     assert [] == [process for process in processes if not has_gone(process.pid, 30)]
@@ -54,7 +66,32 @@ def check(machines: Machines, *command: str) -> subprocess.CompletedProcess[str]
     """Run a command whose doubles have their sessions in the cluster."""
     environment = {**os.environ, "AGENTDOUBLE_NODES": machines.address}
     arguments = [sys.executable, "-m", *command]
-    return subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        arguments, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SUITE_S
+    )
+
+
+def test_a_cluster_whose_start_fails_leaves_no_process() -> None:
+    """Its last machine refuses an option when the others run already."""
+    with pytest.raises(AssertionError, match="No such option"), cluster("--wrong"):
+        pass
+
+    assert [] == [p for p in psutil.process_iter(["name"]) if p.info["name"] in OF_RAY]
+
+
+def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something listens there, and never says anything."""
+    monkeypatch.setattr("agentdouble.sandbox.nodes.engine.START_S", 3)
+    monkeypatch.setattr("agentdouble.sandbox.nodes.node_places.PATIENCE_S", 5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"ray://127.0.0.1:{silent.getsockname()[1]}"
+        with Emulator(nodes=address, pool_size=0) as double:
+            refused = error_of(call(double, body_of(double, "1")))
+
+    assert (429, True) == (
+        refused["status"],
+        f"{address} could not be reached within 3 s" in refused["Message"],
+    )
 
 
 def test_the_contract_of_the_sandbox_holds(machines: Machines) -> None:
@@ -98,7 +135,7 @@ def test_ray_replaces_a_node_that_is_killed(front: Emulator) -> None:
     assert lost in answer["message"]
     assert ["42\n"] * 2 == [text(front, "print(x + 1)", name) for name in sessions.values()]
     assert "7\n" == text(front, "print(7)", "new")
-    eventually(lambda: nodes(front), lambda listed: len(listed) == 3)
+    have_joined(front, 3)
 
 
 def _serves(node: psutil.Process, url: str) -> bool:
@@ -133,4 +170,4 @@ def test_a_machine_whose_link_is_down_is_lost_and_returns(
         assert "error" != run(front, "1", "new")["data"]["status"]
     finally:
         machines.link("worker-3", "up")
-    eventually(lambda: nodes(front), lambda listed: len(listed) == 3)
+    have_joined(front, 3)
