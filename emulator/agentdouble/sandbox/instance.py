@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agentdouble.core import ledger
 from agentdouble.core.threads import run_in_thread
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.ended_instances import SessionEvents
-    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot, Snapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
     from agentdouble.sandbox.session_process import SessionProcess
@@ -442,7 +442,7 @@ class Instance:
             return pooled.kernel
         return await self._source.start(language, self._get_workspace(), self._processes())
 
-    async def snapshot(self) -> KernelSnapshot:
+    async def snapshot(self) -> Snapshot:
         """Take a snapshot of the Python kernel, which is started if there is none, and the files.
 
         Raises SnapshotRefusedError, and the errors of a kernel's start.
@@ -459,7 +459,7 @@ class Instance:
             if self._ended is None and not kernel.alive:  # no execution reports it
                 self._on_lost(self, f"{kernel.how_it_ended()}, while a snapshot was being taken")
 
-    async def return_to(self, snapshot: KernelSnapshot) -> None:
+    async def return_to(self, snapshot: Snapshot) -> None:
         """Replace the processes and files with those of a snapshot.
 
         If the snapshot cannot be copied, nothing is replaced. Raises SnapshotRefusedError if the
@@ -468,7 +468,7 @@ class Instance:
         async with self._taking_turns():
             with self._reporting_end():
                 self.check_usable()
-                copy = await self._source.copy(snapshot)
+                copy = await self._source.copy(cast("KernelSnapshot", snapshot))
                 await session_process.run_to_completion(self._swap(copy))
                 self.check_usable()
 

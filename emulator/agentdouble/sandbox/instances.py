@@ -41,7 +41,7 @@ from agentdouble.settings import Settings
 from agentdouble.state import Store
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+    from agentdouble.sandbox.kernel_snapshot import Snapshot
 
 _log = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ class Instances:
 
     async def create_from(
         self,
-        snapshot: KernelSnapshot,
+        snapshot: Snapshot,
         key: InstanceKey,
         ttl_s: int | None,
         variables: Mapping[str, str],

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
@@ -76,6 +76,27 @@ class CopyPlan(ForkPlan):
             return process
 
 
+class Snapshot(Protocol):
+    """A snapshot of a session's kernel and files, ``size`` bytes, which is here or on a node.
+
+    ``omitted`` names what no copy has. ``gone`` is done when it is lost, and ``ending`` says how.
+    """
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def omitted(self) -> tuple[str, ...]: ...
+
+    @property
+    def gone(self) -> asyncio.Future[None]: ...
+
+    @property
+    def ending(self) -> str: ...
+
+    async def discard(self) -> None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class KernelSnapshot:
     """A snapshot of a kernel, from which copies are forked.
@@ -96,15 +117,12 @@ class KernelSnapshot:
     home_of_first: str
 
     @property
-    def alive(self) -> bool:
-        """Whether its template lives, as far as is known."""
-        return not self.template.gone.done()
-
-    @property
     def gone(self) -> asyncio.Future[None]:
         """Done when its template has ended."""
         future: asyncio.Future[None] = self.template.gone
         return future
+
+    ending: ClassVar[str] = "the process that held it ended"
 
     async def discard(self) -> None:
         """Remove the files; the template ends with its last copy."""

@@ -24,7 +24,7 @@ from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+    from agentdouble.sandbox.kernel_snapshot import Snapshot
 
 LOST_KEPT = 100  # records whose state is gone
 
@@ -64,7 +64,7 @@ class SessionSnapshots:
         self._session_ttl_s = settings.session_ttl_s
         self._instances = instances
         self._all: dict[str, SessionSnapshot] = {}
-        self._states: dict[str, KernelSnapshot] = {}
+        self._states: dict[str, Snapshot] = {}
         self._taking = 0
         self._discarding: set[asyncio.Task[None]] = set()
         # Ids rise, so that snapshots of the same moment of a frozen clock have an order.
@@ -112,7 +112,7 @@ class SessionSnapshots:
     async def _add(
         self,
         instance: Instance,
-        state: KernelSnapshot,
+        state: Snapshot,
         omitted: tuple[str, ...],
         retention: int | None,
     ) -> SessionSnapshot:
@@ -139,7 +139,7 @@ class SessionSnapshots:
                 "QuotaExceeded",
             )
         self._all[new.id], self._states[new.id] = new, state
-        state.gone.add_done_callback(lambda _: self._lose(new.id, "the process that held it ended"))
+        state.gone.add_done_callback(lambda _: self._lose(new.id, state.ending))
         instance.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
         for old in dropped:
             instance.log.note(f"snapshot {old.id} dropped for newer ones")
@@ -162,7 +162,7 @@ class SessionSnapshots:
         ``Instances.get_or_create``.
         """
         state = self._states.get(snapshot.id)
-        if state is None or not state.alive:
+        if state is None or state.gone.done():
             reason = snapshot.lost or "its process has ended"
             raise SnapshotRefusedError(
                 f"the state of {snapshot.id!r} is gone ({reason}); take another one",
@@ -183,7 +183,7 @@ class SessionSnapshots:
         living.log.note(f"has the state of snapshot {snapshot.id}")
         return living
 
-    async def _return(self, living: Instance, state: KernelSnapshot, ttl_s: int | None) -> None:
+    async def _return(self, living: Instance, state: Snapshot, ttl_s: int | None) -> None:
         if ledger.choose("U-SNAPSHOT-LIVING") == "refused":
             raise SnapshotRefusedError(
                 f"its session lives, as the instance {living.id}: end it first, or send "

@@ -84,7 +84,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
     read = asyncio.Event()
     forwarded = workbench.http.build_request(
         request.method,
-        httpx.URL(raw_path=_target(request.scope)),
+        httpx.URL(raw_path=target(request.scope)),
         headers=[
             (name, value) for name, value in request.headers.raw if _goes_on(name.decode("latin-1"))
         ],
@@ -103,9 +103,9 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
         raise lost from error
 
 
-def _target(scope: Scope) -> bytes:
+def target(scope: Scope) -> bytes:
     """Return the path and query of a request; the path is undecoded, as httpx requires."""
-    path: bytes = scope["raw_path"]
+    path: bytes = scope["raw_path"].partition(b"?")[0]  # some clients leave the query there
     query: bytes = scope["query_string"]
     return path + b"?" + query if query else path
 
@@ -138,11 +138,7 @@ async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instanc
         inside = await unix_connect(str(workbench.socket), uri, compression=None, max_size=None)
     except (OSError, InvalidHandshake) as error:
         raise await workbench.ended_error(error) from error
-    async with inside:
-        await websocket.accept()
-        with contextlib.suppress(ConnectionClosed):  # its workbench has ended
-            await until_one_ends(pass_in(websocket, inside), _to_client(websocket, inside))
-    if websocket.client_state.name == "CONNECTED":
+    if await bridge(websocket, inside):
         await _hang_up(websocket, inside, instance)
 
 
@@ -153,7 +149,16 @@ async def _hang_up(websocket: WebSocket, inside: ClientConnection, instance: Ins
     await close_gone(websocket, instance.end_reason or "the session's workbench has ended")
 
 
-async def pass_in(websocket: WebSocket, inside: ClientConnection) -> None:
+async def bridge(websocket: WebSocket, inside: ClientConnection) -> bool:
+    """Pass messages both ways until one side ends; return whether the client is still there."""
+    async with inside:
+        await websocket.accept()
+        with contextlib.suppress(ConnectionClosed):  # the other side has ended
+            await until_one_ends(_pass_in(websocket, inside), _pass_out(websocket, inside))
+    return websocket.client_state.name == "CONNECTED"
+
+
+async def _pass_in(websocket: WebSocket, inside: ClientConnection) -> None:
     """Pass a client's messages on until it disconnects."""
     while True:
         message = await websocket.receive()
@@ -163,9 +168,13 @@ async def pass_in(websocket: WebSocket, inside: ClientConnection) -> None:
         await inside.send(message["bytes"] if text is None else text)
 
 
-async def _to_client(websocket: WebSocket, inside: ClientConnection) -> None:
-    async for message in inside:
+async def _pass_out(websocket: WebSocket, inside: ClientConnection) -> None:
+    messages: AsyncIterator[str | bytes] = aiter(inside)
+    async for message in messages:
         try:
-            await websocket.send_text(str(message))
+            if isinstance(message, str):
+                await websocket.send_text(message)
+            else:
+                await websocket.send_bytes(message)
         except (RuntimeError, WebSocketDisconnect):  # it has disconnected meanwhile
             return

@@ -3,8 +3,9 @@
 import importlib
 import sys
 
-from agentdouble.sandbox.nodes.engine import CLUSTERS
+from agentdouble.sandbox.nodes.engine import CLUSTERS, orders
 
 if __name__ == "__main__":
     scheme, _, address = sys.argv[1].partition("://")
-    importlib.import_module(CLUSTERS[scheme]).main(address)
+    received = orders()
+    importlib.import_module(CLUSTERS[scheme]).main(address, next(received, {}), received)

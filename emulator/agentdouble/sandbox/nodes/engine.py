@@ -1,9 +1,10 @@
 """The program that starts nodes, as the front sees it, and what it reports.
 
 The program runs apart from the front, because the library of a cluster may end its process. It
-reads JSON objects, one in a line: first the configuration of nodes, then the orders
-``{"replace": NAME}`` and ``{"release": NAME}``. It writes one for each event. When its input ends,
-it ends all nodes and then itself.
+reads JSON objects, one in a line: first the configuration of nodes, then orders. ``{"replace":
+NAME}`` ends a node that is lost to the front, and another starts. ``{"release": NAME}`` ends a node,
+and no other starts on its machine. It writes one for each event. When its input ends, it ends all
+nodes and then itself.
 """
 
 from __future__ import annotations
@@ -110,15 +111,8 @@ class Engine:
                 yield Failed(f"the program for {self._url} ended with code {process.returncode}")
             await asyncio.sleep(_AGAIN_S)
 
-    async def replace(self, name: str) -> None:
-        """End the process of a node that is lost to the front; the engine starts another."""
-        await self._order({"replace": name})
-
-    async def release(self, name: str) -> None:
-        """End a node, and start no other on its machine."""
-        await self._order({"release": name})
-
-    async def _order(self, order: Mapping[str, Any]) -> None:
+    async def order(self, order: Mapping[str, Any]) -> None:
+        """Send the program an order."""
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(ConnectionError):  # it has ended, and its nodes with it
                 self._process.stdin.write(json.dumps(order).encode() + b"\n")
@@ -134,7 +128,7 @@ class Engine:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the front, which then ends the program
         )
-        await self._order(self._config)
+        await self.order(self._config)
         try:
             yield process
         finally:
@@ -226,12 +220,8 @@ class _Keeper(threading.Thread):
             node.end()
 
 
-def main(count: str) -> None:
+def main(count: str, config: Mapping[str, Any], received: Iterator[Mapping[str, Any]]) -> None:
     """Keep ``count`` nodes running on this machine until the front ends: ``local://3``."""
-    received = orders()
-    config = next(received, None)
-    if config is None:
-        sys.exit(2)
     report(Connected())
     keepers = {name: _Keeper(name, config) for name in (f"node-{n + 1}" for n in range(int(count)))}
     for keeper in keepers.values():

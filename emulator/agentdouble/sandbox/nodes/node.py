@@ -41,7 +41,7 @@ def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
 class Node:
     """One node; ``sessions`` are the instances that have their place there.
 
-    ``key`` is the secret of the front. ``silence_s`` is the time without an answer after which the
+    ``key`` is the header with the secret of the front. ``silence_s`` is the time without an answer after which the
     node is lost.
     """
 
@@ -53,10 +53,13 @@ class Node:
         self.state: State = "joining"  # until it has answered
         self.reason: str | None = None  # why it is not open
         self.sessions: dict[str, OnNode] = {}
+        self.gone: asyncio.Future[None] = (
+            asyncio.get_running_loop().create_future()
+        )  # done when it is lost
         self.free = joined.capacity  # for how many more sessions it has resources
         self.busy = 0.0  # the share of its processor time that is used
         self.connections = Connections(self.url, _KEPT_S)
-        self._key: RawHeaders = [(KEY.encode(), key.encode())]
+        self.key: RawHeaders = [(KEY.encode(), key.encode())]
         self._ledger = ledger
         self._sent_version = -1  # of the choices that the node has
         self._silence_s = silence_s
@@ -70,10 +73,6 @@ class Node:
             return 0
         places = min(self.free, self.capacity - len(self.sessions))
         return places * max(0.1, 1 - self.busy)
-
-    def headers(self, more: RawHeaders) -> RawHeaders:
-        """Return headers with those that the node requires."""
-        return [*self._key, *more]
 
     async def ask(
         self, path: str, document: Mapping[str, Any], on_event: OnEvent | None = None
@@ -114,7 +113,7 @@ class Node:
     async def _send(self, path: str, body: bytes) -> Answer:
         connection = await self.connect()
         lines = [b"POST %s%s HTTP/1.1" % (PREFIX.encode(), path.encode()), b"host: node"]
-        lines += [b"%s: %s" % pair for pair in self._key]
+        lines += [b"%s: %s" % pair for pair in self.key]
         lines += [b"content-length: %d" % len(body), b"", body]
         return await connection.ask(b"\r\n".join(lines))
 
@@ -156,6 +155,7 @@ class Node:
     def lose(self, reason: str) -> None:
         """Give the node up: break off what waits for it."""
         self.state, self.reason = "lost", reason
+        self.gone.set_result(None)
         self.connections.close()
 
     async def end(self, session_id: str, reason: str) -> None:
@@ -178,14 +178,6 @@ class Node:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the node as JSON-ready data."""
-        return {
-            "name": self.name,
-            "url": self.url,
-            "version": self.version,
-            "state": self.state,
-            "reason": self.reason,
-            "sessions": len(self.sessions),
-            "capacity": self.capacity,
-            "free": self.free,
-            "busy": round(self.busy, 2),
-        }
+        names = ("name", "url", "version", "state", "reason", "capacity", "free")
+        listed = {name: getattr(self, name) for name in names}
+        return {**listed, "sessions": len(self.sessions), "busy": round(self.busy, 2)}

@@ -9,7 +9,7 @@ import hmac
 import itertools
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -21,11 +21,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble import faults
 from agentdouble.core import ledger
 from agentdouble.core.ledger import Ledger
-from agentdouble.errors import InstanceEndedError, NotBuiltError, SandboxError, UnknownSessionError
+from agentdouble.errors import (
+    InstanceEndedError,
+    NotBuiltError,
+    SandboxError,
+    SnapshotRefusedError,
+    UnknownSessionError,
+)
 from agentdouble.processes import capacity
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.kernel_snapshot import Snapshot
 from agentdouble.sandbox.nodes.node import FAULT, KEY, PREFIX, SCHEME, SESSION, UNKNOWNS
 from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
 from agentdouble.sandbox.result import ExecutionResult
@@ -34,6 +41,7 @@ from agentdouble.server.disconnects import cancel_on_disconnect
 
 _TYPE = (b"content-type", b"application/x-ndjson")
 
+Body = Mapping[str, Any]
 Reply = dict[str, Any]
 
 
@@ -60,15 +68,22 @@ class NodeApp:
         self._news: dict[int, tuple[str, str]] = {}
         self._numbers = itertools.count(1)
         self._arrived = asyncio.Event()
-        self._operations: Mapping[str, Callable[[Any], Coroutine[Any, Any, Reply]]] = {
+        self._snapshots: dict[str, Snapshot] = {}
+        self._operations = {
+            "/end": self._end,
+            "/watch": self._watch,
+            "/choices": self._choices,
+            "/discard": self._discard,
+        }
+        self._session_operations = {
             "/open": self._open,
+            "/execute": self._execute,
             "/bash": self._bash,
             "/complete": self._complete,
             "/variables": self._variables,
             "/interrupt": self._interrupt,
-            "/end": self._end,
-            "/watch": self._watch,
-            "/choices": self._choices,
+            "/snapshot": self._snapshot,
+            "/return": self._return,
         }
         limit = capacity.session_limit().sessions
         self.capacity = limit if capacity_limit is None else min(limit, capacity_limit)
@@ -93,7 +108,9 @@ class NodeApp:
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send, noted: set[str]) -> None:
         """Answer for the data plane; headers tell the front what it must know of the session."""
-        instance, headers = self._living(scope), HTTPConnection(scope).headers
+        connection = HTTPConnection(scope)
+        headers = connection.headers
+        instance = self._instances.by_id(connection.query_params.get("faasInstanceName", ""))
         fault = json.loads(headers.get(FAULT, "null"))
         happened: list[bool] = []
 
@@ -111,51 +128,36 @@ class NodeApp:
         with _injecting(fault, happened):
             await self._data_plane({**scope, "scheme": scheme}, receive, send_noted)
 
-    def _living(self, scope: Scope) -> Instance | None:
-        id_ = HTTPConnection(scope).query_params.get("faasInstanceName", "")
-        return self._instances.by_id(id_)
-
     async def _answer(self, request: Request, noted: set[str], send: Send) -> None:
-        path, receive = request.scope["path"].removeprefix(PREFIX), request.receive
-        body = json.loads(await request.body())
+        path, body = request.scope["path"].removeprefix(PREFIX), json.loads(await request.body())
         output = _Output(send)
         try:
-            operation = self._operations.get(path)
-            if path == "/execute":
-                work: Coroutine[Any, Any, Reply] = self._execute(body, output)
-            else:
-                work = _unknown(path) if operation is None else operation(body)
-            reply = await cancel_on_disconnect(receive, self._guarded(body, work, output))
+            work = self._work(path, body, output)
+            reply = await cancel_on_disconnect(request.receive, work)
         except ClientDisconnect:
             return
         await output.finish({**reply, "unknowns": sorted(noted)})
 
-    async def _guarded(
-        self, body: Mapping[str, Any], work: Coroutine[Any, Any, Reply], output: _Output
-    ) -> Reply:
-        """Return the reply of some work, or its failure, with the state of the session."""
+    async def _work(self, path: str, body: Mapping[str, Any], output: _Output) -> Reply:
+        """Do what is asked; return the reply or the failure, with the state of the session."""
+        if path in self._operations:
+            return await self._operations[path](body)
         if "open" in body:
             try:
                 await self._open_part(body["id"], body["open"])
             except SandboxError as error:
-                work.close()
                 return {"unopened": str(error)}
             output.write({"kind": "opened"})
         try:
-            reply = await work
+            instance = await self._instances.look_up(body["id"])
+            reply = await self._session_operations[path](instance, body, output)
         except (SandboxError, NotBuiltError) as error:
             failure = {"message": str(error), "code": error.code, "status": error.status}
             reply = {"error": failure}
             if isinstance(error, InstanceEndedError | UnknownSessionError):
                 reply["session"] = {"ended": getattr(error, "reason", str(error))}
-        instance = self._instances.by_id(body.get("id", ""))
-        if instance is not None:
-            reply["session"] = _facts(instance)
-        return reply
-
-    async def _open(self, _body: Mapping[str, Any]) -> Reply:
-        """Do nothing more than to make the node's part of a session."""
-        return {}
+        living = self._instances.by_id(body["id"])
+        return reply if living is None else {**reply, "session": _facts(living)}
 
     async def _open_part(self, id_: str, part: Mapping[str, Any]) -> None:
         """Make the node's part of a session, unless it has it."""
@@ -168,11 +170,10 @@ class NodeApp:
             instance = await self._instances.create_as(identity, key, part["variables"])
             instance.ttl = dt.timedelta(seconds=part["ttl_s"])  # only shown, see ``create_as``
 
-    async def _find(self, body: Mapping[str, Any]) -> Instance:
-        return await self._instances.look_up(body["id"])
+    async def _open(self, _instance: Instance, _body: Body, _output: _Output) -> Reply:
+        return {}
 
-    async def _execute(self, body: Mapping[str, Any], output: _Output) -> Reply:
-        instance = await self._find(body)
+    async def _execute(self, instance: Instance, body: Body, output: _Output) -> Reply:
         happened: list[bool] = []
         publisher = _StreamPublisher(self._instances, instance, output) if body["streams"] else None
         run = self._instances.execute(
@@ -182,29 +183,46 @@ class NodeApp:
             result = await run
         return {"result": _fields(result), "fault_happened": bool(happened)}
 
-    async def _bash(self, body: Mapping[str, Any]) -> Reply:
-        instance = await self._find(body)
+    async def _bash(self, instance: Instance, body: Body, _output: _Output) -> Reply:
         publisher = self._instances.feed.publisher(instance.key)
         return {"answer": await instance.exec_bash(body["command"], publisher)}
 
-    async def _complete(self, body: Mapping[str, Any]) -> Reply:
-        instance = await self._find(body)
+    async def _complete(self, instance: Instance, body: Body, _output: _Output) -> Reply:
         return asdict(await instance.complete(body["code"], body["position"], body["language"]))
 
-    async def _variables(self, body: Mapping[str, Any]) -> Reply:
-        return asdict(await (await self._find(body)).list_variables())
+    async def _variables(self, instance: Instance, _body: Body, _output: _Output) -> Reply:
+        return asdict(await instance.list_variables())
 
-    async def _interrupt(self, body: Mapping[str, Any]) -> Reply:
-        return {"languages": await (await self._find(body)).interrupt()}
+    async def _interrupt(self, instance: Instance, _body: Body, _output: _Output) -> Reply:
+        return {"languages": await instance.interrupt()}
 
-    async def _end(self, body: Mapping[str, Any]) -> Reply:
+    async def _snapshot(self, instance: Instance, body: Body, _output: _Output) -> Reply:
+        omitted = [*instance.missing_from_snapshots()]
+        snapshot = self._snapshots[body["snapshot"]] = await instance.snapshot()
+        return {"size": snapshot.size, "omitted": [*snapshot.omitted, *omitted]}
+
+    async def _return(self, instance: Instance, body: Body, _output: _Output) -> Reply:
+        snapshot = self._snapshots.get(body["snapshot"])
+        if snapshot is None or snapshot.gone.done():
+            message = "the process that held it has ended; take another one"
+            raise SnapshotRefusedError(message, "InvalidSnapshot.NotReady")
+        await instance.return_to(snapshot)
+        return {}
+
+    async def _discard(self, body: Body) -> Reply:
+        snapshot = self._snapshots.pop(body["snapshot"], None)
+        if snapshot is not None:
+            await snapshot.discard()
+        return {}
+
+    async def _end(self, body: Body) -> Reply:
         ending = [(self._instances.by_id(id_), why) for id_, why in body["sessions"].items()]
         await asyncio.gather(
             *(self._instances.destroy(instance, why) for instance, why in ending if instance)
         )
         return {}
 
-    async def _choices(self, body: Mapping[str, str]) -> Reply:
+    async def _choices(self, body: Body) -> Reply:
         self._ledger.change(body)
         return {}
 
@@ -212,7 +230,7 @@ class NodeApp:
         self._news[next(self._numbers)] = ended.id, ended.reason
         self._arrived.set()
 
-    async def _watch(self, body: Mapping[str, Any]) -> Reply:
+    async def _watch(self, body: Body) -> Reply:
         """Return the load, and the sessions that have ended since the front's last question.
 
         Wait ``wait_s`` seconds for one to end.
@@ -230,10 +248,6 @@ class NodeApp:
             "free": free,
             "busy": psutil.cpu_percent() / 100,
         }
-
-
-async def _unknown(path: str) -> Reply:
-    raise SandboxError(f"A node has no operation {path}.", "InvalidParameter", 404)
 
 
 @contextlib.contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,13 @@ from starlette.types import ASGIApp
 
 from agentdouble import faults
 from agentdouble.core import ledger
-from agentdouble.errors import AnswerLostError, InstanceEndedError, NotBuiltError, SandboxError
+from agentdouble.errors import (
+    AnswerLostError,
+    InstanceEndedError,
+    NotBuiltError,
+    SandboxError,
+    SnapshotRefusedError,
+)
 from agentdouble.journal.entries import note_node
 from agentdouble.sandbox import exec_bash, languages
 from agentdouble.sandbox.instance import Instance, ends_session
@@ -26,10 +34,33 @@ from agentdouble.sandbox.watch import Used
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel import Kernel
-    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
+    from agentdouble.sandbox.kernel_snapshot import Snapshot
     from agentdouble.sandbox.nodes.node import Node, OnEvent
     from agentdouble.sandbox.nodes.node_places import NodePlaces
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSnapshot:
+    """A snapshot of a session on a node, which stays there."""
+
+    node: Node
+    id: str
+    size: int
+    omitted: tuple[str, ...]
+
+    @property
+    def gone(self) -> asyncio.Future[None]:
+        return self.node.gone
+
+    @property
+    def ending(self) -> str:
+        return f"its node {self.node.name} {self.node.reason}"
+
+    async def discard(self) -> None:
+        if not self.gone.done():
+            with suppress(AnswerLostError):  # then the node is about to be lost
+                await self.node.ask("/discard", {"snapshot": self.id})
 
 
 class NodeInstance(Instance):
@@ -116,29 +147,29 @@ class NodeInstance(Instance):
                 node = self.home_node
                 assert node is not None
                 note_node(node.name)
+                hear, fields = on_event, {**body, "id": self.id}
                 if self._opened:
                     opening.close()
-                    return self._read(await node.ask(path, {**body, "id": self.id}, on_event))
+                else:
+                    self._sent, fields["open"] = True, self._part()
+                    hear = self._hearing(opening, on_event)
                 try:
-                    reply = await self._open_with(node, path, body, opening, on_event)
+                    reply = await node.ask(path, fields, hear)
                 except AnswerLostError as error:
-                    if not error.unreached and path != "/open":
+                    if path != "/open" and (self._opened or not error.unreached):
                         raise
                     reply = {"unopened": str(error)}
-                if "unopened" not in reply:
-                    self._opened = True
+                self._opened = "unopened" not in reply
+                if self._opened:
                     return self._read(reply)
                 self.check_usable()
                 self._places.move(self, reply["unopened"])
 
-    async def _open_with(
-        self,
-        node: Node,
-        path: str,
-        body: Mapping[str, Any],
-        opening: ExitStack,
-        on_event: OnEvent | None,
-    ) -> dict[str, Any]:
+    def _part(self) -> Mapping[str, Any]:
+        ttl_s, variables = self.ttl.total_seconds(), dict(self.variables)
+        return {"token": self.token, "ttl_s": ttl_s, "variables": variables}
+
+    def _hearing(self, opening: ExitStack, on_event: OnEvent | None) -> OnEvent:
         def hear(event: Mapping[str, Any]) -> None:
             if event["kind"] == "opened":
                 self._opened = True
@@ -146,13 +177,7 @@ class NodeInstance(Instance):
             elif on_event is not None:
                 on_event(event)
 
-        part = {
-            "token": self.token,
-            "ttl_s": self.ttl.total_seconds(),
-            "variables": dict(self.variables),
-        }
-        self._sent = True
-        return await node.ask(path, {**body, "id": self.id, "open": part}, hear)
+        return hear
 
     def _read(self, reply: dict[str, Any]) -> dict[str, Any]:
         for unknown in reply.get("unknowns", ()):
@@ -270,11 +295,25 @@ class NodeInstance(Instance):
     async def _kernel(self, language: Language) -> Kernel:
         raise NotBuiltError("A notebook of a session on a node", "Use InvokeTool or /v1/jupyter.")
 
-    async def snapshot(self) -> KernelSnapshot:
-        raise NotBuiltError("A snapshot of a session on a node")
+    async def snapshot(self) -> NodeSnapshot:
+        self.check_at_rest()
+        id_ = secrets.token_hex(8)
+        async with self._taking_turns():
+            reply = await self._short("/snapshot", {"snapshot": id_})
+        assert self.home_node is not None
+        return NodeSnapshot(self.home_node, id_, reply["size"], tuple(reply["omitted"]))
 
-    async def return_to(self, snapshot: KernelSnapshot) -> None:
-        raise NotBuiltError("A snapshot of a session on a node")
+    async def return_to(self, snapshot: Snapshot) -> None:
+        assert isinstance(snapshot, NodeSnapshot)
+        if not self._sent and snapshot.node.room > 0:
+            self._places.place(self, snapshot.node)
+        if self.home_node is not snapshot.node:
+            raise SnapshotRefusedError(
+                f"it is on the node {snapshot.node.name}, which has no place for a new session, or "
+                f"the session is on {self.node} already"
+            )
+        async with self._taking_turns():
+            await self._short("/return", {"snapshot": snapshot.id})
 
     async def end(self, reason: str) -> None:
         self.refuse(reason)

@@ -173,7 +173,7 @@ class NodePlaces(Places):
         reason = await node.watch(self._joined.set, end)
         if self.nodes.get(node.name) is node:
             self._lose(node, reason)
-            await self._engine.replace(node.name)
+            await self._engine.order({"replace": node.name})
 
     def _lose(self, node: Node, reason: str) -> None:
         """Give a node up, with the sessions that it has."""
@@ -212,7 +212,9 @@ class NodePlaces(Places):
         if node.state == "draining" and not node.sessions:
             node.state, node.reason = "drained", "it has ended"
             self._drains.pop(node.name).cancel()
-            asyncio.ensure_future(self._engine.release(node.name)).add_done_callback(_ignore)
+            asyncio.ensure_future(self._engine.order({"release": node.name})).add_done_callback(
+                _ignore
+            )
 
     async def close(self) -> None:
         """Close the connections and end the engine, with all nodes."""

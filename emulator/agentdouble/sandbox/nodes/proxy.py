@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-from starlette.websockets import WebSocket, WebSocketDisconnect
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from starlette.websockets import WebSocket
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from agentdouble import faults
 from agentdouble.core import ledger
 from agentdouble.errors import AnswerLostError, SandboxError
-from agentdouble.sandbox.data_plane.forwarding import pass_in
+from agentdouble.sandbox.data_plane.forwarding import bridge, target
 from agentdouble.sandbox.data_plane.session_token import sandbox_error
 from agentdouble.sandbox.nodes.node import FAULT, SCHEME, SESSION, UNKNOWNS, Node, described
-from agentdouble.sandbox.workbench.wire import until_one_ends
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
 from agentdouble.server.upstream import Answer, RawHeaders
 
@@ -74,10 +72,10 @@ class DataPlaneProxy:
         exchange = Exchange(scope, receive, send, headers_back)
         headers = [pair for pair in scope["headers"] if pair[0] not in OF_THIS_HOP]
         headers.append((SCHEME.encode(), scope["scheme"].encode()))
-        headers.append((FAULT.encode(), json.dumps(described(fault)).encode()))
+        headers += [(FAULT.encode(), json.dumps(described(fault)).encode()), *node.key]
         try:
             await node.tell_choices()
-            await exchange.run(await node.connect(), _target(scope), node.headers(headers))
+            await exchange.run(await node.connect(), target(scope), headers)
         except AnswerLostError as error:
             refusal = self._lost(node, error)
             if exchange.answered:
@@ -86,10 +84,10 @@ class DataPlaneProxy:
 
     async def _websocket(self, node: Node, scope: Scope, receive: Receive, send: Send) -> None:
         websocket = WebSocket(scope, receive, send)
-        uri = f"ws{node.url.removeprefix('http')}{_target(scope).decode('latin-1')}"
+        uri = f"ws{node.url.removeprefix('http')}{target(scope).decode('latin-1')}"
         headers = [
             (name.decode(), value.decode("latin-1"))
-            for name, value in node.headers([(SCHEME.encode(), scope["scheme"].encode())])
+            for name, value in [(SCHEME.encode(), scope["scheme"].encode()), *node.key]
         ]
         try:
             inside = await connect(
@@ -103,28 +101,6 @@ class DataPlaneProxy:
             return
         except (OSError, InvalidHandshake, TimeoutError) as error:
             raise self._lost(node, AnswerLostError(str(error))) from error
-        async with inside:
-            await websocket.accept()
-            with contextlib.suppress(ConnectionClosed):
-                await until_one_ends(pass_in(websocket, inside), _outward(websocket, inside))
-        if websocket.client_state.name == "CONNECTED":
+        if await bridge(websocket, inside):
             code = inside.close_code or 1001
             await websocket.close(1001 if code == 1006 else code, inside.close_reason or "")
-
-
-def _target(scope: Scope) -> bytes:
-    query: bytes = scope["query_string"]
-    path: bytes = scope["raw_path"].partition(b"?")[0]
-    return path + b"?" + query if query else path
-
-
-async def _outward(websocket: WebSocket, inside: ClientConnection) -> None:
-    messages: AsyncIterator[str | bytes] = aiter(inside)
-    async for message in messages:
-        try:
-            if isinstance(message, str):
-                await websocket.send_text(message)
-            else:
-                await websocket.send_bytes(message)
-        except (RuntimeError, WebSocketDisconnect):  # it has disconnected meanwhile
-            return

@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import ray
@@ -23,7 +23,6 @@ from agentdouble.sandbox.nodes.engine import (
     Failed,
     Lost,
     NodeProcess,
-    orders,
     report,
 )
 
@@ -90,18 +89,15 @@ class _Cluster:
                 event = Lost(name, f"has ended ({event})")
             report(event)
             if isinstance(event, Lost):
-                self._forget(name)
+                self.forget(name)
             else:
                 self._pending[self._actors[name].how_it_ended.remote()] = name, True
 
-    def _forget(self, name: str) -> None:
-        ray.kill(self._actors.pop(name))
-        self._pending = {f: entry for f, entry in self._pending.items() if entry[0] != name}
-
-    def replace(self, name: str) -> None:
+    def forget(self, name: str) -> None:
         """End a node; ``start_missing`` starts another."""
         if name in self._actors:
-            self._forget(name)
+            ray.kill(self._actors.pop(name))
+            self._pending = {f: entry for f, entry in self._pending.items() if entry[0] != name}
 
     def close(self) -> None:
         """End every node, and return when their processes have ended."""
@@ -113,12 +109,8 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def main(address: str) -> None:
+def main(address: str, config: Mapping[str, Any], received: Iterator[Mapping[str, Any]]) -> None:
     """Keep a node on each machine of the cluster at ``address`` until the front ends."""
-    received = orders()
-    config = next(received, None)
-    if config is None:
-        sys.exit(2)
     try:
         ray.init(address=address, log_to_driver=False, configure_logging=False)
     except Exception as error:  # Ray raises many kinds
@@ -139,10 +131,12 @@ def main(address: str) -> None:
             for action, name in order.items():
                 if action == "release":
                     cluster.released.add(name)
-                cluster.replace(name)
+                cluster.forget(name)
 
 
-def _receive(received: Any, waiting: queue.Queue[Mapping[str, Any] | None]) -> None:
+def _receive(
+    received: Iterator[Mapping[str, Any]], waiting: queue.Queue[Mapping[str, Any] | None]
+) -> None:
     for order in received:
         waiting.put(order)
     waiting.put(None)

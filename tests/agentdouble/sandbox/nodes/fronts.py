@@ -59,8 +59,11 @@ def process_of(double: Emulator, name: str) -> psutil.Process:
 
 
 def on_both(double: Emulator) -> dict[str, str]:
-    """Start sessions until each of two nodes has one; return a session of each node."""
-    for number in range(20):
+    """Start sessions until each of two nodes has one; return a session of each node.
+
+    A node may seem busy until its next news, within a second.
+    """
+    for number in range(200):
         result(double, "x = 41", f"s{number}")
         by_node = {session["node"]: name for name, session in living(double).items()}
         if len(by_node) == 2:

@@ -28,8 +28,17 @@ from tests.agentdouble.calling import (
     signed,
     text,
 )
+from tests.agentdouble.control_plane.test_session_snapshots import get, resume, take
 from tests.agentdouble.sandbox.hearing import listening, to_the_end
-from tests.agentdouble.sandbox.nodes.fronts import front, journal, living, nodes, on_both
+from tests.agentdouble.sandbox.nodes.fronts import (
+    front,
+    have_joined,
+    journal,
+    living,
+    nodes,
+    on_both,
+    process_of,
+)
 
 MIB = 1024 * 1024
 
@@ -192,14 +201,35 @@ def test_variables_of_the_tool_and_the_session_reach_the_node(double: Emulator) 
     assert "green 7" in answer.json()["Result"]["Result"]
 
 
-def test_a_snapshot_of_a_session_on_a_node_is_refused_by_name(double: Emulator) -> None:
-    tool = act(double, "CreateTool", Name="t", ToolType="CodeEnv", EnableSnapshot=True)["ToolId"]
-    session = act(double, "CreateSession", ToolId=tool, UserSessionId="s")["SessionId"]
+def test_a_snapshot_is_resumed_on_its_node(double: Emulator) -> None:
+    """In place or as a new session; its state and files are those of that time."""
+    for node, session in on_both(double).items():
+        source = result(double, "open('f', 'w').write('first')", session)["SessionId"]
+        snapshot = take(double, source)
+        text(double, "x = 0; open('f', 'w').close()", session)
+        copied = resume(double, snapshot, CreateNewInstance=True)
+        (copy,) = (s for s in living(double).values() if s["SessionId"] == copied)
+        look = "print(x, open('f').read())"
 
-    status, _code_of, message = refusal(
-        double, "CreateSessionSnapshot", ToolId=tool, SessionId=session
-    )
-    assert (501, True) == (status, message.startswith("A snapshot of a session on a node is"))
+        assert node == copy["node"]
+        assert "41 first\n" == text(double, look, copy["UserSessionId"])
+        assert "0 \n" == text(double, look, session)
+        assert source == resume(double, snapshot)
+        assert "41 first\n" == text(double, look, session)
+        act(double, "DeleteSessionSnapshot", ToolId=double.tool_id, SnapshotId=snapshot)
+
+
+def test_a_snapshot_is_lost_with_its_node() -> None:
+    with front(1) as double:
+        snapshot = take(double, result(double, "1")["SessionId"])
+        process_of(double, "node-1").kill()
+        fields = {"ToolId": double.tool_id, "SnapshotId": snapshot}
+        eventually(lambda: get(double, snapshot), lambda shown: "node-1" in shown["Reason"])
+        have_joined(double, 1)
+        status, code, message = refusal(double, "ResumeSessionFromSnapshot", **fields)
+
+    assert (409, "InvalidSnapshot.NotReady") == (status, code)
+    assert "is gone (its node node-1 has ended" in message
 
 
 def test_a_notebook_of_a_session_on_a_node_is_refused_by_name(double: Emulator) -> None:
