@@ -262,3 +262,15 @@ def test_output_of_child_processes_is_captured(shared: Emulator) -> None:
     (stdout,) = outputs(shared, "!echo from the shell")
 
     assert "from the shell\r\n" == stdout["text"]
+
+
+def test_the_last_words_of_a_child_process_belong_to_its_cell(shared: Emulator) -> None:
+    """A thread reads them from a pipe, and the cell waits until it has."""
+    run(shared, "import os")
+
+    outputs = [text(shared, f"_ = os.write(1, b'{n}\\n')") for n in range(300)]
+
+    assert [f"{n}\n" for n in range(300)] == outputs
+    assert "€" * 1000 == text(
+        shared, "for byte in ('€' * 1000).encode(): os.write(1, bytes([byte]))"
+    )

@@ -255,7 +255,7 @@ class KernelApp(IPKernelApp):
         new = len(sys.modules) - self._modules
         shell._sys_modules_keys.update(itertools.islice(reversed(sys.modules), max(new, 0)))
         for stream in self.outputs:
-            stream.flush()  # type: ignore[no-untyped-call]
+            stream.flush()
 
     def _log_to_file(self) -> None:
         """Keep the log out of the cells' output, as ipykernel does."""

@@ -8,8 +8,11 @@ the setting ``output_limit``, which is smaller.
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
+import select
+import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -69,6 +72,7 @@ class CappedStream(OutStream):
     _about: Any = None
     _remaining = OUTPUT_LIMIT
     _original_stdstream_copy: int | None = None  # type: ignore[assignment]
+    _fid: int
 
     def __init__(self, session: CappedSession, thread: OutputThread, name: str) -> None:
         super().__init__(session, thread, name, watchfd=False)  # type: ignore[no-untyped-call]
@@ -106,10 +110,42 @@ class CappedStream(OutStream):
         else:
             os.dup2(descriptor, self._original_stdstream_copy, inheritable=False)
         self._original_stdstream_fd = os.dup2(writer, descriptor)
+        os.set_blocking(self._fid, False)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._reading = threading.Lock()
         self._exc = None
         self._should_watch = True
         self.watch_fd_thread = threading.Thread(target=self._watch_pipe_fd, daemon=True)
         self.watch_fd_thread.start()
+
+    def _watch_pipe_fd(self) -> None:
+        poll = select.poll()
+        poll.register(self._fid, select.POLLIN)
+        try:
+            while poll.poll() and self._should_watch:
+                self._read()
+        except Exception:
+            self._exc = sys.exc_info()
+
+    def _read(self) -> None:
+        """Write what the pipe holds to the stream and to the original file."""
+        with self._reading:
+            try:
+                content = os.read(self._fid, _PIPE_SIZE)
+            except BlockingIOError:  # another thread has read it
+                return
+            self.write(self._decoder.decode(content))
+            os.write(self._original_stdstream_copy, content)  # type: ignore[arg-type]
+
+    def flush(self) -> None:
+        """Send what was written until now, to the stream or to the descriptor.
+
+        A kernel does so before it replies. Otherwise the last words of a child process would
+        belong to no cell if the thread that reads them came too late.
+        """
+        if self._should_watch and threading.current_thread() is not self.pub_thread.thread:
+            self._read()
+        super().flush()  # type: ignore[no-untyped-call]
 
     def write(self, string: str) -> int:
         """Write to the stream, up to the limit."""
@@ -127,6 +163,7 @@ class CappedStream(OutStream):
 
 
 _DESCRIPTORS = {"stdout": 1, "stderr": 2}
+_PIPE_SIZE = 65536
 
 
 def _encodable(text: str) -> str:
