@@ -93,7 +93,6 @@ def test_any_thrown_value_is_an_error(shared: Session, code: str, name: str, val
         ("const text = `\nimport x from 'y'`; text.length", "18"),
         ("(await import('node:path')).basename('/a/b')", '"b"'),
         ("Deno.writeTextFileSync('m.js', 'export const v = 9');\nimport {v} from './m.js'; v", "9"),
-        ("import {v} from './m.js'; v", "9"),
         (
             """Deno.writeTextFileSync('d.json', '[7]');
             import data from './d.json' with {type: 'json'}
