@@ -1,7 +1,8 @@
 """What must hold before a change lands: sessions, each in an environment of its own.
 
 ``nox -f .ci/noxfile.py -l`` lists them; ``-s NAME`` runs one, and what comes after ``--`` goes to
-its pytest. ``.ci/run`` runs them all.
+its pytest. ``.ci/run`` runs those that are marked with a star, ``.ci/run -s thorough`` what is left
+to a run each night.
 """
 
 from __future__ import annotations
@@ -25,6 +26,17 @@ os.environ["CI"] = "true"
 # A process that keeps no bytecode compiles every module once more, and the tests start hundreds.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["UV_COMPILE_BYTECODE"] = "1"
+
+THOROUGH = [
+    "tests/agentdouble/sandbox/nodes",
+    "tests/agentdouble/test_hostile_input.py",
+    "tests/doublecheck/contracts",
+    "tests/jupyterlab",
+    "tests/mcp_official",
+    "tests/mutants",
+    "tests/stress",
+    "tests/variants",
+]
 
 
 @nox.session(python=False)
@@ -56,9 +68,16 @@ def tests(session: nox.Session, chosen: str, *, resolution: str) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What the README's tests leave out, JupyterLab and the MCP conformance suite in it."""
+    """What the README's tests leave out, but for what is thorough."""
+    install(session, "emulator,postgres,test,conformance")
+    pytest(session, "-m", "slow", *(f"--ignore={path}" for path in THOROUGH))
+
+
+@nox.session(default=False)
+def thorough(session: nox.Session) -> None:
+    """Clusters, JupyterLab, the conformance suite of MCP, and searches for wrong verdicts."""
     install(session, "emulator,postgres,ray,test,conformance,lab")
-    pytest(session, "-m", "slow")
+    pytest(session, "-m", "slow", *THOROUGH)
 
 
 @nox.session
