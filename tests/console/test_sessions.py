@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import act_on_session, data_plane
+from tests.agentdouble.calling import act, act_on_session, data_plane
 from tests.console.driving import ask, open_session, session_id
 
 if TYPE_CHECKING:
@@ -45,6 +46,28 @@ def test_earlier_cells_are_shown_and_stay(opened: Page, double: Emulator) -> Non
     log.get_by_text("42").wait_for()
     log.get_by_role("button", name="Run again").click()
     log.get_by_role("article").nth(1).get_by_text("ZeroDivisionError").first.wait_for()
+
+
+def test_a_cell_of_javascript_is_coloured_and_run_again_as_javascript(
+    opened: Page, double: Emulator
+) -> None:
+    payload = {"code": "let n = 6 // of seven\nn * 7", "kernel_name": "javascript"}
+    act(
+        double,
+        "InvokeTool",
+        ToolId=double.tool_id,
+        UserSessionId="coder_ann_s0",
+        OperationType="RunCode",
+        OperationPayload=json.dumps(payload),
+    )
+    open_session(opened, double)
+    log = opened.get_by_role("log")
+    log.locator(".keyword", has_text="let").wait_for()
+    log.locator(".comment", has_text="// of seven").wait_for()
+
+    log.get_by_role("button", name="Run again").click()
+
+    log.get_by_role("article").nth(1).get_by_text("42").wait_for()
 
 
 def test_a_session_is_paused_extended_and_ended(opened: Page, double: Emulator) -> None:

@@ -172,7 +172,7 @@ def test_a_tool_is_created_edited_and_deleted(
     opened.get_by_role("link", name="New tool", exact=True).press("Enter")
     text(opened, "Name", "by page")
     text(opened, "Description", html)
-    opened.get_by_role("button", name="Add to Envs").press("Enter")
+    opened.get_by_role("button", name="Add to Environment variables").press("Enter")
     text(opened, "Key", "LEVEL")
     text(opened, "Value", "debug")
     opened.get_by_role("textbox", name="Value", exact=True).press("Shift+Enter")
@@ -207,7 +207,7 @@ def test_page_and_command_create_the_same_services(
     """The sources are a URL with a token, a dropped definition and a command."""
     go(opened, "/tools")
     create_service(opened, "address", "An address")
-    text(opened, "Url", backend)
+    text(opened, "Address of the MCP server", backend)
     text(opened, "Token", "t0ken")
     opened.get_by_role("button", name="Create").click()
     opened.get_by_role("heading", name="address").wait_for()
@@ -218,10 +218,11 @@ def test_page_and_command_create_the_same_services(
     opened.get_by_text("1 tool").wait_for()
     create_service(opened, "program", "A command")
     text(opened, "Command", f'{sys.executable} -c \'import time; time.sleep(int("60"))\' "a b"')
-    text(opened, "Directory", HERE)
-    opened.get_by_role("button", name="Add to Env").click()
-    opened.get_by_role("group", name="Env 1").get_by_role("textbox", name="Name").fill("LEVEL")
-    opened.get_by_role("group", name="Env 1").get_by_role("textbox", name="Value").fill("debug")
+    text(opened, "Working directory", HERE)
+    opened.get_by_role("button", name="Add to Environment variables").click()
+    variable = opened.get_by_role("group", name="Environment variables 1")
+    variable.get_by_role("textbox", name="Name").fill("LEVEL")
+    variable.get_by_role("textbox", name="Value").fill("debug")
     opened.get_by_role("button", name="Create").click()
     opened.get_by_role("heading", name="program").wait_for()
 
@@ -257,8 +258,8 @@ def test_a_tool_is_called_and_its_texts_cannot_act(
     """The schema becomes a form; the result has text, images and JSON, or an error."""
     go(opened, "/tools/new/service")
     text(opened, "Name", "weather")
-    text(opened, "Url", backend)
-    opened.get_by_role("textbox", name="Url").press("Shift+Enter")
+    text(opened, "Address of the MCP server", backend)
+    opened.get_by_role("textbox", name="Address of the MCP server").press("Shift+Enter")
     opened.get_by_text("2 tools").wait_for()
     tool = opened.locator("details").first
     tool.locator("summary").press("Enter")
@@ -266,7 +267,7 @@ def test_a_tool_is_called_and_its_texts_cannot_act(
     city = tool.get_by_role("textbox", name="city")
 
     city.press("Shift+Enter")
-    assert "city needs a value" in tool.get_by_role("alert").inner_text()
+    assert "City needs a value" in tool.get_by_role("alert").inner_text()
     city.fill("Bern")
     city.press("Shift+Enter")
 
@@ -376,7 +377,7 @@ def test_errors_show_their_place(browser: Browser, double: Emulator) -> None:
     alert.get_by_text("in line 3").wait_for()
     assert "paths: {}" == page.evaluate("() => getSelection().toString()")
     page.get_by_role("radio", name="An address").check()
-    text(page, "Url", "ftp://127.0.0.1")
+    text(page, "Address of the MCP server", "ftp://127.0.0.1")
     page.get_by_role("button", name="Create").click()
     alert.get_by_text("http://HOST:PORT/mcp").wait_for()
     go(page, f"/tools/service/{dead}")
@@ -441,7 +442,7 @@ def test_forms_for_arbitrary_schemas(opened: Page) -> None:
     assert values == opened.evaluate(SHOW, {"schema": schema, "values": values})
     opened.get_by_role("group", name="either 1").get_by_role("textbox", name="lat").fill("north")
     wrong = opened.evaluate("() => { try { form.read() } catch (error) { return error.message } }")
-    assert "either.either 1.lat is no number." == wrong
-    opened.get_by_role("textbox", name="lat", description="lat is no number.").wait_for()
+    assert "either.1.lat is no number." == wrong
+    opened.get_by_role("textbox", name="lat", description="Lat is no number.").wait_for()
     opened.get_by_role("button", name="Remove either 1").click()
     assert {**values, "either": []} == opened.evaluate("() => form.read()")

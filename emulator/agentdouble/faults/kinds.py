@@ -15,6 +15,7 @@ from agentdouble.faults import operations
 from agentdouble.faults.operations import Operation
 
 LONGEST_S = 60.0
+_STATUSES = [400, 401, 403, 404, 409, 429, 500, 503]  # that a form suggests
 _LARGEST_BODY = 1024 * 1024  # characters
 
 Header = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
@@ -34,9 +35,9 @@ class Fault(BaseModel):
 
     kind: str
     operation: str = Field(max_length=500)
-    nth: int = Field(1, ge=1)
-    every: int = Field(1, ge=1)
-    times: Annotated[int, Field(ge=1)] | Literal["all"] = 1
+    nth: int = Field(1, ge=1, title="First call", description="Counted from now.")
+    every: int = Field(1, ge=1, title="Then every", description="1: each call, 2: every other.")
+    times: Annotated[int, Field(ge=1)] | Literal["all"] = Field(1, title="How often")
 
     only: ClassVar[str | None] = None  # the operations that the fault is for, None for all
 
@@ -70,13 +71,20 @@ class Fail(Fault):
     """
 
     kind: Literal["fail"] = "fail"
-    status: int = Field(500, ge=200, le=599)
-    code: str = Field("", max_length=200)
-    message: str = Field("", max_length=10_000)
-    body: Body | None = None
-    content_type: HeaderValue = "application/json"
-    headers: dict[Header, HeaderValue] = Field(default_factory=dict)
-    retry_after_s: int | None = Field(None, ge=0)
+    status: int = Field(500, ge=200, le=599, title="HTTP status", examples=_STATUSES)
+    code: str = Field("", max_length=200, title="Error code", examples=["Throttling"])
+    message: str = Field("", max_length=10_000, title="Error message")
+    retry_after_s: int | None = Field(None, ge=0, title="Retry-After, in seconds")
+    body: Body | None = Field(None, title="Body", description="Instead of the error.")
+    content_type: HeaderValue = Field(
+        "application/json",
+        title="Type of the body",
+        examples=["application/json", "text/html", "text/plain"],
+        json_schema_extra={"format": "media-type"},
+    )
+    headers: dict[Header, HeaderValue] = Field(
+        default_factory=dict, title="More headers", examples=[{"X-Reason": "quota"}]
+    )
 
     @model_validator(mode="after")
     def _is_an_answer(self) -> Fail:
@@ -121,17 +129,19 @@ class Delay(Fault):
     # Real time, because clients wait in real time. A faster test holds a call and releases it.
 
     kind: Literal["delay"] = "delay"
-    seconds: float | None = Field(None, gt=0, le=LONGEST_S)
-    after_execution: bool = False
-    each_piece: bool = False
+    seconds: float | None = Field(
+        None, gt=0, le=LONGEST_S, title="Seconds", description="Without: until it is released."
+    )
+    after_execution: bool = Field(False, title="After the execution")
+    each_piece: bool = Field(False, title="Before each piece of the response")
 
 
 class Cut(Fault):
     """The connection closes during the answer: after some events of its stream, or bytes."""
 
     kind: Literal["cut"] = "cut"
-    after: int = Field(0, ge=0)
-    after_bytes: int | None = Field(None, ge=0)
+    after: int = Field(0, ge=0, title="After events")
+    after_bytes: int | None = Field(None, ge=0, title="After bytes")
 
     @model_validator(mode="after")
     def _is_one_place(self) -> Cut:
@@ -156,8 +166,8 @@ class WrongJson(Fault):
     """The code runs, but Result.Result is ``text``, or does not have the fields ``without``."""
 
     kind: Literal["wrong_json"] = "wrong_json"
-    text: Body | None = None
-    without: tuple[str, ...] = Field((), strict=False)
+    text: Body | None = Field(None, title="Text instead of JSON")
+    without: tuple[str, ...] = Field((), strict=False, title="Fields that are missing")
 
     only: ClassVar[str | None] = "InvokeTool"
 
@@ -174,7 +184,7 @@ class DuringCode(Fault):
     Output that is printed within a fifth of a second is one message.
     """
 
-    after: int = Field(0, ge=0)
+    after: int = Field(0, ge=0, title="After messages of output")
 
     only: ClassVar[str | None] = "code"
 

@@ -3,6 +3,7 @@
 
 const STEPS = 100; // references and parts that are followed for one value
 export const CHOICES = 200; // options that a select has
+const UNITS = /** @type {Record<string, string>} */ ({ s: "seconds", ms: "milliseconds", bytes: "bytes" });
 
 /** @typedef {Record<string, any>} Schema */
 /** @typedef {"text" | "number" | "integer" | "choice" | "long choice" | "list" | "object" | "one of" | "json"} Kind */
@@ -128,6 +129,17 @@ export function fits(value, { kind, choices, nullable }) {
 
 /** @param {any} one @param {any} other */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+/** What people call a value: its title, or its name in words. @param {string} name @param {any} schema */
+export function labelOf(name, schema) {
+  const title = own(schema, "title");
+  const letters = (/** @type {string} */ text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  if (typeof title === "string" && title && letters(title) !== letters(name)) return title.slice(0, 100);
+  const [, stem = name, unit = ""] = /^(.+)_(s|ms|bytes)$/.exec(name) ?? [];
+  const words = stem.replace(/([a-z\d])([A-Z])(?=[a-z])/g, "$1 $2").split(/[\s_-]+/).filter(Boolean)
+    .map((word) => word.replace(/^[A-Z](?=[a-z]+$)/, (first) => first.toLowerCase())).join(" ");
+  return (words.charAt(0).toUpperCase() + words.slice(1) || name) + (unit && `, in ${UNITS[unit]}`);
+}
 
 /** A short name for an alternative. @param {Schema} schema @param {number} place */
 export function titleOf(schema, place) {

@@ -5,11 +5,13 @@ import { CHOICES, same } from "./schema.js";
 
 const LONGEST_HINT = 1000;
 const LINE = 200; // characters of a text that needs no lines
+const EXAMPLES = 20; // that a field suggests
 
 /** @typedef {import("./schema.js").Shape} Shape */
 /** "read" returns undefined for what is left out; "empty" says that nobody has written anything.
  * @typedef {{element: HTMLElement, read: () => any, set: (value: any) => void, empty: () => boolean}} Field */
-/** @typedef {{root: any, fields: number, wrong: {control: HTMLElement, message: string}[]}} Form */
+/** @typedef {{root: any, fields: number, wrong: {control: HTMLElement, message: string}[],
+ *   leaves: {path: string, control: HTMLElement, tell: (message: string) => void}[]}} Form */
 /** @typedef {{form: Form, name: string, path: string, required: boolean, depth: number}} Place */
 
 let made = 0;
@@ -37,9 +39,15 @@ function leaf(place, control, { schema, nullable }, parse, show) {
   /** @param {string} message */
   const refuse = (message) => {
     tell(`${name} ${message}`);
-    form.wrong.push({ control, message: `${path || name} ${message}` });
+    form.wrong.push({ control, message: `${path.includes(".") ? path : name} ${message}` });
   };
   tell("");
+  form.leaves.push({ path, control, tell });
+  const examples = Array.isArray(schema.examples) ? schema.examples.slice(0, EXAMPLES).map(written) : [];
+  if (examples.length && !control.placeholder?.trim()) control.placeholder = examples[0].slice(0, LINE);
+  const suggested = examples.length > 1 && control.matches("input") && h("datalist", { id: `${id}-examples` },
+    examples.map((/** @type {string} */ one) => h("option", { value: one })));
+  if (suggested) control.setAttribute("list", suggested.id);
   control.addEventListener("input", () => {
     isBlank = false;
     tell("");
@@ -48,7 +56,7 @@ function leaf(place, control, { schema, nullable }, parse, show) {
   const initial = control.value;
   let isBlank = false; // an empty text was set, not left
   return {
-    element: h("div", { class: "field" }, h("label", { for: id }, name, mark(required && !nullable)), control, hint, problem),
+    element: h("div", { class: "field" }, h("label", { for: id, title: path }, name, mark(required && !nullable)), control, hint, problem, suggested),
     empty: () => control.value === initial && !isBlank,
     set(value) {
       control.value = value === undefined ? initial : value === null ? "" : show(value);
@@ -77,8 +85,9 @@ export const mark = (required) => required && h("span", { class: "mark", "aria-h
 /** @param {any} schema @param {string} id */
 export function hintOf(schema, id) {
   const { description, minimum, maximum } = schema;
-  const limits = [typeof minimum === "number" && `at least ${minimum}`, typeof maximum === "number" && `at most ${maximum}`];
-  const parts = [typeof description === "string" && description.trim().slice(0, LONGEST_HINT), limits.filter(Boolean).join(", ")];
+  const [least, most] = [minimum, maximum].map((one) => typeof one === "number");
+  const limits = least && most ? `${minimum} to ${maximum}.` : least && minimum > 1 ? `At least ${minimum}.` : most && `At most ${maximum}.`;
+  const parts = [typeof description === "string" && description.trim().slice(0, LONGEST_HINT), limits];
   const text = parts.filter(Boolean).join(" ");
   return text && h("small", { id, class: "hint" }, text);
 }
@@ -97,6 +106,9 @@ export function textField(place, shape) {
   const control = h("input", { type: "text", ...attributes, ...(isNumber && { inputmode: "decimal" }) });
   return leaf(place, control, shape, (text) => (isNumber ? number(text, shape) : oneOf(text, shape.choices)), written);
 }
+
+/** @param {any} value */
+const word = (value) => (value === true ? "yes" : value === false ? "no" : written(value));
 
 /** @param {any} value */
 const written = (value) => (typeof value === "string" ? value : JSON.stringify(value));
@@ -122,7 +134,7 @@ function oneOf(text, choices) {
 /** @param {Place} place @param {Shape} shape @returns {Field} */
 export function choiceField(place, shape) {
   const { choices } = shape;
-  const options = choices.map((one, index) => h("option", { value: index }, written(one).slice(0, CHOICES) || '""'));
+  const options = choices.map((one, index) => h("option", { value: index }, word(one).slice(0, CHOICES) || '""'));
   const only = place.required && !shape.nullable && choices.length === 1;
   const select = h("select", null, !only && h("option", { value: "" }, ""), options);
   const index = (/** @type {any} */ value) => choices.findIndex((one) => same(one, value));
@@ -131,7 +143,7 @@ export function choiceField(place, shape) {
 
 /** @param {Place} place @param {any} schema @param {boolean} [nullable] @returns {Field} */
 export function jsonField(place, schema, nullable = false) {
-  const area = h("textarea", { rows: 3, spellcheck: "false", placeholder: "JSON" });
+  const area = h("textarea", { rows: 3, spellcheck: "false", placeholder: schema.examples?.length ? null : "JSON" });
   return leaf(place, area, { schema, nullable }, parsed, (value) => JSON.stringify(value, null, 2));
 }
 

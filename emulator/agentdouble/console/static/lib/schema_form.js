@@ -2,7 +2,7 @@
 // form can show is written as JSON, a part of it or, by its button, all of it.
 
 import { h } from "./dom.js";
-import { fits, isObject, own, shapeOf, titleOf } from "./schema.js";
+import { fits, isObject, labelOf, own, shapeOf, titleOf } from "./schema.js";
 import { choiceField, hintOf, jsonField, mark, newId, textField } from "./schema_fields.js";
 
 const DEEPEST = 3; // objects and lists inside each other
@@ -21,11 +21,11 @@ export class FormError extends Error {}
  * Make a form of a schema. "read" returns the value, or marks what is wrong and throws FormError.
  * @param {any} schema
  * @param {{values?: any, label?: string, asJson?: boolean}} [options]
- * @returns {{element: HTMLElement, read: () => any, set: (value: any) => void}}
+ * @returns {{element: HTMLElement & {refuse: (message: string) => boolean}, read: () => any, set: (value: any) => void}}
  */
 export function schemaForm(schema, { values, label = "Arguments", asJson = true } = {}) {
   /** @type {Form} */
-  const form = { root: schema, fields: 0, wrong: [] };
+  const form = { root: schema, fields: 0, wrong: [], leaves: [] };
   const isText = shapeOf(schema, schema).kind === "json";
   const place = { form, name: label, path: "", required: !isText, depth: 0 };
   const field = takesNothing(schema) ? nothing(label) : fieldOf(schema, place);
@@ -49,6 +49,16 @@ export function schemaForm(schema, { values, label = "Arguments", asJson = true 
     field.element.hidden = asText;
     toggle.setAttribute("aria-pressed", String(asText));
   }
+
+  /** Show what the double says is wrong beside the field that it names; false if it names none.
+   * @param {string} message */
+  element.refuse = (message) => {
+    const words = [...message.matchAll(/\b(?:the|a|parameter|missing) ([\w-]+)/gi)].map((match) => match[1].toLowerCase());
+    const leaf = form.leaves.find(({ path, control }) => path && control.checkVisibility() && words.includes(path.toLowerCase()));
+    leaf?.tell(message);
+    leaf?.control.focus();
+    return Boolean(leaf);
+  };
 
   return {
     element,
@@ -113,7 +123,7 @@ function objectField(place, shape) {
   const { properties, required } = shape.schema;
   const needed = Array.isArray(required) ? required : [];
   const fields = Object.entries(properties).map(([name, schema]) =>
-    /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(place, name), required: needed.includes(name) })]));
+    /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(place, name), name: labelOf(name, schema), required: needed.includes(name) })]));
   let more = /** @type {[string, any][]} */ ([]); // what was set and has no field
   let isSet = false;
   const empty = () => !isSet && fields.every(([, field]) => field.empty());
@@ -149,7 +159,8 @@ function listField(place, shape) {
   function append(value) {
     if (items.length >= ITEMS) return;
     const name = `${place.name} ${items.length + 1}`;
-    const field = fieldOf(shape.schema.items, { ...below(place, name), required: true });
+    const path = `${place.path || place.name}.${items.length + 1}`;
+    const field = fieldOf(shape.schema.items, { ...below(place, name), path, required: true });
     if (value !== undefined) field.set(value);
     const item = { field, row: h("div", { class: "item" }, field.element, h("button", { type: "button",
       "aria-label": `Remove ${name}`, onclick: () => {

@@ -70,7 +70,7 @@ function armForm() {
   const kind = h("select", { id: "fault-kind", onchange: () => choose(kind.value) });
   const suggestions = h("datalist", { id: "fault-operations" });
   const operation = h("input", { id: "fault-operation", type: "text", list: "fault-operations", spellcheck: "false",
-    autocomplete: "off", "aria-required": "true", "aria-describedby": "fault-operation-hint fault-problem" });
+    autocomplete: "off", "aria-required": "true", placeholder: "InvokeTool", "aria-describedby": "fault-operation-hint fault-problem" });
   const what = h("p", { class: "hint" });
   const fields = h("div");
   const problem = h("p", { id: "fault-problem", class: "bad", role: "alert" });
@@ -80,8 +80,8 @@ function armForm() {
   } },
     h("div", { class: "field" }, h("label", { for: "fault-kind" }, "Kind"), kind, what),
     h("div", { class: "field" }, h("label", { for: "fault-operation" }, "Operation"), operation,
-      h("small", { id: "fault-operation-hint", class: "hint" }, "An action such as InvokeTool, a path such as POST /v1/bash/exec or /v1/**, mcp:<tool>, a2a:<method>.")),
-    fields, problem, h("p", { class: "buttons" }, h("button", { class: "primary", type: "submit" }, "Arm")), suggestions);
+      h("small", { id: "fault-operation-hint", class: "hint" }, "An action such as InvokeTool, a path such as POST /v1/bash/exec or /v1/**, mcp:<tool>, a2a:<method>."), problem),
+    fields, h("p", { class: "buttons" }, h("button", { class: "primary", type: "submit" }, "Arm")), suggestions);
 
   /** @param {string} name */
   function choose(name) {
@@ -100,13 +100,16 @@ function armForm() {
     try {
       const given = Object.entries(form?.read() ?? {}).filter(([name, value]) => !isDefault(kinds[kind.value].properties[name], value));
       const { times, ...others } = Object.fromEntries(given);
-      const often = times === undefined ? {} : { times: /^\d+$/.test(times) ? Number(times) : times };
+      const often = times ? { times: Number(times.replace("once", "1")) || times } : {};
       const armed = await post("/faults", { kind: kind.value, operation: operation.value, ...others, ...often });
       await read("faults");
       say(`${armed.id} is armed: ${armed.described}`);
       form?.set({});
     } catch (error) {
-      if (!(error instanceof FormError)) setText(problem, /** @type {Error} */ (error).message);
+      const { message } = /** @type {Error} */ (error);
+      if (error instanceof FormError || form?.element.refuse(message)) return;
+      setText(problem, message);
+      operation.focus();
     }
   }
 
@@ -139,9 +142,9 @@ const suggested = (entry) => (operationOf(entry).startsWith("/") ? pathOf(entry)
 function inOrder(properties) {
   const own = Object.entries(properties).filter(([name]) => !WHEN.includes(name));
   return { ...Object.fromEntries(own),
-    nth: { ...properties.nth, description: "The first call that it affects, counted from now." },
-    every: { ...properties.every, description: "It affects every Nth call." },
-    times: { type: "string", description: "How many times: a number, or all. Default: once, or all if Every is set." } };
+    nth: properties.nth, every: properties.every,
+    times: { ...properties.times, anyOf: null, type: "string", maxLength: 9, default: "", examples: ["once", "2", "3", "all"],
+      description: "Empty: once, or without end if Then every is set." } };
 }
 
 /** @param {any} schema @param {any} value */

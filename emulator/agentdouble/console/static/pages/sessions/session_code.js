@@ -5,10 +5,22 @@ import { attempt } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { outputArea } from "../../lib/outputs.js";
+import { languages, tokenize } from "../../lib/prism.js";
 import { timeOfDay } from "../../lib/words.js";
 import { variableTable } from "./variables.js";
 
 const MOST_CELLS = 100;
+const LONGEST = 20000; // characters of code that are coloured
+const GRAMMARS = /** @type {Record<string, string>} */ ({ js: "javascript", node: "javascript", typescript: "javascript", python3: "python" });
+
+/** Code with its words in colours. @param {string} source @param {string} language */
+function coloured(source, language) {
+  const grammar = /** @type {Record<string, any>} */ (languages)[GRAMMARS[language] ?? language];
+  /** @param {any} token @returns {any} */
+  const drawn = (token) => (typeof token === "string" ? token
+    : h("span", { class: token.type }, [token.content].flat().map(drawn)));
+  return grammar && source.length <= LONGEST ? tokenize(source, grammar).map(drawn) : source;
+}
 
 /** @param {import("./session.js").Session} session */
 export function sessionCode({ path, found, shown, named }) {
@@ -41,13 +53,13 @@ export function sessionCode({ path, found, shown, named }) {
     execute();
   }
 
-  /** @param {string} by @param {string} [source] */
-  function cell(by, source) {
+  /** @param {string} by @param {string} [source] @param {string} [language] */
+  function cell(by, source, language = "python") {
     const area = outputArea();
     const count = h("span", { class: "count" }, "…");
-    const again = source !== undefined && h("button", { class: "quiet", onclick: () => execute(source) }, "Run again");
+    const again = source !== undefined && h("button", { class: "quiet", onclick: () => execute(source, language) }, "Run again");
     const made = h("article", { class: "cell" }, h("header", null, count, h("span", null, by), again),
-      source !== undefined && h("pre", { class: "code" }, source), area.element);
+      source !== undefined && h("pre", { class: "code" }, coloured(source, language)), area.element);
     cells.append(made);
     if (cells.childElementCount > MOST_CELLS) cells.firstChild.remove();
     made.scrollIntoView({ block: "nearest" });
@@ -68,29 +80,29 @@ export function sessionCode({ path, found, shown, named }) {
     const { entries } = await ask(`/journal?${new URLSearchParams({ session: shown().SessionId, action: "InvokeTool", bodies: "true" })}`);
     for (const entry of entries.slice(-MOST_CELLS)) {
       try {
-        const { code: source } = JSON.parse(JSON.parse(entry.request_body).OperationPayload);
+        const { code: source, kernel_name: language } = JSON.parse(JSON.parse(entry.request_body).OperationPayload);
         const { data } = JSON.parse(JSON.parse(entry.response_body).Result.Result);
         if (source === undefined) continue;
-        const show = cell(timeOfDay(entry.at), source);
+        const show = cell(timeOfDay(entry.at), source, language);
         show("started", { execution_count: data.execution_count });
         for (const { output_type: kind, ...content } of data.outputs) show("output", { msg_type: kind, content });
       } catch { /* a command, a refusal, or a body that the journal has cut */ }
     }
   }
 
-  /** @param {string} [again] */
-  async function execute(again) {
+  /** @param {string} [again] @param {string} [language] */
+  async function execute(again, language = "python") {
     const source = again ?? code.value;
     if (!source.trim() || runs) return;
     if (again === undefined) code.value = "";
     runs = true;
     update();
     const name = crypto.randomUUID();
-    const show = cell("you", source);
+    const show = cell("you", source, language);
     running.set(name, show);
     try {
       await listening;
-      const body = { ...named(), OperationType: "RunCode", OperationPayload: JSON.stringify({ code: source }) };
+      const body = { ...named(), OperationType: "RunCode", OperationPayload: JSON.stringify({ code: source, ...(again && { kernel_name: language }) }) };
       const { Result } = await act("InvokeTool", body, { [RUN_HEADER]: name });
       say(`The code ended: ${JSON.parse(Result).data?.status ?? "error"}.`);
     } catch (error) {

@@ -1,10 +1,9 @@
 // What opens a service: its access record, entries for well-known clients, and its keys.
 
 import { act } from "../../lib/api.js";
-import { attempt, copyButton } from "../../lib/bar.js";
+import { attempt, confirmed, copyButton } from "../../lib/bar.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
-import { sure } from "./submitting.js";
 
 const HIDDEN = "***";
 
@@ -89,7 +88,7 @@ export function accessPanel(read) {
 
   /** @param {string} gone */
   function revoke(gone) {
-    sure(`Revoke the key ${gone}?`, "Clients that send it are refused.", "Revoke", async () => {
+    confirmed(`Revoke the key ${gone}?`, "Clients that send it are refused.", "Revoke", async () => {
       await setKeys((all) => all.filter((one) => one !== gone));
       say(`The key ${gone} is revoked.`);
     });

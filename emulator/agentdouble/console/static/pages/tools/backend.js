@@ -6,14 +6,15 @@ import { FormError, schemaForm } from "../../lib/schema_form.js";
 import { askInDialog } from "./submitting.js";
 
 const TEXT = { type: "string" };
-export const TOKEN = { ...TEXT, format: "password", description: "For the server, sent as Authorization: Bearer." };
+export const TOKEN = { ...TEXT, format: "password", description: "Sent as Authorization: Bearer." };
 export const COMMAND = {
   type: "object",
   required: ["Command"],
   properties: {
-    Command: { ...TEXT, description: "A command that speaks MCP over stdin and stdout: npx -y @modelcontextprotocol/server-filesystem ." },
-    Directory: { ...TEXT, description: "Where it runs." },
-    Env: { type: "array", description: "Its environment variables.", items: {
+    Command: { ...TEXT, description: "It speaks MCP over stdin and stdout.",
+      examples: ["npx -y @modelcontextprotocol/server-filesystem ."] },
+    Directory: { ...TEXT, title: "Working directory", examples: ["/home/me/project"] },
+    Env: { type: "array", title: "Environment variables", items: {
       type: "object", required: ["Name", "Value"], properties: { Name: { ...TEXT, maxLength: 128 }, Value: { ...TEXT, format: "password" } } } },
   },
 };
@@ -97,7 +98,7 @@ export function changeBackend(found) {
 
 /** @param {any} found */
 const address = (found) => ({ type: "object", required: ["Address"], properties: {
-  Address: { ...TEXT, format: "uri", description: "The server's address without a path; the path stays the same." },
+  Address: { ...TEXT, format: "uri", description: "Without a path, which stays the same.", examples: ["http://localhost:9000"] },
   Key: { ...TEXT, format: "password", description: found.ProtocolType === "MCP"
     ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent as the definition says." } } });
 

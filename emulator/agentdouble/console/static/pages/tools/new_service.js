@@ -9,19 +9,19 @@ import { COMMAND, commandOf, keyFor, located, TOKEN } from "./backend.js";
 import { submitting } from "./submitting.js";
 
 const TEXT = { type: "string" };
-const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT, maxLength: 128, description: "It answers at /mcp/NAME." } } };
+const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT, maxLength: 128, description: "It answers at /mcp/NAME.", examples: ["my-service"] } } };
 
 /** Where a service can come from: fields, and the body of the request that they make.
  * @type {{title: string, schema: any, body: (fields: any) => any}[]} */
 const SOURCES = [
   { title: "An address",
     schema: { type: "object", required: ["Url"], properties: {
-      Url: { ...TEXT, format: "uri", description: "The address of an MCP server, such as http://localhost:9000/mcp" }, Token: TOKEN } },
+      Url: { ...TEXT, format: "uri", title: "Address of the MCP server", examples: ["http://localhost:9000/mcp"] }, Token: TOKEN } },
     body: ({ Url, Token }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor(Token, "MCP") }) },
   { title: "A definition",
     schema: { type: "object", properties: {
-      Url: { ...TEXT, format: "uri", description: "URL of the HTTP API, if it differs from the definition's." },
-      Key: { ...TOKEN, description: "For the API, sent where its definition says." } } },
+      Url: { ...TEXT, format: "uri", title: "Address of the API", description: "If it differs from the definition's.", examples: ["http://localhost:9000"] },
+      Key: { ...TOKEN, title: "Key of the API", description: "It is sent where the definition says." } } },
     body: ({ Url, Key }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor(Key, "HTTP") }) },
   { title: "A command", schema: COMMAND,
     body: (fields) => ({ ProtocolType: "MCP", BackendType: "CustomMcp", Path: "/", ...commandOf(fields) }) },
@@ -49,8 +49,10 @@ export function newService() {
       say(`The service ${Name} is created.`);
       navigate(`/tools/service/${MCPServiceId}`);
     } catch (error) {
-      if (chosen === 1) definition.showPlace(/** @type {Error} */ (error).message);
-      throw error;
+      if (chosen !== 1) throw error;
+      const { message } = /** @type {Error} */ (error);
+      definition.showPlace(message);
+      throw new Error(message); // about the definition, whichever field it names
     }
   }, [h("h2", null, "New MCP service"), name.element,
     h("fieldset", { class: "choice" }, h("legend", null, "Made from"), h("div", { class: "checks" }, radios)), ...parts]);

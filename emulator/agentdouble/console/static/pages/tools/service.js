@@ -3,11 +3,12 @@
 import { navigate } from "../../lib/address.js";
 import { ApiError, act, open } from "../../lib/api.js";
 import { coloured } from "../../lib/ansi.js";
+import { confirmed } from "../../lib/bar.js";
 import { h } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { accessPanel } from "./access.js";
 import { backendCode, changeBackend, isCommand } from "./backend.js";
-import { facts, sure } from "./submitting.js";
+import { facts } from "./submitting.js";
 import { toolsPanel } from "./tool_calls.js";
 
 const LINES = 200; // of a log
@@ -49,7 +50,7 @@ export function service(id) {
         Created: found.CreatedAt, Changed: found.UpdatedAt }),
       h("p", { class: "buttons" },
         h("button", { onclick: () => changeBackend(found) }, "Change"),
-        h("button", { class: "danger", onclick: () => sure(`Delete the service ${found.Name}?`,
+        h("button", { class: "danger", onclick: () => confirmed(`Delete the service ${found.Name}?`,
           "It can no longer be called, and its MCP sessions end.", "Delete", async () => {
             await act("DeleteMCPService", { MCPServiceId: id });
             navigate("/tools");

@@ -1,5 +1,6 @@
 // What forms of pages have in common: a button that does something with them, and why it failed.
 
+import { ApiError } from "../../lib/api.js";
 import { dialog, factRows, h, setText } from "../../lib/dom.js";
 
 /**
@@ -31,7 +32,9 @@ export function submitting(verb, what, content, others = []) {
     try {
       await what(stopping.signal);
     } catch (error) {
-      setText(problem, /** @type {Error} */ (error).message);
+      const { message } = /** @type {Error} */ (error);
+      const forms = /** @type {any[]} */ ([...element.querySelectorAll(".form")]);
+      if (!(error instanceof ApiError && forms.some((one) => one.refuse(message)))) setText(problem, message);
       problem.scrollIntoView({ block: "nearest" });
     }
     button.disabled = false;
@@ -49,22 +52,6 @@ export function askInDialog(title, content, verb, what) {
     box.close();
   }, content, [cancel]).element);
   /** @type {HTMLElement | null} */ (box.querySelector("input, textarea, select"))?.focus();
-}
-
-/** Ask before something ends. @param {string} title @param {string} text @param {string} verb
- * @param {() => Promise<any>} what */
-export function sure(title, text, verb, what) {
-  const problem = h("p", { class: "bad", role: "alert" });
-  const box = dialog(title, h("p", null, text), problem, h("p", { class: "buttons" },
-    h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-    h("button", { class: "danger", onclick: async () => {
-      try {
-        await what();
-        box.close();
-      } catch (error) {
-        setText(problem, /** @type {Error} */ (error).message);
-      }
-    } }, verb)));
 }
 
 /** Names with values, without those that have none. @param {Record<string, any>} found */

@@ -2,28 +2,28 @@
 
 import { navigate, sessionPath } from "../../lib/address.js";
 import { ApiError, act } from "../../lib/api.js";
-import { copyButton } from "../../lib/bar.js";
+import { confirmed, copyButton } from "../../lib/bar.js";
 import { h, list, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { schemaForm } from "../../lib/schema_form.js";
-import { askInDialog, facts, submitting, sure } from "./submitting.js";
+import { askInDialog, facts, submitting } from "./submitting.js";
 import { counted } from "../../lib/words.js";
 
 const TEXT = { type: "string" };
 const LINE = { ...TEXT, maxLength: 128 };
 const PAIR = { type: "object", required: ["Key", "Value"], properties: { Key: LINE, Value: TEXT } };
 const CHANGED = {
-  Description: { ...TEXT, description: "What it is for." },
-  Envs: { type: "array", items: PAIR, description: "Environment variables of its sessions." },
+  Description: { ...TEXT, examples: ["What it is for"] },
+  Envs: { type: "array", title: "Environment variables", items: PAIR, description: "Code in its sessions can read them." },
 };
 const CREATED = {
   type: "object",
   required: ["Name", "ToolType"],
   properties: {
-    Name: { ...LINE, description: "It must be unique." },
-    ToolType: { enum: ["CodeEnv"], description: "The double supports no other answer." },
+    Name: { ...LINE, description: "No other tool may have it.", examples: ["my-sandbox"] },
+    ToolType: { enum: ["CodeEnv"], title: "Type", description: "The only one that the double has." },
     ...CHANGED,
-    ProjectName: LINE,
+    ProjectName: { ...LINE, title: "Project", examples: ["default"] },
     Tags: { type: "array", items: { ...PAIR, required: ["Key"] } },
   },
 };
@@ -68,7 +68,7 @@ export function tool(id) {
       facts({ Type: found.ToolType, Status: found.Status, Project: found.ProjectName, Created: found.CreatedAt, Changed: found.UpdatedAt }),
       found.Description && h("p", null, found.Description),
       h("p", { class: "buttons" }, h("button", { onclick: () => change(found) }, "Change"),
-        h("button", { class: "danger", onclick: () => sure(`Delete the tool ${found.Name}?`, "Its sessions end.", "Delete",
+        h("button", { class: "danger", onclick: () => confirmed(`Delete the tool ${found.Name}?`, "Its sessions end.", "Delete",
           async () => {
             await act("DeleteTool", { ToolId: id });
             navigate("/tools");
