@@ -65,6 +65,7 @@ def test_a_foreign_page_cannot_read_or_write(
     browser: Browser, hosting: Emulator, foreign_port: int, address: str
 ) -> None:
     """Not even a known token helps."""
+    hosting.reset(keep=("runtimes",))
     url, token = parts(hosting)
     runtime_s = f"{hosting.url}/runtimes/files/page.html"
     context = browser.new_context()
@@ -96,7 +97,6 @@ def test_the_attempts_succeed_on_the_console_page(browser: Browser, hosting: Emu
 
     page.context.close()
     moved = hosting.clock.offset.total_seconds()
-    hosting.reset(keep=("runtimes",))
     assert 60 == moved
     assert {"fetch", "fetch the shell", "import", "picture", "style", "window", "write"} == {
         name for name, result in results.items() if '"error"' not in str(result)

@@ -63,7 +63,7 @@ def test_success_has_every_field_of_the_specification(shared: Emulator) -> None:
 
 def test_inner_json_is_formatted_like_the_platform_s(shared: Emulator) -> None:
     """Two spaces of indent, and < > & escaped."""
-    response = call(shared, body_of(shared, "print('<&>')", "envelope"))
+    response = call(shared, body_of(shared, "print('<&>')", "formatted"))
 
     inner = response.json()["Result"]["Result"]
     assert inner.startswith('{\n  "success": true,\n  "message": ')
@@ -73,7 +73,7 @@ def test_inner_json_is_formatted_like_the_platform_s(shared: Emulator) -> None:
 
 def test_failure_has_an_error_output(shared: Emulator) -> None:
     """SBX-06: ename, evalue and traceback follow the printed output."""
-    inner = run(shared, "print('before')\n1 / 0", "envelope")
+    inner = run(shared, "print('before')\n1 / 0", "failure")
 
     traceback = inner["data"]["outputs"][1]["traceback"]
     assert "ZeroDivisionError" in traceback[-1]
