@@ -407,8 +407,9 @@ def _raise(
         source = f"the environment ({PREFIX}{top.upper()})"
     else:
         source = str(file)
-    message = f"The setting {key} from {source} {_reason(key, first)}."
-    raise SettingsError(message, key=key, source=source) from None
+    reason = _reason(key, first)
+    message = f"The setting {key} from {source} {reason}."
+    raise SettingsError(message, key=key, source=source, reason=reason) from None
 
 
 def _reason(key: str, error: Mapping[str, Any]) -> str:

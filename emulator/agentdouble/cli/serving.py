@@ -87,8 +87,8 @@ def settings_of(
         if error.source != "the arguments":
             raise
         option = f"--{error.key.replace('_', '-')}"
-        message = str(error).replace(f"The setting {error.key} from the arguments", option)
-        raise SettingsError(message, key=error.key, source=option) from None
+        message = f"{option} {error.reason}."
+        raise SettingsError(message, key=error.key, source=option, reason=error.reason) from None
     changes: dict[str, Any] = {}
     if unknowns:
         changes["unknowns"] = {**settings.unknowns, **dict(_choice(text) for text in unknowns)}

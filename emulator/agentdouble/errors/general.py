@@ -13,12 +13,16 @@ class AgentDoubleError(ShownShort, Exception):
 
 
 class SettingsError(AgentDoubleError):
-    """A setting is unknown or has a wrong value; ``key`` is its name, ``source`` its place."""
+    """A setting is unknown or has a wrong value.
 
-    def __init__(self, message: str, *, key: str, source: str) -> None:
+    ``key`` is its name, ``source`` its place, and ``reason`` says what is wrong with the value.
+    """
+
+    def __init__(self, message: str, *, key: str, source: str, reason: str = "") -> None:
         super().__init__(message)
         self.key = key
         self.source = source
+        self.reason = reason
 
 
 class DeclarationError(SettingsError):
@@ -26,11 +30,10 @@ class DeclarationError(SettingsError):
 
     def __init__(self, name: object, key: str, reason: str) -> None:
         self.name = name if isinstance(name, str) else ""
-        self.reason = reason
         runtime = f" (of the runtime {self.name[:100]!r})" if self.name else ""
         end = "" if reason.endswith("?") else "."
         message = f"The setting {key}{runtime} is wrong: {reason}{end}"
-        super().__init__(message, key=key, source="the settings")
+        super().__init__(message, key=key, source="the settings", reason=reason)
 
 
 class LedgerError(AgentDoubleError):
