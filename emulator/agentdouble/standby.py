@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble import __version__
 from agentdouble.processes.fork_server import processes
 from agentdouble.server.guard import HEALTH, Refusal, render_json
-from agentdouble.server.starting import answering
+from agentdouble.server.starting import answer_during
 from agentdouble.state import Store
 
 _log = logging.getLogger(__name__)
@@ -38,10 +38,12 @@ class Standby:
         self._app = Starlette(routes=[Route(HEALTH, self._health), Mount("/", self._refuse)])
 
     async def wait(self, listeners: Sequence[socket.socket], tls: ssl.SSLContext | None) -> None:
-        """Return when the database is ours; answer requests until then."""
+        """Return when the database is ours; answer requests until then.
+
+        Raises SystemExit if a signal comes first.
+        """
         _log.warning("Standby: waits until no other double has the database.")
-        async with answering(self._app, listeners, tls):
-            await self._store.wait(self._note)
+        await answer_during(self._store.wait(self._note), self._app, listeners, tls)
         _log.warning("Standby: takes over.")
 
     def _note(self, reason: str) -> None:

@@ -6,8 +6,7 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import uvicorn
@@ -113,20 +112,28 @@ class ServerThread:
         await _prepared(self._server, self._listeners, self._prepare)
 
 
-@asynccontextmanager
-async def answering(
-    app: ASGIApp, listeners: Sequence[socket.socket], tls: ssl.SSLContext | None
-) -> AsyncIterator[None]:
-    """Let an application answer on listeners that another server uses afterwards."""
+async def answer_during(
+    work: Coroutine[Any, Any, None],
+    app: ASGIApp,
+    listeners: Sequence[socket.socket],
+    tls: ssl.SSLContext | None,
+) -> None:
+    """Let an application answer during some work, on listeners that are used afterwards.
+
+    Raises SystemExit if a signal stops it before the work is done.
+    """
     server = _server(app, _nothing_to_end, tls, _nothing_to_end)
-    serving = asyncio.ensure_future(
-        server.serve(sockets=[listener.dup() for listener in listeners])
-    )
+    serving = server.serve(sockets=[listener.dup() for listener in listeners])
+    tasks = answering, working = asyncio.ensure_future(serving), asyncio.ensure_future(work)
     try:
-        yield
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise SystemExit(0)
     finally:
         server.exit()
-        await serving
+        working.cancel()
+        await asyncio.gather(answering, working, return_exceptions=True)
+    working.result()
 
 
 async def _prepared(server: Server, listeners: Sequence[socket.socket], prepare: Prepare) -> None:

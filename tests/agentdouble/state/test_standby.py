@@ -67,10 +67,11 @@ class Doubles:
         body = RunCode("t-sandbox", "s1", code).body()
         return send(build(body, address, dt.datetime.now(dt.timezone.utc)))
 
-    def end(self, url: str, number: signal.Signals) -> None:
+    def end(self, url: str, number: signal.Signals) -> int:
+        """Send a double a signal, and return its exit code."""
         process = self.processes.pop(url)
         process.send_signal(number)
-        process.wait(PATIENCE_S)
+        return process.wait(PATIENCE_S)
 
     def end_all(self) -> None:
         for url in [*self.processes]:
@@ -148,3 +149,12 @@ def test_a_double_that_was_replaced_ends(doubles: Doubles, server: Server) -> No
     eventually(lambda: doubles.status(standby), lambda status: status == "ok")
     assert 0 == process.wait(PATIENCE_S)
     assert 200 == create(standby, "new")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_standby_is_stopped_like_a_double(doubles: Doubles, number: signal.Signals) -> None:
+    first = doubles.start()
+    standby = doubles.start("--standby")
+
+    assert 0 == doubles.end(standby, number)
+    assert "ok" == doubles.status(first)

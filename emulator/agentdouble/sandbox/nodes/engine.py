@@ -184,14 +184,17 @@ class NodeProcess:
 
     def end(self, patience_s: float = _END_PATIENCE_S) -> None:
         """End the process; return when it has ended."""
-        assert self._process.stdin is not None
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
         with contextlib.suppress(OSError):
-            self._process.stdin.close()
+            process.stdin.close()
         try:
-            self._process.wait(patience_s)
+            process.wait(patience_s)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            process.kill()
+            process.wait()
+        process.stdout.close()
 
 
 class _Keeper(threading.Thread):

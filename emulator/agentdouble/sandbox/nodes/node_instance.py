@@ -192,6 +192,13 @@ class NodeInstance(Instance):
             raise SandboxError(error["message"], error["code"], error["status"])
         return reply
 
+    def cut_off(self, error: AnswerLostError) -> SandboxError:
+        """End the session, because a call was cut off; return the error for the caller."""
+        reason = self._lost(error)
+        self.lose(reason)
+        message = f"The session is lost, and the call may have run: {reason}."
+        return SandboxError(message, "InternalError.Node", 502)
+
     def _lost(self, error: AnswerLostError) -> str:
         """Return what is said of a call that was cut off."""
         node = self.home_node
@@ -287,10 +294,7 @@ class NodeInstance(Instance):
         try:
             return await self._ask(path, body)
         except AnswerLostError as error:
-            reason = self._lost(error)
-            self.lose(reason)
-            message = f"The session is lost, and the call may have run: {reason}."
-            raise SandboxError(message, "InternalError.Node", 502) from error
+            raise self.cut_off(error) from error
 
     async def _kernel(self, language: Language) -> Kernel:
         raise NotBuiltError("A notebook of a session on a node", "Use InvokeTool or /v1/jupyter.")
@@ -305,13 +309,12 @@ class NodeInstance(Instance):
 
     async def return_to(self, snapshot: Snapshot) -> None:
         assert isinstance(snapshot, NodeSnapshot)
-        if not self._sent and snapshot.node.room > 0:
-            self._places.place(self, snapshot.node)
-        if self.home_node is not snapshot.node:
-            raise SnapshotRefusedError(
-                f"it is on the node {snapshot.node.name}, which has no place for a new session, or "
-                f"the session is on {self.node} already"
-            )
+        node = snapshot.node
+        if not self._sent and node.room > 0:
+            self._places.place(self, node)
+        if self.home_node is not node:
+            reason = f"the session is on {self.node}" if self._sent else "that has no place now"
+            raise SnapshotRefusedError(f"it is on the node {node.name}, and {reason}")
         async with self._taking_turns():
             await self._short("/return", {"snapshot": snapshot.id})
 

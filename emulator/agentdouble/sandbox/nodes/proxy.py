@@ -52,12 +52,6 @@ class DataPlaneProxy:
         except ClientDisconnect:  # no client is left to receive the answer
             return
 
-    def _lost(self, node: Node, error: AnswerLostError) -> SandboxError:
-        reason = f"its node {node.name} {node.reason or f'broke off ({error})'}"
-        self._instance.lose(reason)
-        message = f"The session is lost, and the call may have run: {reason}."
-        return SandboxError(message, "InternalError.Node", 502)
-
     async def _http(self, node: Node, scope: Scope, receive: Receive, send: Send) -> None:
         instance, fault = self._instance, faults.injected_fault()
 
@@ -77,7 +71,7 @@ class DataPlaneProxy:
             await node.tell_choices()
             await exchange.run(await node.connect(), target(scope), headers)
         except AnswerLostError as error:
-            refusal = self._lost(node, error)
+            refusal = instance.cut_off(error)
             if exchange.answered:
                 raise ConnectionError(str(refusal)) from error  # the client must see the break
             raise refusal from error
@@ -100,7 +94,7 @@ class DataPlaneProxy:
             )
             return
         except (OSError, InvalidHandshake, TimeoutError) as error:
-            raise self._lost(node, AnswerLostError(str(error))) from error
+            raise self._instance.cut_off(AnswerLostError(str(error))) from error
         if await bridge(websocket, inside):
             code = inside.close_code or 1001
             await websocket.close(1001 if code == 1006 else code, inside.close_reason or "")

@@ -11,6 +11,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import SettingsError
+from agentdouble.sandbox.nodes.engine import Lost, NodeProcess
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     TIMEOUT_S,
@@ -125,6 +126,18 @@ def test_a_node_ends_when_no_front_asks_it() -> None:
 
         assert {"seen", "ended", "free", "busy"} <= answer.json().keys()
         assert 0 == node.wait(30)
+
+
+def test_a_node_that_does_not_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentdouble.sandbox.nodes.engine.START_S", 1)
+    before = psutil.Process().children()
+    node = NodeProcess({})
+    (process,) = set(psutil.Process().children()) - set(before)
+    process.suspend()
+    try:
+        assert Lost("n", "did not start within 1 s (killed by signal 9)") == node.hello("n")
+    finally:
+        node.end()
 
 
 @pytest.mark.parametrize("path", ["/_node/watch", "/_node/execute", "/v1/sandbox", "/invoke", "/"])

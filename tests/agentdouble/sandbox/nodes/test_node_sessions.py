@@ -31,6 +31,7 @@ from tests.agentdouble.calling import (
 from tests.agentdouble.control_plane.test_session_snapshots import get, resume, take
 from tests.agentdouble.sandbox.hearing import listening, to_the_end
 from tests.agentdouble.sandbox.nodes.fronts import (
+    drain,
     front,
     have_joined,
     journal,
@@ -217,6 +218,18 @@ def test_a_snapshot_is_resumed_on_its_node(double: Emulator) -> None:
         assert source == resume(double, snapshot)
         assert "41 first\n" == text(double, look, session)
         act(double, "DeleteSessionSnapshot", ToolId=double.tool_id, SnapshotId=snapshot)
+
+
+def test_a_snapshot_is_not_copied_to_another_node() -> None:
+    with front() as double:
+        (node, session), _ = on_both(double).items()
+        snapshot = take(double, living(double)[session]["SessionId"])
+        drain(double, node, 600)
+        fields = {"ToolId": double.tool_id, "SnapshotId": snapshot, "CreateNewInstance": True}
+        message = refusal(double, "ResumeSessionFromSnapshot", **fields)[2]
+
+        assert f"it is on the node {node}, and that has no place now" in message
+        assert "41\n" == text(double, "print(x)", session)
 
 
 def test_a_snapshot_is_lost_with_its_node() -> None:
