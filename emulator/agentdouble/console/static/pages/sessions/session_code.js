@@ -2,25 +2,14 @@
 
 import { RUN_HEADER, act, ask, events, open, post } from "../../lib/api.js";
 import { attempt } from "../../lib/bar.js";
+import { coloured } from "../../lib/colours.js";
 import { h, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { outputArea } from "../../lib/outputs.js";
-import { languages, tokenize } from "../../lib/prism.js";
 import { timeOfDay } from "../../lib/words.js";
 import { variableTable } from "./variables.js";
 
 const MOST_CELLS = 100;
-const LONGEST = 20000; // characters of code that are coloured
-const GRAMMARS = /** @type {Record<string, string>} */ ({ js: "javascript", node: "javascript", typescript: "javascript", python3: "python" });
-
-/** Code with its words in colours. @param {string} source @param {string} language */
-function coloured(source, language) {
-  const grammar = /** @type {Record<string, any>} */ (languages)[GRAMMARS[language] ?? language];
-  /** @param {any} token @returns {any} */
-  const drawn = (token) => (typeof token === "string" ? token
-    : h("span", { class: token.type }, [token.content].flat().map(drawn)));
-  return grammar && source.length <= LONGEST ? tokenize(source, grammar).map(drawn) : source;
-}
 
 /** @param {import("./session.js").Session} session */
 export function sessionCode({ path, found, shown, named }) {
