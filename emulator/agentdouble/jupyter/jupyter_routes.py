@@ -171,7 +171,6 @@ async def _receive(
             raise WebSocketDisconnect(received.get("code", 1000))
         data = received.get("bytes")
         message = read(received["text"] if data is None else data, v1=v1)
-        message.header  # noqa: B018 (raises ValueError)
         if message.channel == "shell":
             client.code.put_nowait(message)
         else:  # an answer to input() must not wait for the code that asks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from agentdouble.sandbox.kernel_channels import Message
 from agentdouble.sandbox.session_process import InstanceKey
 
 DISCONNECTED = 8  # clients of a kernel that may come back
+_REMEMBERED = 1000  # messages
 _NAMESPACE = uuid.UUID("1b1f6f6e-5a0c-4b52-9a55-7f0f8d1c2a41")
 
 
@@ -44,6 +46,7 @@ class SessionKernel:
         self._state = "idle"
         self._last_activity = clock.now()
         self._running: set[str] = set()  # ids of requests whose code runs or waits
+        self._signatures: deque[bytes] = deque(maxlen=_REMEMBERED)  # of code that was sent
         self._turn: asyncio.Future[None] | None = None  # done while the session's turn is held
         self._released = asyncio.Event()
 
@@ -62,6 +65,7 @@ class SessionKernel:
         if kernel is self._kernel:
             return
         self._instance, self._kernel, self._state = instance, kernel, "idle"
+        self._signatures.clear()
         kernel.listeners.append(self._on_iopub)
         kernel.died.add_done_callback(lambda _: self._on_death(kernel))
 
@@ -123,6 +127,8 @@ class SessionKernel:
         msg_id = header["msg_id"]
         client.note_request(msg_id, bytes(message.parts[0]))
         try:
+            if kernel is not None:
+                self._check_new(kernel.connection.session.sign([*message.parts[:4]]))
             await self._take_turn(msg_id)
             await client.send(message)
         except asyncio.CancelledError:
@@ -131,6 +137,16 @@ class SessionKernel:
         except AgentDoubleError as error:
             self._finish(msg_id)
             client.answer_with_error(type(error).__name__, str(error), bytes(message.parts[0]))
+
+    def _check_new(self, signature: bytes) -> None:
+        """Refuse a repetition: a kernel ignores it, so that the turn would never end."""
+        if signature in self._signatures:
+            raise SandboxError(
+                "This message was sent before; each needs a msg_id of its own.",
+                "InvalidParameter",
+                400,
+            )
+        self._signatures.append(signature)
 
     async def _take_turn(self, msg_id: str) -> None:
         self._use(self._instance)

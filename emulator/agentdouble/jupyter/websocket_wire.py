@@ -85,6 +85,12 @@ def read(data: str | bytes, *, v1: bool) -> ChannelMessage:
         raise ValueError(
             f"A message needs a channel ({', '.join(CHANNELS)}) and {', '.join(_FIELDS)}."
         )
+    _header(message.parts[0])
+    for name, part in zip(_FIELDS, message.parts, strict=False):
+        try:
+            json.loads(part)
+        except ValueError:
+            raise ValueError(f"The {name} of a message is not JSON.") from None
     return message
 
 

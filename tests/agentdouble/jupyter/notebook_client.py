@@ -35,7 +35,7 @@ class Notebook:
         header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": "s", "version": "5.3"}
         parts = [header, {}, {}, content]
         if self._v1:
-            self._socket.send(_packed(channel, [json.dumps(part).encode() for part in parts]))
+            self._socket.send(packed(channel, [json.dumps(part).encode() for part in parts]))
         else:
             document = dict(zip(FIELDS, parts, strict=True))
             self._socket.send(json.dumps({**document, "channel": channel}))
@@ -107,7 +107,8 @@ def error(messages: list[Message]) -> tuple[str, str]:
     return content["ename"], content["evalue"]
 
 
-def _packed(channel: str, parts: list[bytes]) -> bytes:
+def packed(channel: str, parts: list[bytes]) -> bytes:
+    """Return a message as one of the protocol v1."""
     pieces = [channel.encode(), *parts]
     offsets = [8 * (len(pieces) + 2)]
     for piece in pieces:

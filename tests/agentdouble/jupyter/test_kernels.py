@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import background, eventually, home_of, run, text
-from tests.agentdouble.jupyter.notebook_client import JupyterClient
+from tests.agentdouble.jupyter.notebook_client import JupyterClient, packed
 from tests.agentdouble.jupyter.notebook_client import error as error_in
 from tests.agentdouble.jupyter.notebook_client import text as text_in
 
@@ -173,6 +173,30 @@ def test_a_kernel_that_dies_answers_its_cell(jupyter: JupyterClient) -> None:
         lambda: jupyter.http.get(f"/kernels/{kernel}").status_code, lambda status: status != 200
     )
     assert 404 == status
+
+
+def test_a_message_that_the_kernel_would_ignore_holds_no_turn(
+    double: Emulator, jupyter: JupyterClient
+) -> None:
+    """A repeated message is answered with an error, and one without JSON ends the connection."""
+    run(double, "x = 0", "agent")
+    kernel = jupyter.kernel_of("agent")
+    header = {"msg_id": "1", "msg_type": "execute_request", "session": "s", "version": "5.3"}
+    message = {"header": header, "channel": "shell", "content": {"code": "x += 1"}}
+
+    with jupyter.attached(kernel) as first, jupyter.attached(kernel) as second:
+        first._socket.send(json.dumps(message))
+        first.until_idle("1")
+        second._socket.send(json.dumps(message))
+        repeated = error_in(second.until_idle("1"))
+    with jupyter.attached(kernel, v1=True) as notebook:
+        parts = [json.dumps({**header, "msg_id": "2"}).encode(), b"{}", b"{}", b"{x}"]
+        notebook._socket.send(packed("shell", parts))
+        with pytest.raises(ConnectionClosedError, match="content of a message is not JSON"):
+            notebook.receive()
+
+    assert ("SandboxError", "This message was sent before") == (repeated[0], repeated[1][:28])
+    assert "1\n" == text(double, "print(x)", "agent")
 
 
 def test_an_agent_waits_for_the_code_of_a_notebook(
