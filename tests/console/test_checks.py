@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http
+from tests.agentdouble.calling import http, run
 
 pytestmark = pytest.mark.once
 
@@ -58,9 +58,12 @@ def test_forms_cannot_write(double: Emulator, kind: str) -> None:
 
 
 def test_answers_equal_those_of_the_double(double: Emulator) -> None:
-    own = http.get(f"{double.url}/_emulator/sessions").json()
+    run(double, "1", "listed")
+    own = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
+    listed = http.get(address(double, "/api/sessions"), headers=token(double)).json()["sessions"]
 
-    assert own == http.get(address(double, "/api/sessions"), headers=token(double)).json()
+    assert "listed" in {session["UserSessionId"] for session in listed}
+    assert [(s.keys(), s["SessionId"]) for s in own] == [(s.keys(), s["SessionId"]) for s in listed]
 
 
 def test_application_answers_are_not_pages(double: Emulator) -> None:
