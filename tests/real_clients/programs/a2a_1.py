@@ -102,12 +102,12 @@ async def _configure(client: Client, task: str, hook: str) -> dict[str, Any]:
     read = await client.get_task_push_notification_config(
         GetTaskPushNotificationConfigRequest(**ids)
     )
-    every = ListTaskPushNotificationConfigsRequest(task_id=task)
-    before = await client.list_task_push_notification_configs(every)
+    query = ListTaskPushNotificationConfigsRequest(task_id=task)
+    before = await client.list_task_push_notification_configs(query)
     await client.delete_task_push_notification_config(
         DeleteTaskPushNotificationConfigRequest(**ids)
     )
-    after = await client.list_task_push_notification_configs(every)
+    after = await client.list_task_push_notification_configs(query)
     counted = [len(before.configs), len(after.configs)]
     return {"config": [created.id, read.url == hook], "configs": counted}
 

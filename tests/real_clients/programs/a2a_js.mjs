@@ -17,12 +17,12 @@ const TRANSPORTS = {
 
 export async function converse(facts) {
   const { application, runtime } = facts.a2a;
-  const found = {};
+  const outcome = {};
   for (const binding of Object.keys(TRANSPORTS)) {
-    found[`1.0 ${binding}`] = await converseOver(binding, application.url, facts.hook);
+    outcome[`1.0 ${binding}`] = await converseOver(binding, application.url, facts.hook);
   }
-  found.keys = { runtime: await echo(runtime) };
-  return found;
+  outcome.keys = { runtime: await echo(runtime) };
+  return outcome;
 }
 
 async function clientOf(url, binding, clientConfig = {}) {
@@ -33,41 +33,41 @@ async function clientOf(url, binding, clientConfig = {}) {
 
 async function converseOver(binding, url, hook) {
   const client = await clientOf(url, binding);
-  const found = { message: said(await send(client, "hello")) };
-  const asked = await send(client, "ask");
-  found.asked = [state(asked.status), said(asked)];
-  const done = await send(client, "this", asked);
-  found.continued = [done.id === asked.id, state(done.status), said(done)];
+  const outcome = { message: textOf(await send(client, "hello")) };
+  const paused = await send(client, "ask");
+  outcome.asked = [state(paused.status), textOf(paused)];
+  const done = await send(client, "this", paused);
+  outcome.continued = [done.id === paused.id, state(done.status), textOf(done)];
   const failed = await send(client, "fail");
-  found.failed = [state(failed.status), said(failed)];
+  outcome.failed = [state(failed.status), textOf(failed)];
   const waiting = await send(client, "ask");
-  found.canceled = state((await client.cancelTask({ tenant: "", id: waiting.id })).status);
-  found.errors = [
+  outcome.canceled = state((await client.cancelTask({ tenant: "", id: waiting.id })).status);
+  outcome.errors = [
     await error(client.cancelTask({ tenant: "", id: waiting.id })),
     await error(client.getTask({ tenant: "", id: "nobody's" })),
   ];
-  const wanted = ListTasksRequest.fromJSON({ contextId: asked.contextId });
-  const listed = await client.listTasks(wanted);
-  found.listed = listed.tasks.map((task) => task.id).join() === asked.id;
-  Object.assign(found, await configure(client, (await send(client, "ask")).id, hook));
+  const request = ListTasksRequest.fromJSON({ contextId: paused.contextId });
+  const listed = await client.listTasks(request);
+  outcome.listed = listed.tasks.map((task) => task.id).join() === paused.id;
+  Object.assign(outcome, await configure(client, (await send(client, "ask")).id, hook));
   const config = { tenant: "", id: "", taskId: "", url: hook, token: "" };
-  const told = await clientOf(url, binding, { pushNotificationConfig: config });
-  const events = await all(told.sendMessageStream(message("work")));
-  found.streamed = events.map(kind);
-  const kept = await client.getTask({ tenant: "", id: events[0].task.id });
-  found.artifact = Task.toJSON(kept).artifacts[0].parts.map((part) => part.text).join("");
-  found.resumed = await resume(client);
-  return found;
+  const notified = await clientOf(url, binding, { pushNotificationConfig: config });
+  const events = await all(notified.sendMessageStream(message("work")));
+  outcome.streamed = events.map(kind);
+  const stored = await client.getTask({ tenant: "", id: events[0].task.id });
+  outcome.artifact = Task.toJSON(stored).artifacts[0].parts.map((part) => part.text).join("");
+  outcome.resumed = await resume(client);
+  return outcome;
 }
 
 async function configure(client, taskId, hook) {
-  const one = { tenant: "", taskId, id: "mine" };
-  const made = await client.createTaskPushNotificationConfig({ ...one, url: hook, token: "" });
-  const read = await client.getTaskPushNotificationConfig(one);
-  const every = { tenant: "", taskId, pageSize: 10, pageToken: "" };
-  const before = await client.listTaskPushNotificationConfig(every);
-  await client.deleteTaskPushNotificationConfig(one);
-  const after = await client.listTaskPushNotificationConfig(every);
+  const names = { tenant: "", taskId, id: "mine" };
+  const made = await client.createTaskPushNotificationConfig({ ...names, url: hook, token: "" });
+  const read = await client.getTaskPushNotificationConfig(names);
+  const query = { tenant: "", taskId, pageSize: 10, pageToken: "" };
+  const before = await client.listTaskPushNotificationConfig(query);
+  await client.deleteTaskPushNotificationConfig(names);
+  const after = await client.listTaskPushNotificationConfig(query);
   const counted = [before.configs.length, after.configs.length];
   return { config: [made.id, read.url === hook], configs: counted };
 }
@@ -85,14 +85,14 @@ async function resume(client) {
 }
 
 async function echo({ url, headers }) {
-  const fetchImpl = (asked, options = {}) =>
-    fetch(asked, { ...options, headers: { ...options.headers, ...headers } });
+  const fetchImpl = (resource, options = {}) =>
+    fetch(resource, { ...options, headers: { ...options.headers, ...headers } });
   const transports = [new JsonRpcTransportFactory({ fetchImpl })];
   const cardResolver = new DefaultAgentCardResolver({ fetchImpl });
   const factory = new ClientFactory({ transports, cardResolver });
   const client = await factory.createFromUrl(`${url}/`); // without the slash it would look above
   const task = await send(client, "hello");
-  return said(task) || task.artifacts.flatMap((one) => one.parts.map((p) => p.text)).join("");
+  return textOf(task) || task.artifacts.flatMap((artifact) => artifact.parts.map((p) => p.text)).join("");
 }
 
 function message(text, task = {}) {
@@ -106,9 +106,9 @@ async function send(client, text, task) {
 }
 
 async function all(events) {
-  const found = [];
-  for await (const event of events) found.push(StreamResponse.toJSON(event));
-  return found;
+  const received = [];
+  for await (const event of events) received.push(StreamResponse.toJSON(event));
+  return received;
 }
 
 async function error(call) {
@@ -120,7 +120,7 @@ async function error(call) {
   return "none";
 }
 
-function said(task) {
+function textOf(task) {
   return (task.status.message?.parts ?? []).map((part) => part.text).join("");
 }
 

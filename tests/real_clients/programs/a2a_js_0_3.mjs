@@ -12,12 +12,12 @@ const TRANSPORTS = { JSONRPC: JsonRpcTransportFactory };
 
 export async function converse(facts) {
   const { application, runtime } = facts.a2a;
-  const found = {};
+  const outcome = {};
   for (const transport of Object.keys(TRANSPORTS)) {
-    found[`0.3 ${transport}`] = await converseOver(transport, application.url, facts.hook);
+    outcome[`0.3 ${transport}`] = await converseOver(transport, application.url, facts.hook);
   }
-  found.keys = { runtime: await echo(runtime) };
-  return found;
+  outcome.keys = { runtime: await echo(runtime) };
+  return outcome;
 }
 
 async function clientOf(url, transport, clientConfig = {}) {
@@ -28,36 +28,36 @@ async function clientOf(url, transport, clientConfig = {}) {
 
 async function converseOver(transport, url, hook) {
   const client = await clientOf(url, transport);
-  const found = { message: said(await send(client, "hello")) };
-  const asked = await send(client, "ask");
-  found.asked = [state(asked.status), said(asked)];
-  const done = await send(client, "this", asked);
-  found.continued = [done.id === asked.id, state(done.status), said(done)];
+  const outcome = { message: textOf(await send(client, "hello")) };
+  const paused = await send(client, "ask");
+  outcome.asked = [state(paused.status), textOf(paused)];
+  const done = await send(client, "this", paused);
+  outcome.continued = [done.id === paused.id, state(done.status), textOf(done)];
   const failed = await send(client, "fail");
-  found.failed = [state(failed.status), said(failed)];
+  outcome.failed = [state(failed.status), textOf(failed)];
   const waiting = await send(client, "ask");
-  found.canceled = state((await client.cancelTask({ id: waiting.id })).status);
-  found.errors = [
+  outcome.canceled = state((await client.cancelTask({ id: waiting.id })).status);
+  outcome.errors = [
     await error(client.cancelTask({ id: waiting.id })),
     await error(client.getTask({ id: "nobody's" })),
   ];
-  Object.assign(found, await configure(client, (await send(client, "ask")).id, hook));
-  const told = await clientOf(url, transport, { pushNotificationConfig: { url: hook } });
-  const events = await all(told.sendMessageStream(message("work")));
-  found.streamed = events.map(kind);
-  const kept = await client.getTask({ id: events[0].id });
-  found.artifact = kept.artifacts[0].parts.map((part) => part.text).join("");
-  found.resumed = await resume(client);
-  return found;
+  Object.assign(outcome, await configure(client, (await send(client, "ask")).id, hook));
+  const notified = await clientOf(url, transport, { pushNotificationConfig: { url: hook } });
+  const events = await all(notified.sendMessageStream(message("work")));
+  outcome.streamed = events.map(kind);
+  const stored = await client.getTask({ id: events[0].id });
+  outcome.artifact = stored.artifacts[0].parts.map((part) => part.text).join("");
+  outcome.resumed = await resume(client);
+  return outcome;
 }
 
 async function configure(client, taskId, hook) {
-  const wanted = { taskId, pushNotificationConfig: { id: "mine", url: hook } };
-  const made = await client.setTaskPushNotificationConfig(wanted);
-  const one = { id: taskId, pushNotificationConfigId: "mine" };
-  const read = await client.getTaskPushNotificationConfig(one);
+  const config = { taskId, pushNotificationConfig: { id: "mine", url: hook } };
+  const made = await client.setTaskPushNotificationConfig(config);
+  const names = { id: taskId, pushNotificationConfigId: "mine" };
+  const read = await client.getTaskPushNotificationConfig(names);
   const before = await client.listTaskPushNotificationConfig({ id: taskId });
-  await client.deleteTaskPushNotificationConfig(one);
+  await client.deleteTaskPushNotificationConfig(names);
   const after = await client.listTaskPushNotificationConfig({ id: taskId });
   const same = read.pushNotificationConfig.url === hook;
   return {
@@ -79,14 +79,14 @@ async function resume(client) {
 }
 
 async function echo({ url, headers }) {
-  const fetchImpl = (asked, options = {}) =>
-    fetch(asked, { ...options, headers: { ...options.headers, ...headers } });
+  const fetchImpl = (resource, options = {}) =>
+    fetch(resource, { ...options, headers: { ...options.headers, ...headers } });
   const transports = [new JsonRpcTransportFactory({ fetchImpl })];
   const cardResolver = new DefaultAgentCardResolver({ fetchImpl });
   const factory = new ClientFactory({ transports, cardResolver });
   const client = await factory.createFromUrl(`${url}/`); // without the slash it would look above
   const task = await send(client, "hello");
-  return said(task) || task.artifacts.flatMap((one) => one.parts.map((p) => p.text)).join("");
+  return textOf(task) || task.artifacts.flatMap((artifact) => artifact.parts.map((p) => p.text)).join("");
 }
 
 function message(text, task = {}) {
@@ -99,9 +99,9 @@ async function send(client, text, task) {
 }
 
 async function all(events) {
-  const found = [];
-  for await (const event of events) found.push(event);
-  return found;
+  const received = [];
+  for await (const event of events) received.push(event);
+  return received;
 }
 
 async function error(call) {
@@ -113,7 +113,7 @@ async function error(call) {
   return "none";
 }
 
-function said(task) {
+function textOf(task) {
   return (task.status.message?.parts ?? []).map((part) => part.text).join("");
 }
 

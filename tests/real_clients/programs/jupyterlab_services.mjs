@@ -83,14 +83,14 @@ async function interrupt(kernel) {
 
 // Let a second client use the kernel; the first sees its output.
 async function attach(manager, kernel) {
-  const seen = new Promise((resolve) => {
+  const heard = new Promise((resolve) => {
     kernel.anyMessage.connect((_, { msg, direction }) => {
       if (direction === "recv" && msg.header.msg_type === "stream") resolve(msg.content.text);
     });
   });
   const second = manager.connectTo({ model: { id: kernel.id, name: kernel.name } });
   const text = await execute(second, "print('both')");
-  const outcome = [text, await seen];
+  const outcome = [text, await heard];
   second.dispose();
   return outcome;
 }

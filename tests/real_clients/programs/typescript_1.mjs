@@ -13,53 +13,53 @@ const WATCHED = "test://watched-resource";
 
 export async function converse(facts) {
   const { application, runtime, front, service, refused } = facts.mcp;
-  const found = {};
+  const outcome = {};
   const user = { logged: [], progress: [], changed: [] };
   await using(application, user, async (client) => {
-    found.tools = (await client.listTools()).tools.map((tool) => tool.name).sort();
-    found.call = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
-    found.failure = error(await client.callTool({ name: "fail" }));
+    outcome.tools = (await client.listTools()).tools.map((tool) => tool.name).sort();
+    outcome.call = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
+    outcome.failure = error(await client.callTool({ name: "fail" }));
   });
   await using(runtime, user, async (client) => {
-    found.runtime = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
+    outcome.runtime = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
   });
   await using(front, user, async (client) => {
     const called = { name: "add", arguments: { a: 2, b: 3 } };
-    found.front = text(await client.callTool(called));
+    outcome.front = text(await client.callTool(called));
   });
-  await using(service, user, (client) => useService(client, user, found));
-  found.refusal = await isRefused(refused, user);
-  return { "with sessions": found };
+  await using(service, user, (client) => useService(client, user, outcome));
+  outcome.refusal = await isRefused(refused, user);
+  return { "with sessions": outcome };
 }
 
-async function useService(client, user, found) {
-  found.error = error(await client.callTool({ name: "test_error_handling" }));
+async function useService(client, user, outcome) {
+  outcome.error = error(await client.callTool({ name: "test_error_handling" }));
   const { content } = await client.callTool({ name: "test_multiple_content_types" });
-  found.contents = content.map((one) => one.type);
+  outcome.contents = content.map((content) => content.type);
   const onprogress = ({ progress }) => user.progress.push(progress);
   await client.callTool({ name: "test_tool_with_progress" }, undefined, { onprogress });
-  found.progress = user.progress;
+  outcome.progress = user.progress;
   await client.setLoggingLevel("info");
   await client.callTool({ name: "test_tool_with_logging" });
-  found.logging = user.logged;
+  outcome.logging = user.logged;
   const who = { name: "test_elicitation", arguments: { message: "Who?" } };
-  found.elicitation = text(await client.callTool(who));
+  outcome.elicitation = text(await client.callTool(who));
   const where = { name: "test_sampling", arguments: { prompt: "Where?" } };
-  found.sampling = text(await client.callTool(where));
-  found.resources = (await client.listResources()).resources.map((one) => one.uri);
+  outcome.sampling = text(await client.callTool(where));
+  outcome.resources = (await client.listResources()).resources.map((resource) => resource.uri);
   const { resourceTemplates } = await client.listResourceTemplates();
-  found.templates = resourceTemplates.map((one) => one.name);
-  found.read = (await client.readResource({ uri: "test://template/7/data" })).contents[0].text;
-  found.prompts = (await client.listPrompts()).prompts.length;
+  outcome.templates = resourceTemplates.map((template) => template.name);
+  outcome.read = (await client.readResource({ uri: "test://template/7/data" })).contents[0].text;
+  outcome.prompts = (await client.listPrompts()).prompts.length;
   const name = "test_prompt_with_arguments";
   const prompt = await client.getPrompt({ name, arguments: { arg1: "a", arg2: "b" } });
-  found.prompt = prompt.messages[0].content.text;
+  outcome.prompt = prompt.messages[0].content.text;
   const ref = { type: "ref/prompt", name };
   const completed = await client.complete({ ref, argument: { name: "arg1", value: "par" } });
-  found.completion = completed.completion.values;
+  outcome.completion = completed.completion.values;
   await client.subscribeResource({ uri: WATCHED });
   while (user.changed.length === 0) await client.callTool({ name: "change_watched_resource" });
-  found.subscription = user.changed[0];
+  outcome.subscription = user.changed[0];
 }
 
 async function using({ url, headers }, user, talk) {

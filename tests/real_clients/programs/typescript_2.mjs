@@ -18,59 +18,59 @@ const ERAS = {
 };
 
 export async function converse(facts) {
-  const found = {};
-  for (const [name, era] of Object.entries(ERAS)) found[name] = await converseIn(era, facts.mcp);
-  return found;
+  const outcome = {};
+  for (const [name, era] of Object.entries(ERAS)) outcome[name] = await converseIn(era, facts.mcp);
+  return outcome;
 }
 
 async function converseIn(era, { application, runtime, front, service, refused }) {
-  const found = {};
+  const outcome = {};
   const user = { logged: [], progress: [], changed: [] };
   await using(application, era, user, async (client) => {
-    found.tools = (await client.listTools()).tools.map((tool) => tool.name).sort();
-    found.call = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
-    found.failure = error(await client.callTool({ name: "fail" }));
+    outcome.tools = (await client.listTools()).tools.map((tool) => tool.name).sort();
+    outcome.call = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
+    outcome.failure = error(await client.callTool({ name: "fail" }));
   });
   await using(runtime, era, user, async (client) => {
-    found.runtime = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
+    outcome.runtime = text(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } }));
   });
   await using(front, era, user, async (client) => {
     const called = { name: "add", arguments: { a: 2, b: 3 } };
-    found.front = text(await client.callTool(called));
+    outcome.front = text(await client.callTool(called));
   });
-  await using(service, era, user, (client) => useService(client, era, user, found));
-  found.refusal = await isRefused(refused, era, user);
-  return found;
+  await using(service, era, user, (client) => useService(client, era, user, outcome));
+  outcome.refusal = await isRefused(refused, era, user);
+  return outcome;
 }
 
-async function useService(client, era, user, found) {
-  found.error = error(await client.callTool({ name: "test_error_handling" }));
+async function useService(client, era, user, outcome) {
+  outcome.error = error(await client.callTool({ name: "test_error_handling" }));
   const { content } = await client.callTool({ name: "test_multiple_content_types" });
-  found.contents = content.map((one) => one.type);
+  outcome.contents = content.map((content) => content.type);
   const onprogress = ({ progress }) => user.progress.push(progress);
   await client.callTool({ name: "test_tool_with_progress" }, { onprogress });
-  found.progress = user.progress;
+  outcome.progress = user.progress;
   if (era.mode === "legacy") await client.setLoggingLevel("info");
   const _meta = { "io.modelcontextprotocol/logLevel": "info" }; // what there is without sessions
   await client.callTool({ name: "test_tool_with_logging", _meta });
-  found.logging = user.logged;
-  found.elicitation = text(await client.callTool(era.elicitation));
-  found.sampling = text(await client.callTool(era.sampling));
-  found.resources = (await client.listResources()).resources.map((one) => one.uri);
+  outcome.logging = user.logged;
+  outcome.elicitation = text(await client.callTool(era.elicitation));
+  outcome.sampling = text(await client.callTool(era.sampling));
+  outcome.resources = (await client.listResources()).resources.map((resource) => resource.uri);
   const { resourceTemplates } = await client.listResourceTemplates();
-  found.templates = resourceTemplates.map((one) => one.name);
-  found.read = (await client.readResource({ uri: "test://template/7/data" })).contents[0].text;
-  found.prompts = (await client.listPrompts()).prompts.length;
+  outcome.templates = resourceTemplates.map((template) => template.name);
+  outcome.read = (await client.readResource({ uri: "test://template/7/data" })).contents[0].text;
+  outcome.prompts = (await client.listPrompts()).prompts.length;
   const name = "test_prompt_with_arguments";
   const prompt = await client.getPrompt({ name, arguments: { arg1: "a", arg2: "b" } });
-  found.prompt = prompt.messages[0].content.text;
+  outcome.prompt = prompt.messages[0].content.text;
   const ref = { type: "ref/prompt", name };
   const completed = await client.complete({ ref, argument: { name: "arg1", value: "par" } });
-  found.completion = completed.completion.values;
+  outcome.completion = completed.completion.values;
   if (era.mode === "legacy") await client.subscribeResource({ uri: WATCHED });
   else await client.listen({ resourceSubscriptions: [WATCHED] });
   while (user.changed.length === 0) await client.callTool({ name: "change_watched_resource" });
-  found.subscription = user.changed[0];
+  outcome.subscription = user.changed[0];
 }
 
 async function using({ url, headers }, { mode }, user, talk) {
