@@ -25,7 +25,7 @@ def _took_s(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _cpu_s(double: Emulator) -> float:
+def cpu_s(double: Emulator) -> float:
     """Return the processor time of a double's own thread."""
     return double._call(_thread_time())
 
@@ -48,9 +48,9 @@ def bench_front_and_single() -> None:
         for _ in range(ROUNDS):
             for name, caller in callers.items():
                 caller.run("1", "warm")  # a session whose first call is not measured
-                began_s = _cpu_s(caller.double)
+                began_s = cpu_s(caller.double)
                 warm[name] += [_took_s(lambda c=caller: c.run("1", "warm")) for _ in range(CALLS)]
-                cpu_s[name] += _cpu_s(caller.double) - began_s
+                cpu_s[name] += cpu_s(caller.double) - began_s
         for _ in range(SESSIONS):
             for name, caller in callers.items():
                 time.sleep(0.15)  # the pool fills again

@@ -14,7 +14,6 @@ import asyncio
 import random
 import statistics
 import time
-from itertools import count
 from typing import NamedTuple
 
 import psutil
@@ -26,7 +25,7 @@ from agentdouble.sandbox.nodes.engine import Joined
 from agentdouble.sandbox.nodes.node import Node
 from agentdouble.sandbox.nodes.node_places import NodePlaces
 from agentdouble.settings import Settings
-from tests.benchmarks.bench_nodes import _cpu_s
+from tests.benchmarks.bench_nodes import cpu_s
 from tests.benchmarks.conftest import Caller, fresh
 
 NODES, SESSIONS, LIFE_S = 100, 100_000, 1800
@@ -48,25 +47,22 @@ def measured() -> Costs:
     with Emulator(nodes="local://3") as front:
         caller = Caller(front)
         caller.run("1", "warm")
-        calls_s = _cpu_s(front)
+        calls_s = cpu_s(front)
         for _ in range(CALLS):
             caller.run("1", "warm")
-        starts_s = _cpu_s(front)
+        starts_s = cpu_s(front)
         for _ in range(STARTS):
             caller.run("1", fresh())
-        watch_s = _cpu_s(front)
+        watch_s = cpu_s(front)
         time.sleep(WATCHED_S)
-        end_s = _cpu_s(front)
+        end_s = cpu_s(front)
         caller.close()
-    return Costs(
-        (starts_s - calls_s) / CALLS,
-        (watch_s - starts_s) / STARTS,
-        (end_s - watch_s) / WATCHED_S / 3,
-    )
+    call_s, start_s = (starts_s - calls_s) / CALLS, (watch_s - starts_s) / STARTS
+    return Costs(call_s, start_s, (end_s - watch_s) / WATCHED_S / 3)
 
 
-async def placed() -> tuple[list[float], float, float]:
-    """Return the seconds of each creation, the bytes of a session, and the seconds of a look-up."""
+async def placed() -> tuple[list[float], float]:
+    """Return the seconds of each creation, and the bytes of a session."""
     settings = Settings(nodes="ray://127.0.0.1:9")  # the engine is not started
     places = NodePlaces(settings, settings.chosen(), __version__)
     for number in range(NODES):
@@ -81,14 +77,10 @@ async def placed() -> tuple[list[float], float, float]:
         await instances.get_or_create(settings.tool_id, f"s{number}")
         creations_s.append(time.perf_counter() - began_s)
     grown = process.memory_info().rss - before
-    began_s = time.perf_counter()
-    for instance in instances.living()[:1000]:
-        await instances.look_up(instance.id)
-    look_up_s = (time.perf_counter() - began_s) / 1000
     sizes = [len(node.sessions) for node in places.nodes.values()]
     print(f"sessions on a node: {min(sizes)} to {max(sizes)}")
     await places.close()
-    return creations_s, grown / SESSIONS, look_up_s
+    return creations_s, grown / SESSIONS
 
 
 def waits_s(costs: Costs, sessions: int, every_s: float, seed: int = 1) -> float:
@@ -107,20 +99,16 @@ def waits_s(costs: Costs, sessions: int, every_s: float, seed: int = 1) -> float
 
 
 def main() -> None:
-    creations_s, size, look_up_s = asyncio.run(placed())
-    first_s, last_s = (
-        statistics.median(part) for part in (creations_s[:1000], creations_s[-1000:])
-    )
-    print(f"creation: {first_s * 1e6:.0f} us, with {SESSIONS} sessions {last_s * 1e6:.0f} us")
-    print(
-        f"look-up: {look_up_s * 1e6:.0f} us; memory of the front: {size / 1024:.1f} KiB a session"
-    )
+    creations_s, size = asyncio.run(placed())
+    for part_s in (creations_s[:1000], creations_s[-1000:]):
+        print(f"creation, first and last: {statistics.median(part_s) * 1e6:.0f} us")
+    print(f"memory of the front: {size / 1024:.1f} KiB a session")
     costs = measured()
     print(f"front: call {costs.call * 1e3:.2f} ms, start {costs.start * 1e3:.2f} ms")
     print(f"watch of {NODES} nodes: {costs.watch * NODES:.1%} of a processor")
     for every_s in EVERY_S:
         load = SESSIONS / every_s * costs.call + SESSIONS / LIFE_S * costs.start
-        steps = (1000 * number for number in count(1))
+        steps = range(1000, 10 * SESSIONS, 1000)
         most = next(n for n in steps if waits_s(costs, n, every_s) > LONGEST_WAIT_S) - 1000
         print(
             f"a call every {every_s} s: {SESSIONS} sessions need {load + NODES * costs.watch:.1f} "

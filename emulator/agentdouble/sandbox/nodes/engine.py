@@ -111,12 +111,11 @@ class Engine:
                 yield Failed(f"the program for {self._url} ended with code {process.returncode}")
             await asyncio.sleep(_AGAIN_S)
 
-    async def order(self, order: Mapping[str, Any]) -> None:
+    def order(self, order: Mapping[str, Any]) -> None:
         """Send the program an order."""
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(ConnectionError):  # it has ended, and its nodes with it
+            with contextlib.suppress(ConnectionError, RuntimeError):  # it and its nodes have ended
                 self._process.stdin.write(json.dumps(order).encode() + b"\n")
-                await self._process.stdin.drain()
 
     @asynccontextmanager
     async def _program(self) -> AsyncIterator[asyncio.subprocess.Process]:
@@ -128,7 +127,7 @@ class Engine:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the front, which then ends the program
         )
-        await self.order(self._config)
+        self.order(self._config)
         try:
             yield process
         finally:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble.core.ledger import Ledger
 from agentdouble.errors import AnswerLostError
 from agentdouble.faults import InjectedFault
 from agentdouble.sandbox.nodes.engine import Joined
 from agentdouble.server.upstream import Answer, Connection, Connections, RawHeaders
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.nodes.node_instance import NodeInstance
 
 PREFIX = "/_node"
 KEY = "x-agentdouble-node"
@@ -24,13 +27,6 @@ _OK = 200
 
 State = Literal["joining", "open", "draining", "drained", "refused", "lost"]
 OnEvent = Callable[[Mapping[str, Any]], None]
-
-
-class OnNode(Protocol):
-    """A session on a node."""
-
-    def lose(self, reason: str) -> None:
-        """End the session, because its node or its part there has ended."""
 
 
 def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
@@ -52,10 +48,9 @@ class Node:
         self.capacity = joined.capacity
         self.state: State = "joining"  # until it has answered
         self.reason: str | None = None  # why it is not open
-        self.sessions: dict[str, OnNode] = {}
-        self.gone: asyncio.Future[None] = (
-            asyncio.get_running_loop().create_future()
-        )  # done when it is lost
+        self.sessions: dict[str, NodeInstance] = {}
+        # done when it is lost
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.free = joined.capacity  # for how many more sessions it has resources
         self.busy = 0.0  # the share of its processor time that is used
         self.connections = Connections(self.url, _KEPT_S)
@@ -147,7 +142,7 @@ class Node:
             failed, latest, wait_s = False, news["seen"], min(1.0, self._silence_s / 4)
             self.free, self.busy = news["free"], news["busy"]
             if self.state == "joining":
-                self.state = "open"
+                self.state, self.reason = "open", None
                 on_open()
             for id_, reason in news["ended"]:
                 on_end(id_, reason)

@@ -96,7 +96,7 @@ class NodePlaces(Places):
 
     def make(self, key: InstanceKey, **parts: Any) -> Instance:
         """Return a new instance on the node with the most room."""
-        parts["on_change"] = _ignore  # the node itself limits memory and files
+        parts["on_change"] = lambda _instance: None  # the node itself limits memory and files
         instance = NodeInstance(key, places=self, kernels=self._kernels, **parts)
         self.place(instance, self.choose())
         return instance
@@ -156,6 +156,7 @@ class NodePlaces(Places):
         settings = self._settings
         node = Node(joined, self._key, self._ledger, settings.node_silence_s)
         self.nodes[joined.name] = node
+        node.reason = f"before: {self._failure}"
         if joined.version != self._version:
             node.state = "refused"
             node.reason = f"it has agentdouble {joined.version}, and the front has {self._version}"
@@ -173,7 +174,7 @@ class NodePlaces(Places):
         reason = await node.watch(self._joined.set, end)
         if self.nodes.get(node.name) is node:
             self._lose(node, reason)
-            await self._engine.order({"replace": node.name})
+            self._engine.order({"replace": node.name})
 
     def _lose(self, node: Node, reason: str) -> None:
         """Give a node up, with the sessions that it has."""
@@ -212,9 +213,7 @@ class NodePlaces(Places):
         if node.state == "draining" and not node.sessions:
             node.state, node.reason = "drained", "it has ended"
             self._drains.pop(node.name).cancel()
-            asyncio.ensure_future(self._engine.order({"release": node.name})).add_done_callback(
-                _ignore
-            )
+            self._engine.order({"release": node.name})
 
     async def close(self) -> None:
         """Close the connections and end the engine, with all nodes."""
@@ -227,7 +226,3 @@ class NodePlaces(Places):
         for node in self.nodes.values():
             node.connections.close()
         await super().close()
-
-
-def _ignore(_argument: object) -> None:
-    """Do nothing."""
