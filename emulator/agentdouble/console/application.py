@@ -161,7 +161,7 @@ async def repeat(double: Double, request: Request) -> dict[str, Any]:
     """Send the entry that a request names once more; raise CannotRepeatError."""
     entry = double.journal.find(request.path_params["id"])
     if entry is None:
-        raise resending.no_longer_kept()
+        raise resending.dropped_entry_error()
     body = resending.whole_body(entry)
     parts = urlsplit(entry.url)
     changed = {

@@ -30,7 +30,7 @@ class CannotRepeatError(AgentDoubleError):
         self.status = status
 
 
-def no_longer_kept() -> CannotRepeatError:
+def dropped_entry_error() -> CannotRepeatError:
     """Return the error for an entry that has been dropped."""
     return CannotRepeatError("The journal no longer has this request.", 404)
 

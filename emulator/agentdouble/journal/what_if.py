@@ -34,7 +34,12 @@ from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import resending
 from agentdouble.journal.entries import Entry, Journal, Start
-from agentdouble.journal.resending import CannotRepeatError, headers, no_longer_kept, whole_body
+from agentdouble.journal.resending import (
+    CannotRepeatError,
+    dropped_entry_error,
+    headers,
+    whole_body,
+)
 from agentdouble.journal.what_if_differences import differences, leaves, unfolded
 from agentdouble.journal.what_if_routes import StartDouble
 
@@ -101,7 +106,7 @@ class WhatIf:
         """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
         entry = self.journal.find(question.entry)
         if entry is None:
-            raise no_longer_kept()
+            raise dropped_entry_error()
         if not entry.url.startswith("http"):
             raise CannotRepeatError("A WebSocket cannot be sent again.")
         if entry.duration_ms is None:

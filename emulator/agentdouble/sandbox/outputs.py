@@ -123,7 +123,7 @@ class OutputCollector:
         size = _size(content, self._limit)
         if not self._fits(size):
             return
-        self._publish(msg_type, _kept_fields(content), size)
+        self._publish(msg_type, _display_fields(content), size)
         self._sizes[len(self._outputs)] = size
         self._outputs.append(
             Output(
@@ -144,7 +144,7 @@ class OutputCollector:
         before = sum(self._sizes[index] for index in indices)
         if not indices or not self._fits(size * len(indices), in_place_of=before):
             return
-        self._publish("update_display_data", _kept_fields(content), size)
+        self._publish("update_display_data", _display_fields(content), size)
         for index in indices:
             self._sizes[index] = size
             display = self._outputs[index]
@@ -199,7 +199,7 @@ def _display_id(content: Mapping[str, Any]) -> str | None:
     return None if display_id is None else str(display_id)[:_NAME_LENGTH]
 
 
-def _kept_fields(content: Mapping[str, Any]) -> dict[str, Any]:
+def _display_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parts of a display that we keep, because code can add anything to it."""
     fields = {name: content[name] for name in _OF_A_DISPLAY if name in content}
     display_id = _display_id(content)

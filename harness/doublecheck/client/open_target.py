@@ -66,7 +66,7 @@ _OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and f
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ConnectArguments:
     """The arguments of ``connect()``."""
 
     url: str | Emulator | None

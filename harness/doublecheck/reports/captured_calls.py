@@ -85,7 +85,7 @@ def _lines(exchange: Exchange, where: str) -> Iterator[str]:
     came = exchange.status if exchange.error is None else exchange.error
     took = f"{exchange.elapsed_s * 1000:.0f} ms"
     yield f"{exchange.request.method} {_operation(exchange)}{where}: {came}, {took}"
-    yield from _indented(_told(exchange))
+    yield from _indented(_bodies(exchange))
 
 
 def _operation(exchange: Exchange) -> str:
@@ -98,7 +98,7 @@ def _operation(exchange: Exchange) -> str:
     return f"{parts.path}{query} {body.get('method', '') if 'jsonrpc' in body else ''}".strip()
 
 
-def _told(exchange: Exchange) -> Iterator[tuple[str, str]]:
+def _bodies(exchange: Exchange) -> Iterator[tuple[str, str]]:
     """Yield the bodies of the request and the answer, each with a title."""
     sent, result = code_of(exchange), result_of(exchange)
     if sent is None:

@@ -77,7 +77,7 @@ def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepor
     if call.excinfo is None or not isinstance(report.longrepr, ExceptionRepr):
         return
     if (
-        _is_ours(call.excinfo.value)
+        _has_own_message(call.excinfo.value)
         and _is_users(item)
         and not (
             item.config.getoption("fulltrace", False)
@@ -87,8 +87,8 @@ def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepor
         report.longrepr = _shown(item, call.excinfo)
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether an error is one of ours, whose message is enough."""
+def _has_own_message(error: BaseException) -> bool:
+    """Return whether the message of an error is enough, without a traceback."""
     tracebacks = _tracebacks()
     if tracebacks is None:  # none of our modules has run that could have raised one
         return False

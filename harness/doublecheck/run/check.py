@@ -13,7 +13,7 @@ from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
 from doublecheck.client import open_target
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.open_target import Wanted
+from doublecheck.client.open_target import ConnectArguments
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError, TargetError
 from doublecheck.run import checks_process, subject
 from doublecheck.run.checks_process import Bar
@@ -72,7 +72,7 @@ def _subject(
     if not isinstance(platform, str):
         opened = subject.target_of(platform)
         return subject.from_target(opened, **of_the_run)
-    opened, _ = Wanted(platform).open()
+    opened, _ = ConnectArguments(platform).open()
     return subject.from_target(opened, **of_the_run)
 
 

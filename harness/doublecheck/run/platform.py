@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from doublecheck.client._async import platform as async_client
 from doublecheck.client._async.connection import TIMEOUT_S
 from doublecheck.client._sync import platform as sync_client
-from doublecheck.client.open_target import Stop, Wanted
+from doublecheck.client.open_target import ConnectArguments, Stop
 from doublecheck.run import checks_process
 from doublecheck.target.target import Target
 
@@ -114,10 +114,10 @@ def connect(
     Raises TargetError for an unusable address, UnreachableError if nothing answers at an address of
     this machine, and MissingExtraError if a double is needed but not installed.
     """
-    request = Wanted(
+    arguments = ConnectArguments(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
     )
-    where, stop = request.open()
+    where, stop = arguments.open()
     if stop is None:
         return Platform(where, timeout_s=timeout_s)
     return _platform(where, timeout_s, stop)
@@ -145,18 +145,18 @@ async def connect_async(
 
     Its double stops with ``aclose()``, at the latest when the interpreter exits.
     """
-    request = Wanted(
+    arguments = ConnectArguments(
         url, target, control_plane, tool_id, access_key, secret_key, api_key, region, apps
     )
-    where, stop = await _open_in_thread(request)
+    where, stop = await _open_in_thread(arguments)
     if stop is None:
         return AsyncPlatform(where, timeout_s=timeout_s)
     return _async_platform(where, timeout_s, stop)
 
 
-async def _open_in_thread(request: Wanted) -> tuple[Target, Stop | None]:
+async def _open_in_thread(arguments: ConnectArguments) -> tuple[Target, Stop | None]:
     """Open the target in a thread. If cancelled, stop a double that has already started."""
-    opening = asyncio.ensure_future(asyncio.to_thread(request.open))
+    opening = asyncio.ensure_future(asyncio.to_thread(arguments.open))
     try:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:

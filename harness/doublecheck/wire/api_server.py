@@ -36,13 +36,13 @@ def create(
     fields = {"sessionId": session_id, "state": None if state is None else dict(state)}
     body = {name: value for name, value in fields.items() if value is not None}
     request = _request(target, "POST", sessions_path(app, user_id), body)
-    return Call(request, partial(_read_asked, app=app, user_id=user_id))
+    return Call(request, partial(_read_requested_session, app=app, user_id=user_id))
 
 
 def get(target: Target, app: str, user_id: str, session_id: str) -> Call[AgentSession]:
     """Return the call that reads a session with its history (API-05)."""
     request = calls.request(target, "GET", session_path(app, user_id, session_id))
-    return Call(request, partial(_read_asked, app=app, user_id=user_id))
+    return Call(request, partial(_read_requested_session, app=app, user_id=user_id))
 
 
 def list_sessions(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
@@ -185,7 +185,7 @@ def _request(target: Target, method: str, path: str, document: Any) -> Request:
     return calls.request(target, method, path, headers=_JSON, content=calls.json_content(document))
 
 
-def _read_asked(response: httpx.Response, app: str, user_id: str) -> AgentSession:
+def _read_requested_session(response: httpx.Response, app: str, user_id: str) -> AgentSession:
     """Read a session of the requested application and user, whatever the answer names.
 
     They are its address: later requests must go to the same place.

@@ -93,7 +93,7 @@ class Recording:
         self._began = time.monotonic()
         self._body = bytearray()
         self._body_limit = body_limit
-        self._known = _kept(request, body_limit)
+        self._known = _cut_to_limit(request, body_limit)
         self._under_way = True
 
     @property
@@ -142,7 +142,7 @@ class Recording:
         return time.monotonic() - self._began
 
 
-def _kept(request: Request, limit: int) -> Exchange:
+def _cut_to_limit(request: Request, limit: int) -> Exchange:
     content = request.content
     if len(content) <= limit:
         return Exchange(request)
