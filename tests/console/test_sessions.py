@@ -188,7 +188,7 @@ def test_files_are_read_edited_and_deleted(opened: Page, double: Emulator) -> No
     opened.get_by_role("dialog").get_by_role("button", name="Delete").click()
     opened.get_by_text("The file is deleted.").wait_for()
     opened.get_by_role("button", name="bytes").click()
-    opened.get_by_text("It is no text.").wait_for()
+    opened.get_by_text("It is not text.").wait_for()
 
     plane = data_plane(double, "coder_ann_s0")
     listed = plane.data("/v1/file/list", path="/home/gem")["files"]

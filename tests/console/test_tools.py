@@ -442,7 +442,7 @@ def test_forms_for_arbitrary_schemas(opened: Page) -> None:
     assert values == opened.evaluate(SHOW, {"schema": schema, "values": values})
     opened.get_by_role("group", name="either 1").get_by_role("textbox", name="lat").fill("north")
     wrong = opened.evaluate("() => { try { form.read() } catch (error) { return error.message } }")
-    assert "either.1.lat is no number." == wrong
-    opened.get_by_role("textbox", name="lat", description="Lat is no number.").wait_for()
+    assert "either.1.lat is not a number." == wrong
+    opened.get_by_role("textbox", name="lat", description="Lat is not a number.").wait_for()
     opened.get_by_role("button", name="Remove either 1").click()
     assert {**values, "either": []} == opened.evaluate("() => form.read()")

@@ -92,7 +92,7 @@ def connection_at(url: str, option: str = "--url") -> Connection:
     keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
     if not all(keys):
         raise AgentDoubleError(
-            f"No key pair for {url}: it is no running double of yours, and the environment has no "
+            f"No key pair for {url}: it is not a running double of yours, and the environment has no "
             f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
         )
     return Connection(

@@ -100,7 +100,7 @@ def _alive(pid: str) -> bool:
     if not pid.isdecimal() or int(pid) == 0:
         return False
     try:
-        os.kill(int(pid), 0)  # noqa: TID251 (0 is no signal)
+        os.kill(int(pid), 0)  # noqa: TID251 (0 sends no signal)
     except OSError:
         return False
     return True

@@ -70,7 +70,7 @@ def loads(
 
 
 def check(body: bytes) -> None:
-    """Raise NoNumberError if other code must not parse this body; accept what is no JSON at all."""
+    """Raise NoNumberError if other code must not parse this body; accept what is not JSON at all."""
     if _SUSPECT.search(body):
         try:
             loads(body)

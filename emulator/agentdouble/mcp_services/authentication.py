@@ -100,7 +100,7 @@ def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
     encoded = quote(value, safe="")
     if scheme.where == "header":
         if not is_header_name(scheme.name):
-            raise DefinitionError(f"{scheme.name!r} is no name of a header for an API key")
+            raise DefinitionError(f"{scheme.name!r} is not a valid header name for an API key")
         return Credential({scheme.name: value}, secrets=(value,))
     pair = f"{quote(scheme.name, safe='')}={encoded}"
     if scheme.where == "query":

@@ -222,7 +222,7 @@ def backend_of(value: Any) -> Backend:
     if any(cls.__module__.startswith("mcp.server.lowlevel") for cls in type(server).__mro__):
         return ServerBackend(lambda: server)
     raise BackendError(
-        f"A {type(value).__name__} is no backend: give the address of an MCP server, an MCP "
+        f"A {type(value).__name__} is not a backend: give the address of an MCP server, an MCP "
         "server, an MCPApp, the words of a command, an McpBackend, a CommandBackend, or an "
         "OpenApiBackend.load(definition).",
         service="",
@@ -250,7 +250,8 @@ def _check_url(url: str) -> None:
         parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host or not _VISIBLE.fullmatch(url):
         raise BackendError(
-            f"{url!r} is no address of a backend: it looks like http://HOST:PORT/mcp.", service=""
+            f"{url!r} is not the address of a backend, for example http://HOST:PORT/mcp.",
+            service="",
         )
     if "@" in parts.netloc:
         raise BackendError(

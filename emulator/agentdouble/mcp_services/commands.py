@@ -61,7 +61,7 @@ class CommandBackend:
                 raise _unusable("its words and variables are text without NUL")
         for name in self.environment:
             if not _VARIABLE.fullmatch(name):
-                raise _unusable(f"{name[:100]!r} is no name of an environment variable")
+                raise _unusable(f"{name[:100]!r} is not a valid name of an environment variable")
         if not 0 < self.timeout_s <= _LONGEST_S:
             raise _unusable(f"its timeout_s is a number of seconds up to {_LONGEST_S:g}")
 
@@ -110,7 +110,7 @@ class Started(Protocol):
     def input(self) -> asyncio.StreamWriter: ...
 
     def log(self, line: bytes) -> None:
-        """Add a line of its output that is no message to the service's log."""
+        """Add a line of its output that is not a message to the service's log."""
 
     def note(self, text: str) -> None:
         """Add a message of the double to the service's log."""

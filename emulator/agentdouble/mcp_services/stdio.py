@@ -206,7 +206,7 @@ class Session:
                     foreign = True
                     excerpt = line.strip()[:200].decode(errors="replace")
                     self._note(
-                        f"wrote a line to its standard output that is no JSON-RPC: {excerpt!r}"
+                        f"wrote a line to its standard output that is not JSON-RPC: {excerpt!r}"
                     )
                 await asyncio.sleep(_PAUSE_S)
             else:

@@ -43,7 +43,7 @@ _SESSION_LENGTH = 512  # characters that are compared
 _RETRY_AFTER_S = 1
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 10.0  # after failed starts
 _TRIES = 3
-_ON_PURPOSE = ("idle", "replaced", "asked")  # ends that are no failures
+_ON_PURPOSE = ("idle", "replaced", "asked")  # ends that are not failures
 _STEPS, _STEP_S = 20, 0.001
 _log = logging.getLogger(__name__)
 

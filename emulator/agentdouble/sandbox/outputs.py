@@ -53,7 +53,7 @@ class OutputCollector:
         self._error_missing = False
 
     def add(self, msg_type: str, content: Mapping[str, Any]) -> None:
-        """Add one message of the kernel's IOPub channel; ignore types that are no outputs."""
+        """Add one message of the kernel's IOPub channel; ignore types that are not outputs."""
         if msg_type == "clear_output":
             self._clear(wait=bool(content.get("wait")))
             self._publish("clear_output", {"wait": self._clear_before_next}, _SMALL)

@@ -101,7 +101,7 @@ def test_commands_without_a_double_say_how_to_start_one(
         (
             "http://platform.example",
             (
-                "No key pair for http://platform.example: it is no running double of yours, and "
+                "No key pair for http://platform.example: it is not a running double of yours, and "
                 "the environment has no PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY."
             ),
         ),

@@ -127,7 +127,10 @@ def test_commands_survive_a_restart(tmp_path: Path) -> None:
         ({"mcpServers": {"a": SERVER, "b": SERVER}}, "with one server"),
         ({"url": "http://127.0.0.1/mcp"}, "use CustomConfiguration for a server with an address"),
         ({"args": ["x"]}, "its command is invalid"),
-        ({"command": "x", "env": {"a b": ""}}, "'a b' is no name of an environment variable"),
+        (
+            {"command": "x", "env": {"a b": ""}},
+            "'a b' is not a valid name of an environment variable",
+        ),
         ({"command": "x", "shell": True}, "its shell is invalid"),
         ({"command": "x", "cwd": "/etc"}, "the setting runtime_sources names"),
         ({"command": "x", "cwd": str(HERE / "none")}, "is not the absolute path of a directory"),

@@ -165,7 +165,7 @@ def test_invalid_backend_address_is_refused(services: Emulator, url: str) -> Non
 @pytest.mark.parametrize("value", [None, ["http://host/mcp"]])
 def test_invalid_backend_type_is_refused(services: Emulator, value: Any) -> None:
     """The error lists the valid ones."""
-    with pytest.raises(BackendError, match="is no backend: give the address of an MCP server"):
+    with pytest.raises(BackendError, match="is not a backend: give the address of an MCP server"):
         services.mcp.create("impossible", value)
 
 

@@ -53,7 +53,7 @@ def tool(
     called = getattr(function, "__name__", "") if name is None else name
     if not _NAME.fullmatch(called):
         reason = (
-            f"{called!r} is no name of a tool (1 to 128 letters of A to Z, digits, '.', '_', '-'); "
+            f"{called!r} is not a valid tool name (1 to 128 letters of A to Z, digits, '.', '_', '-'); "
             "give it one with @app.tool(name=...)"
         )
         raise error("tool", function, reason)

@@ -155,7 +155,7 @@ def _parameters(
                     location=where,
                 )
             if field.where == "header" and not is_header_name(field.name):
-                raise DefinitionError(f"{field.name!r} is no name of a header", location=where)
+                raise DefinitionError(f"{field.name!r} is not a valid header name", location=where)
             if field.where == "path" and f"{{{field.name}}}" not in path:
                 continue
             fields[field.name, field.where] = field
@@ -165,8 +165,8 @@ def _parameters(
 def _read(value: Any, kind: type[T], location: str) -> T:
     """Return a value of which requests are made; raise DefinitionError for another type."""
     if not isinstance(value, kind):
-        name = "object" if kind is dict else "list"
-        raise DefinitionError(f"{reprlib.repr(value)} is no {name}", location=location)
+        name = "an object" if kind is dict else "a list"
+        raise DefinitionError(f"{reprlib.repr(value)} is not {name}", location=location)
     return value
 
 

@@ -198,7 +198,7 @@ def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
     fields = value if isinstance(value, dict) else {"base64": value}
     media_type = fields.get("media_type")
     if media_type is not None and not inputs.is_media_type(media_type):
-        raise ToolCallError(f"Argument {name!r}: {media_type!r} is no media type.")
+        raise ToolCallError(f"Argument {name!r}: {media_type!r} is not a media type.")
     filename = str(fields.get("filename") or name)
     if "text" in fields:
         return str(fields["text"]).encode(), filename, media_type

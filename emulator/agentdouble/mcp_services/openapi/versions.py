@@ -74,7 +74,7 @@ class OpenApi3:
         media_type = inputs.preferred(list(content))
         location = step(location, "content", media_type)
         if not inputs.is_media_type(media_type):
-            raise DefinitionError(f"{media_type!r} is no media type", location=location)
+            raise DefinitionError(f"{media_type!r} is not a media type", location=location)
         entry = mapping(content[media_type])
         kind = inputs.kind_of(media_type)
         fields = self._fields(entry, location) if kind in ("urlencoded", "multipart") else {}

@@ -113,7 +113,7 @@ def _outside_is_closed() -> None:
 
 
 def _parent_is_out_of_reach() -> None:
-    _refused(lambda: os.kill(os.getppid(), 0))  # noqa: TID251 (0 is no signal)
+    _refused(lambda: os.kill(os.getppid(), 0))  # noqa: TID251 (0 sends no signal)
 
 
 def _host_is_out_of_sight() -> None:

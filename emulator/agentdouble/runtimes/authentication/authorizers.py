@@ -28,7 +28,7 @@ def is_issuers_url(url: str) -> bool:
     """Return whether ``url`` is https, or http to this machine."""
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 (raises for what is no port)
+        parts.port  # noqa: B018 (raises for what is not a port)
         host = parts.hostname or ""
     except ValueError:
         return False

@@ -47,7 +47,7 @@ def by_key(runtime: str, authorizer: Authorizer, credentials: list[str]) -> Iden
             match = key
     if match is None:
         message = (
-            f"That is no API key of the runtime {runtime!r}. It asks for {authorizer.wanted()}."
+            f"That is not an API key of the runtime {runtime!r}. It asks for {authorizer.wanted()}."
         )
         reason = "No key of this runtime"
         raise authorizer.refusal(

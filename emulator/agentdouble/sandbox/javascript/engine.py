@@ -254,7 +254,7 @@ class Engine:
         text = _BANNER.sub("", data.decode("utf-8", "replace"))
         crash = _CRASH.search(self._crash + text)
         if self._crash or crash:
-            self._crash += text  # a crash report is no output of the cell
+            self._crash += text  # a crash report is not output of the cell
         else:
             self._streams.write("stderr", text)
 

@@ -172,7 +172,7 @@ def _start_time(pid: int) -> str:
 
 def _may_signal(pid: int) -> bool:
     try:
-        os.kill(pid, 0)  # noqa: TID251 (0 is no signal)
+        os.kill(pid, 0)  # noqa: TID251 (0 sends no signal)
     except OSError:
         return False
     return True

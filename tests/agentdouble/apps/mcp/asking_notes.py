@@ -33,7 +33,7 @@ async def error_of(awaitable: Awaitable[Any]) -> tuple[int, str]:
         answer = await awaitable
     except MCPError as error:
         return error.error.code, error.error.message
-    raise AssertionError(f"{answer} is no error.")
+    raise AssertionError(f"{answer} is not an error.")
 
 
 def text_of(result: Any) -> str:

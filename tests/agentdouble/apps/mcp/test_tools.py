@@ -61,8 +61,8 @@ REFUSED = [
     (stream, "it is a generator, but a tool returns one value"),
     (Item, "it is a class"),
     (3, "it is not a function"),
-    (lambda: None, "'<lambda>' is no name of a tool"),
-    (functools.partial(bare, 1), "'' is no name of a tool"),
+    (lambda: None, "'<lambda>' is not a valid tool name"),
+    (functools.partial(bare, 1), "'' is not a valid tool name"),
 ]
 
 

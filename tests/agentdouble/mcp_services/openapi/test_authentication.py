@@ -83,7 +83,7 @@ def test_caller_cannot_replace_the_key(api: str) -> None:
     ("auth", "message"),
     [
         (ApiKey("two words"), "the API key must be printable ASCII without spaces"),
-        (ApiKey(KEY, "X:\r\n"), "'X:\\r\\n' is no name of a header for an API key"),
+        (ApiKey(KEY, "X:\r\n"), "'X:\\r\\n' is not a valid header name for an API key"),
         (Bearer("a\r\nX: 1"), "the token must be printable ASCII without spaces"),
     ],
 )

@@ -131,8 +131,8 @@ PARAMETER = {"name": "a", "in": "query", "schema": {}}
 @pytest.mark.parametrize(
     ("document", "place", "reason"),
     [
-        ({**openapi_3(), "paths": []}, "#/paths", "[] is no object"),
-        (openapi_3({"parameters": ["a"]}), "#/paths/~1echo/post/parameters/0", "no object"),
+        ({**openapi_3(), "paths": []}, "#/paths", "[] is not an object"),
+        (openapi_3({"parameters": ["a"]}), "#/paths/~1echo/post/parameters/0", "not an object"),
         (
             openapi_3({"parameters": [{**PARAMETER, "in": "body"}]}),
             "#/paths/~1echo/post/parameters/0",
@@ -267,4 +267,4 @@ def test_invalid_media_type_is_refused() -> None:
     """It could inject another header."""
     content = {"application/json\r\nX-Evil: 1": {"schema": {}}}
 
-    assert "is no media type" in error(openapi_3({"requestBody": {"content": content}})).reason
+    assert "is not a media type" in error(openapi_3({"requestBody": {"content": content}})).reason

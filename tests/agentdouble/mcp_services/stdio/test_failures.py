@@ -70,7 +70,7 @@ def test_lines_that_are_not_messages_are_logged(services: Services) -> None:
     sent = mcp_wire.message("tools/call", {"name": "garbage", "arguments": {"lines": 2}})
     assert "done" == mcp_wire.result(mcp_wire.post(url, sent, KEY, session))["content"][0]["text"]
     log = services.log("greeting")
-    assert "wrote a line to its standard output that is no JSON-RPC: 'Listening ... 0'" in log
+    assert "wrote a line to its standard output that is not JSON-RPC: 'Listening ... 0'" in log
     assert "stdout Listening ... 1" in log
 
 

@@ -116,8 +116,8 @@ const written = (value) => (typeof value === "string" ? value : JSON.stringify(v
 /** @param {string} text @param {Shape} shape */
 function number(text, { kind, schema: { minimum, maximum } }) {
   const value = Number(text);
-  if (!Number.isFinite(value)) throw new Error("is no number.");
-  if (kind === "integer" && !Number.isInteger(value)) throw new Error("is no whole number.");
+  if (!Number.isFinite(value)) throw new Error("is not a number.");
+  if (kind === "integer" && !Number.isInteger(value)) throw new Error("is not a whole number.");
   if (kind === "integer" && !Number.isSafeInteger(value)) throw new Error("is larger than a page can count.");
   if (typeof minimum === "number" && value < minimum) throw new Error(`is less than ${minimum}.`);
   if (typeof maximum === "number" && value > maximum) throw new Error(`is more than ${maximum}.`);

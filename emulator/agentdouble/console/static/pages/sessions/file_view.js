@@ -50,7 +50,7 @@ export function fileView(acts) {
     if (kind) picture.src = URL.createObjectURL(new Blob([data], { type: kind }));
     picture.alt = kind ? wanted : "";
     none.hidden = content !== null || Boolean(kind);
-    setText(none, data.size > LARGEST ? "It is too large to show here." : "It is no text.");
+    setText(none, data.size > LARGEST ? "It is too large to show here." : "It is not text.");
   }
 
   async function save() {
