@@ -195,7 +195,9 @@ class Emulator:
 
         async def prepare() -> None:
             if standby:
-                await Standby(store).wait((self._listener, *self._further), tls)
+                await Standby(store, self._platform.context.version).wait(
+                    (self._listener, *self._further), tls
+                )
             await platform.restore()
             self._watching = asyncio.ensure_future(end_if_replaced(store))
 

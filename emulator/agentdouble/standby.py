@@ -20,7 +20,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from agentdouble import __version__
 from agentdouble.processes.fork_server import processes
 from agentdouble.server.guard import HEALTH, Refusal, render_json
 from agentdouble.server.starting import answer_during
@@ -32,8 +31,9 @@ _log = logging.getLogger(__name__)
 class Standby:
     """What a double answers while another one has its database."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, version: str) -> None:
         self._store = store
+        self._version = version
         self._reason = "It waits for the lock on the database."
         self._app = Starlette(routes=[Route(HEALTH, self._health), Mount("/", self._refuse)])
 
@@ -51,7 +51,7 @@ class Standby:
 
     async def _health(self, _request: Request) -> Response:
         """Return that the process is well, and what it waits for."""
-        document = {"status": "standby", "reason": self._reason, "version": __version__}
+        document = {"status": "standby", "reason": self._reason, "version": self._version}
         return JSONResponse({**document, "pid": os.getpid()})
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
