@@ -1,8 +1,8 @@
 """What must hold before a change lands: sessions, each in an environment of its own.
 
 ``nox -f .ci/noxfile.py -l`` lists them; ``-s NAME`` runs one, and what comes after ``--`` goes to
-its pytest. ``.ci/run`` runs those that are marked with a star, ``.ci/run -s thorough`` what is left
-to a run each night.
+its pytest. ``.ci/run`` runs those that are marked with a star, ``.ci/run -s
+thorough oldest_whole`` what is left to a run each night.
 """
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ def readme(session: nox.Session) -> None:
 
 @nox.session(python="3.10")
 def oldest(session: nox.Session) -> None:
-    """The tests on the oldest Python with the oldest libraries."""
+    """A first look on the oldest Python with the oldest libraries."""
+    tests(session, "smoke", resolution="lowest-direct")
+
+
+@nox.session(python="3.10", default=False)
+def oldest_whole(session: nox.Session) -> None:
+    """All tests that depend on Python or on libraries, on the oldest of them."""
     tests(session, "not slow and not once", resolution="lowest-direct")
 
 
