@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import deno
 import pytest
 
 from agentdouble import Emulator
@@ -88,13 +89,18 @@ def test_double_returns_the_texts_of_the_vector() -> None:
     assert (CANONICAL, TO_SIGN) == (data["CanonicalRequest"], data["StringToSign"])
 
 
-@pytest.fixture(scope="module")
-def node() -> str:
-    """Return the extra's or the machine's Node; skip if it is missing or too old."""
+@pytest.fixture(scope="module", params=["node", "deno"])
+def engine(request: pytest.FixtureRequest) -> list[str]:
+    """Return the words that run the client: the extra's or the machine's Node, or deno.
+
+    Skip if Node is missing or too old.
+    """
+    if request.param == "deno":
+        return [deno.find_deno_bin(), "run", "--quiet", "--allow-env", "--allow-net"]
     for node in _nodes():
         version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
         if tuple(map(int, re.findall(r"\d+", version.stdout)[:2])) >= OLDEST:
-            return node
+            return [node]
     reason = "needs Node from 22.18 on: pip install 'agentdouble[conformance]'"
     if os.environ.get("CI"):
         pytest.fail(reason)
@@ -116,7 +122,7 @@ def double() -> Iterator[Emulator]:
         yield double
 
 
-def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = "") -> str:
+def run(engine: list[str], folder: Path, double: Emulator, *words: str, secret: str = "") -> str:
     """Run the page's client and return what it prints, or its stderr if it fails."""
     (folder / "run_code.ts").write_text(CLIENT, "utf-8")
     keys = double.credentials
@@ -124,7 +130,7 @@ def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = ""
         double.url, double.tool_id, keys.access_key, secret or keys.secret_key, "cn-beijing"
     )
     done = subprocess.run(
-        [node, "run_code.ts", *words],
+        [*engine, "run_code.ts", *words],
         cwd=folder,
         env={**os.environ, **environment.variables(connection), "NODE_NO_WARNINGS": "1"},
         capture_output=True,
@@ -137,22 +143,25 @@ def run(node: str, folder: Path, double: Emulator, *words: str, secret: str = ""
 
 @slow
 @once
-def test_client_runs_code(node: str, double: Emulator, tmp_path: Path) -> None:
+def test_client_runs_code(engine: list[str], double: Emulator, tmp_path: Path) -> None:
     """The page's snippet and the command below it run unchanged."""
     (command,) = commands_of(CONSOLE)
     assert ["node", "run_code.ts", "print(6 * 7)"] == list(command.words)
 
-    assert "42\n\n" == run(node, tmp_path, double, *command.words[2:])
+    assert "42\n" == run(engine, tmp_path, double, *command.words[2:])
+    assert "42\n" == run(engine, tmp_path, double, "6 * 7")
 
 
 @slow
 @once
-def test_client_reports_error_codes(node: str, double: Emulator, tmp_path: Path) -> None:
-    assert "SignatureDoesNotMatch" in run(node, tmp_path, double, secret="another")
+def test_client_reports_errors(engine: list[str], double: Emulator, tmp_path: Path) -> None:
+    """A refused request and code that raises both fail."""
+    assert "SignatureDoesNotMatch" in run(engine, tmp_path, double, secret="another")
+    assert "ZeroDivisionError: division by zero" in run(engine, tmp_path, double, "1 / 0")
 
 
 @slow
 @once
-def test_client_signs_other_bodies(node: str, double: Emulator, tmp_path: Path) -> None:
+def test_client_signs_other_bodies(engine: list[str], double: Emulator, tmp_path: Path) -> None:
     """Text beyond ASCII is signed as its bytes."""
-    assert "ü€\n\n" == run(node, tmp_path, double, "print('ü€')")
+    assert "ü€\n" == run(engine, tmp_path, double, "print('ü€')")

@@ -27,6 +27,7 @@ from agentdouble.cli.options import (
     formatted,
 )
 from agentdouble.cli.sessions import clock_app, nodes_app, session_app
+from agentdouble.core.environment import CLIENTS
 from agentdouble.core.imports import without_collecting
 
 app = typer.Typer(
@@ -176,16 +177,18 @@ _ENV_EXAMPLES = formatted("""
 @app.command(epilog=_ENV_EXAMPLES)
 def env(
     client: Annotated[
-        str, typer.Option("--for", help="The client: platform, veadk or agentkit.")
+        str,
+        typer.Option("--for", metavar="CLIENT", help=f"The client: {', '.join(CLIENTS)}."),
     ] = "platform",
     port: Annotated[
         int | None,
         typer.Option(metavar="PORT", help="Port of the running double, if there are several."),
     ] = None,
+    url: Url = None,
     as_json: Json = False,
 ) -> None:
     """Print the variables that point a client at the running double."""
-    environment.show(client, port, as_json=as_json)
+    environment.show(client, port, url, as_json=as_json)
 
 
 _DOCTOR_EXAMPLES = formatted("""

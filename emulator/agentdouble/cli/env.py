@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from agentdouble.cli.control import ControlPlane
 
 
-def show(client: str, port: int | None, *, as_json: bool) -> None:
+def show(client: str, port: int | None, url: str | None, *, as_json: bool) -> None:
     """Print a client's variables as ``export`` lines or as JSON."""
+    if port is not None and url is not None:
+        raise AgentDoubleError("--port and --url both name a double: give one of them.")
     if client not in environment.CLIENTS:
         clients = ", ".join(environment.CLIENTS)
         raise AgentDoubleError(f"--for takes one of {clients}; {client!r} is none of them.")
-    variables = environment.variables(double_at(port), client)
+    connection = double_at(port) if url is None else connection_at(url)
+    variables = environment.variables(connection, client)
     if as_json:
         typer.echo(json.dumps(variables, indent=2))
         return

@@ -17,6 +17,7 @@ from agentdouble.cli.options import (
     UnknownChoices,
     formatted,
 )
+from agentdouble.core.environment import CLIENTS
 
 EXEC_EXAMPLES = formatted("""
 [bold]Examples[/bold]
@@ -46,7 +47,7 @@ def exec_(
         typer.Option(
             "--for",
             metavar="CLIENT",
-            help="Whose variables: platform, veadk, agentkit (all of them).",
+            help=f"Whose variables: {', '.join(CLIENTS)} (all of them).",
         ),
     ] = None,
     app: Annotated[

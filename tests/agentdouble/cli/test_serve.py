@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import ssl
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from agentdouble.core.environment import CLIENTS
 from doublecheck import Platform, Target
 from tests.agentdouble.calling import TIMEOUT_S, http
 from tests.agentdouble.cli.conftest import CommandLine, Serving
@@ -223,6 +225,22 @@ def test_help_has_examples(command_line: CommandLine) -> None:
     """For each command, to copy."""
     assert "agentdouble serve my_agent:app" in command_line.run("serve", "--help").stdout
     assert "agentdouble env" in command_line.run("env", "--help").stdout
+
+
+def test_variables_are_printed_for_a_port_or_a_url(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """The help names each client."""
+    url = serve().url
+
+    by_url = command_line.run("env", "--url", url).stdout
+    by_port = command_line.run("env", "--port", url.rpartition(":")[2]).stdout
+    both = command_line.run("env", "--url", url, "--port", "1")
+
+    assert by_url == by_port != ""
+    assert (2, "give one of them" in both.stderr) == (both.returncode, True)
+    for command in ("env", "exec"):
+        assert set(CLIENTS) <= set(re.findall(r"\w+", command_line.run(command, "--help").stdout))
 
 
 def test_state_is_kept_in_a_file(serve: Callable[..., Serving], command_line: CommandLine) -> None:
