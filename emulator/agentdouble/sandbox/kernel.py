@@ -17,7 +17,7 @@ from agentdouble import faults
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
 from agentdouble.sandbox.execution import Execution, settle
-from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
@@ -90,6 +90,7 @@ class Kernel(SessionProcess):
         self._info_id = ""
         self._info = _future()  # done when the last kernel_info_request is answered
         self._heard = _future()  # done when the first IOPub message has arrived
+        self._welcomed = _future()  # done when the kernel has welcomed the IOPub socket
 
     def lives(self) -> bool:
         """Return whether the kernel's process lives now, also if nobody has reported its end yet."""
@@ -99,9 +100,13 @@ class Kernel(SessionProcess):
         """Wait until the kernel answers and its IOPub messages arrive.
 
         The IOPub socket subscribes asynchronously, and messages that the kernel publishes before
-        that are lost. So we send requests until an IOPub message arrives. Raises KernelStartError
-        if the kernel ends before that.
+        that are lost. Our Python kernel says there that it is starting, or welcomes a later
+        subscriber. To others, we send requests until an IOPub message arrives. Raises
+        KernelStartError if the kernel ends before that.
         """
+        ours = self.plan is not None and self.language.name == PYTHON.name
+        if ours and await self._wait_for(self._welcomed, _INFO_TIMEOUT_S):
+            return
         while not (self._info.done() and self._heard.done()):
             await self._ask_info()
             await self._wait_for(self._info, _INFO_TIMEOUT_S)
@@ -348,11 +353,14 @@ class Kernel(SessionProcess):
 
     def _on_iopub(self, message: Message) -> None:
         settle(self._heard)
+        msg_type, content = message["header"]["msg_type"], message["content"]
+        if msg_type == "iopub_welcome" or content.get("execution_state") == "starting":
+            settle(self._welcomed)
         for listener in self.listeners:
             listener(message)
         request = self._request
         if request is not None and message["parent_header"].get("msg_id") == request.msg_id:
-            request.on_iopub(message["header"]["msg_type"], message["content"])
+            request.on_iopub(msg_type, content)
 
     def _on_shell(self, message: Message) -> None:
         request, request_id = self._request, message["parent_header"].get("msg_id")

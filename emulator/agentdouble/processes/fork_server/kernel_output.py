@@ -47,7 +47,8 @@ class OutputThread(IOPubThread):
         background = self.background_socket
         super().__init__(socket, pipe=True, session=session)  # type: ignore[no-untyped-call]
         self.background_socket = background  # displays hold it
-        self._connected = True
+        self._connected, self._welcomes = True, False
+        self._early = list[bytes]()
         self.start()  # type: ignore[no-untyped-call]
 
     def sever(self) -> None:
@@ -56,9 +57,31 @@ class OutputThread(IOPubThread):
         abandon(dict(vars(self)))
         self.socket, self.thread = None, threading.Thread(name="IOPub")
 
+    def _handle_subscription(self, frames: list[bytes]) -> None:
+        """Welcome a client, but not before the kernel is ready to run code."""
+        if self._welcomes:
+            super()._handle_subscription(frames)  # type: ignore[no-untyped-call]
+        else:
+            self._early += frames
+
+    def welcome(self) -> None:
+        """Welcome clients from now on, and those that came before."""
+        self._welcomes = True
+        self._handle_subscription(self._early)
+
+    async def _run_event_pipe_gc(self) -> None:
+        """Do nothing: its timer would wake every idle kernel. ``schedule`` does it instead."""
+
     def schedule(self, f: Callable[[], object]) -> None:
-        """Schedule a function in the thread, if there is one."""
+        """Schedule a function in the thread, if there is one.
+
+        The socket of a new thread replaces those of ended threads.
+        """
         if self._connected:
+            if not hasattr(self._local, "event_pipe"):
+                with self._event_pipe_gc_lock:
+                    for stale in [thread for thread in self._event_pipes if not thread.is_alive()]:
+                        self._event_pipes.pop(stale).close()
             super().schedule(f)  # type: ignore[no-untyped-call]
 
 

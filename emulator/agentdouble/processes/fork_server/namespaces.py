@@ -62,7 +62,8 @@ def limit_shared_memory(limit: int) -> None:
     """
     pages = limit // os.sysconf("SC_PAGE_SIZE")
     for name, value in {"shmall": str(pages), **_QUEUES_AND_SEMAPHORES}.items():
-        Path(f"/proc/sys/kernel/{name}").write_text(value)
+        with open(f"/proc/sys/kernel/{name}", "wb", buffering=0) as file:  # noqa: PTH123 (0.2 ms)
+            file.write(value.encode())
 
 
 def _join(pid: int, flags: int) -> None:

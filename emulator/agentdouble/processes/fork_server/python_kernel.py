@@ -208,6 +208,12 @@ def _built(config: Mapping[str, Any]) -> SandboxKernelApp:
     return app
 
 
+def configure_ahead(config: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give the kernel that was built in advance the settings that all sessions have."""
+    if _ahead is not None:
+        _ahead.app.configure(config)
+
+
 def run(connection_file: str, config: dict[str, Any]) -> None:
     """Run a kernel in this process until it is requested to stop.
 

@@ -115,6 +115,7 @@ class ForkServer:
         self._kernels: set[int] = set()
         self._templates: dict[int, int] = {}  # the pid of each, by its pidfd
         self._namespaces = ProcessNamespaces()
+        self._configured = False
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
             end.setblocking(False)
@@ -219,7 +220,12 @@ class ForkServer:
             self._refuse(request.number, error)
 
     def _prepare(self, request: ForkRequest) -> None:
-        _import(protocol.KERNELS[request.kernel])
+        module = protocol.KERNELS[request.kernel]
+        _import(module)
+        if request.kernel == "python" and not self._configured:
+            self._configured = True
+            sys.modules[module].configure_ahead(request.config)
+            gc.freeze()
 
     def _run(self, request: ForkRequest, server: int, descriptors: list[int]) -> NoReturn:
         child.run(request, server, descriptors)
