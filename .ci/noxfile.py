@@ -1,8 +1,8 @@
 """What must hold before a change lands: sessions, each in an environment of its own.
 
 ``nox -f .ci/noxfile.py -l`` lists them; ``-s NAME`` runs one, and what comes after ``--`` goes to
-its pytest. ``.ci/run`` runs those that are marked with a star, ``.ci/run -s
-thorough oldest_whole`` what is left to a run each night.
+its pytest. ``.ci/run`` runs those that are marked with a star. A run each night adds
+``.ci/run -s thorough oldest_whole``.
 """
 
 from __future__ import annotations
