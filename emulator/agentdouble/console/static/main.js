@@ -29,12 +29,12 @@ const main = /** @type {HTMLElement} */ (document.getElementById("page"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
 /** @type {Page | null} */
 let page = null;
-let shown = "";
+let current = "";
 
 /** The page's entry, what follows its path in the address, and the place within a page of one thing. */
 function place() {
   const [, first = "", ...rest] = location.pathname.split("/");
-  const entry = PAGES.find((one) => one.path === `/${first}`) ?? PAGES[0];
+  const entry = PAGES.find((candidate) => candidate.path === `/${first}`) ?? PAGES[0];
   const parts = entry.parts ?? 0;
   return { entry, id: decoded(rest.slice(0, parts).join("/")), within: decoded(rest.slice(parts).join("/")) };
 }
@@ -47,15 +47,15 @@ async function show() {
     if (link.getAttribute("href") === entry.path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const wanted = entry.one && id ? `${entry.path}/${id}` : entry.path;
-  if (wanted !== shown) {
-    shown = wanted;
+  const next = entry.one && id ? `${entry.path}/${id}` : entry.path;
+  if (next !== current) {
+    current = next;
     page?.close?.();
     page = null;
     main.setAttribute("aria-busy", "true");
-    const made = await (entry.one && id ? entry.one(id) : entry.make()).catch(missing);
-    if (shown !== wanted) return void made.close?.(); // another page was chosen meanwhile
-    page = made;
+    const loaded = await (entry.one && id ? entry.one(id) : entry.make()).catch(missing);
+    if (current !== next) return void loaded.close?.(); // another page was chosen meanwhile
+    page = loaded;
     main.replaceChildren(page.element);
     main.removeAttribute("aria-busy");
     if (double.status === "refused") refused();
@@ -117,9 +117,9 @@ takeToken();
 addEventListener("hashchange", () => {
   if (location.hash.includes("token=")) location.reload();
 });
-nav.append(...PAGES.map((one, index) =>
-  h("a", { href: one.path, "aria-keyshortcuts": index + 1 },
-    h("kbd", { "aria-hidden": "true" }, index + 1), one.name)));
+nav.append(...PAGES.map((entry, index) =>
+  h("a", { href: entry.path, "aria-keyshortcuts": index + 1 },
+    h("kbd", { "aria-hidden": "true" }, index + 1), entry.name)));
 const bar = topBar();
 /** @type {HTMLElement} */ (document.getElementById("bar")).append(...bar.elements);
 if (hasToken()) {

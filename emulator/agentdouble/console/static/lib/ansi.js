@@ -15,10 +15,10 @@ export function coloured(text, ink = plain()) {
   const add = (/** @type {string} */ piece) => {
     if (piece) parts.push(ink.classes.size ? h("span", { class: [...ink.classes].join(" ") }, piece) : new Text(piece));
   };
-  for (const found of text.matchAll(SEQUENCE)) {
-    add(text.slice(place, found.index));
-    place = found.index + found[0].length;
-    if (found[1] !== undefined) ink.classes = changed(ink.classes, found[1].split(";").map(Number));
+  for (const match of text.matchAll(SEQUENCE)) {
+    add(text.slice(place, match.index));
+    place = match.index + match[0].length;
+    if (match[1] !== undefined) ink.classes = changed(ink.classes, match[1].split(";").map(Number));
   }
   add(text.slice(place));
   return parts;
@@ -28,7 +28,7 @@ export function coloured(text, ink = plain()) {
 function changed(classes, codes) {
   const next = new Set(classes);
   const without = (/** @type {string} */ start) => {
-    for (const one of next) if (one.startsWith(start)) next.delete(one);
+    for (const name of next) if (name.startsWith(start)) next.delete(name);
   };
   for (let place = 0; place < codes.length; place += 1) {
     const code = codes[place];

@@ -16,9 +16,9 @@ export class ApiError extends Error {
 
 /** Take the token from the address, keep it for this tab, and take it out of sight. */
 export function takeToken() {
-  const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
-  if (!found) return;
-  sessionStorage.setItem(KEY, decodeURIComponent(found[1]));
+  const match = /(?:^#|&)token=([^&]+)/.exec(location.hash);
+  if (!match) return;
+  sessionStorage.setItem(KEY, decodeURIComponent(match[1]));
   history.replaceState(null, "", location.pathname + location.search);
 }
 
@@ -81,8 +81,8 @@ async function reason(answer) {
   const text = await answer.text();
   try {
     const { error, message, detail, ResponseMetadata } = JSON.parse(text);
-    const found = error?.message ?? ResponseMetadata?.Error?.Message ?? message ?? detail ?? error;
-    return typeof found === "string" ? found : text.slice(0, 300);
+    const explanation = error?.message ?? ResponseMetadata?.Error?.Message ?? message ?? detail ?? error;
+    return typeof explanation === "string" ? explanation : text.slice(0, 300);
   } catch {
     return text.slice(0, 300) || `The double answered ${answer.status}.`;
   }

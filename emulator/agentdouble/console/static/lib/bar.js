@@ -18,8 +18,8 @@ async function travel(seconds) {
   const before = double.sessions;
   await post("/clock", { advance_s: seconds });
   await Promise.all([read("clock"), read("sessions")]);
-  const alive = new Set(double.sessions.map((one) => one.SessionId));
-  const ended = before.filter((one) => !alive.has(one.SessionId)).length;
+  const alive = new Set(double.sessions.map((session) => session.SessionId));
+  const ended = before.filter((session) => !alive.has(session.SessionId)).length;
   say(`The time is ${stamp(now())}. ${counted(ended, "session")} ended.`);
 }
 
@@ -95,9 +95,9 @@ function reset() {
 
 async function connect() {
   await attempt(async () => {
-    const found = await ask("/console/connection");
+    const connection = await ask("/console/connection");
     /** @param {boolean} hidden */
-    const exports_ = (hidden) => Object.entries(found.variables).map(([name, value]) =>
+    const exports_ = (hidden) => Object.entries(connection.variables).map(([name, value]) =>
       `export ${name}=${hidden && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
     const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Variables" }, exports_(true));
     const show = h("button", { onclick: () => setText(text, exports_(false)) }, "Show the secret");

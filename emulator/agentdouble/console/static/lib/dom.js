@@ -17,8 +17,8 @@ export function h(tag, attributes, ...children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, String(value));
   }
-  element.append(...children.flat().filter((one) => one != null && one !== false).map((one) =>
-    one instanceof Node ? one : String(one)));
+  element.append(...children.flat().filter((child) => child != null && child !== false).map((child) =>
+    child instanceof Node ? child : String(child)));
   return element;
 }
 
@@ -37,7 +37,7 @@ export function setText(element, text) {
  * @param {(item: T) => any} make an element, with a function "update" if it can change
  */
 export function list(parent, items, key, make) {
-  const before = new Map([...parent.children].map((one) => [/** @type {any} */ (one).key, one]));
+  const before = new Map([...parent.children].map((child) => [/** @type {any} */ (child).key, child]));
   let place = parent.firstElementChild;
   for (const item of items) {
     const id = key(item);
@@ -51,7 +51,7 @@ export function list(parent, items, key, make) {
     if (place && element === place) place = place.nextElementSibling;
     else parent.insertBefore(element, place);
   }
-  for (const gone of before.values()) gone.remove();
+  for (const child of before.values()) child.remove();
 }
 
 const SPARE = 6; // rows above and below what is seen
@@ -75,17 +75,17 @@ export function table({ label, columns, height, className, key, row }) {
   const draw = () => {
     const first = Math.max(0, Math.floor((element.scrollTop - height) / height) - SPARE);
     const count = Math.ceil((element.clientHeight || 600) / height) + 2 * SPARE;
-    const shown = items.slice(first, first + count);
+    const visible = items.slice(first, first + count);
     body.style.height = `${items.length * height}px`;
     body.style.paddingTop = `${first * height}px`;
-    list(body, shown, key, (item) => {
-      const made = row(item);
-      made.setAttribute("role", "row");
-      made.classList.add("row");
-      for (const cell of made.children) cell.setAttribute("role", "cell");
-      return made;
+    list(body, visible, key, (item) => {
+      const element = row(item);
+      element.setAttribute("role", "row");
+      element.classList.add("row");
+      for (const cell of element.children) cell.setAttribute("role", "cell");
+      return element;
     });
-    shown.forEach((item, index) => {
+    visible.forEach((item, index) => {
       const drawn = body.children[index];
       drawn.setAttribute("aria-rowindex", String(first + index + 2));
       drawn.classList.toggle("current", key(item) === current);
@@ -95,9 +95,9 @@ export function table({ label, columns, height, className, key, row }) {
   new ResizeObserver(draw).observe(element);
   return {
     element,
-    /** @param {T[]} wanted */
-    show(wanted) {
-      items = wanted;
+    /** @param {T[]} newItems */
+    show(newItems) {
+      items = newItems;
       inner.setAttribute("aria-rowcount", String(items.length + 1));
       draw();
     },
@@ -129,8 +129,8 @@ export function say(text) {
 }
 
 /** Rows of a list of facts: names with values, without those that have none.
- * @param {Record<string, any>} found */
-export const factRows = (found) => Object.entries(found)
+ * @param {Record<string, any>} facts */
+export const factRows = (facts) => Object.entries(facts)
   .filter(([, value]) => value !== "" && value != null && value !== false)
   .map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)));
 

@@ -68,9 +68,9 @@ async function readClock() {
 }
 
 async function readSessions() {
-  const shown = await ask("/sessions");
-  double.sessions = shown.sessions;
-  double.ended = shown.ended;
+  const listing = await ask("/sessions");
+  double.sessions = listing.sessions;
+  double.ended = listing.ended;
 }
 
 async function readFaults() {
@@ -164,14 +164,14 @@ function put(items, item, key) {
 
 /** @param {any} session */
 function putSession(session) {
-  const isOther = (/** @type {any} */ one) => one.SessionId !== session.SessionId;
+  const isOther = (/** @type {any} */ other) => other.SessionId !== session.SessionId;
   if (session.state === "destroyed") {
     double.sessions = double.sessions.filter(isOther);
     double.ended = [...double.ended.filter(isOther), session];
   } else if (double.sessions.every(isOther)) double.sessions = [...double.sessions, session];
-  else double.sessions = double.sessions.map((one) => (isOther(one) ? one : session));
+  else double.sessions = double.sessions.map((other) => (isOther(other) ? other : session));
 }
 
 /** What differs as soon as all was read anew, or something of these kinds has happened.
  * @param {...string} kinds */
-export const newsOf = (...kinds) => [double.reads, ...kinds.map((one) => double.news[one] ?? 0)].join(" ");
+export const newsOf = (...kinds) => [double.reads, ...kinds.map((kind) => double.news[kind] ?? 0)].join(" ");

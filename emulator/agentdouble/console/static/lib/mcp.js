@@ -55,9 +55,9 @@ export function mcpClient(path, key) {
       let cursor = /** @type {string | undefined} */ (undefined);
       for (let page = 0; page < PAGES; page += 1) {
         /** @type {any} */
-        const found = await Promise.race([request("tools/list", cursor === undefined ? {} : { cursor }, signal), late(signal)]);
-        tools.push(...found.tools);
-        cursor = found.nextCursor;
+        const result = await Promise.race([request("tools/list", cursor === undefined ? {} : { cursor }, signal), late(signal)]);
+        tools.push(...result.tools);
+        cursor = result.nextCursor;
         if (cursor === undefined) break;
       }
       return tools;

@@ -27,20 +27,20 @@ export function outputArea() {
     stream.write(text);
   }
 
-  /** @param {Element} made */
-  function put(made) {
-    element.append(made);
+  /** @param {Element} output */
+  function put(output) {
+    element.append(output);
     if (element.childElementCount > MOST) element.firstChild.remove();
   }
 
   /** @param {string} kind @param {any} content */
   function show(kind, content) {
     const id = content.transient?.display_id;
-    const made = kind === "error" ? written(content.traceback.join("\n"), " error") : display(content.data);
-    if (id) made.dataset.display = id;
-    const old = id && [...element.children].find((one) => one.dataset.display === id);
-    if (kind === "update_display_data" && old) old.replaceWith(made);
-    else if (kind !== "update_display_data") put(made);
+    const output = kind === "error" ? written(content.traceback.join("\n"), " error") : display(content.data);
+    if (id) output.dataset.display = id;
+    const old = id && [...element.children].find((child) => child.dataset.display === id);
+    if (kind === "update_display_data" && old) old.replaceWith(output);
+    else if (kind !== "update_display_data") put(output);
   }
 
   return {
@@ -77,8 +77,8 @@ function display(data) {
   const picture = PICTURES.find((mime) => data[mime]);
   if (picture) return h("img", { class: "out", alt: plain.slice(0, LONGEST_NAME) || "Picture", src: address(picture, joined(data[picture])) });
   if (data["text/html"]) return page(joined(data["text/html"]), plain);
-  const found = data["application/json"];
-  return written(plain || (found && JSON.stringify(found, null, 2)) || "");
+  const document = data["application/json"];
+  return written(plain || (document && JSON.stringify(document, null, 2)) || "");
 }
 
 /** @param {string | string[] | undefined} text */

@@ -3,13 +3,13 @@
 import { ApiError, act, open } from "./api.js";
 
 /** The data plane of a session: "send" returns the answer, "data" what the answer holds.
- * @param {() => {ToolId: string, SessionId: string}} named */
-export function dataPlane(named) {
+ * @param {() => {ToolId: string, SessionId: string}} idsOf */
+export function dataPlane(idsOf) {
   let query = "";
 
   /** @param {string} route @param {any} [options] @param {Record<string, string>} [parameters] */
   async function send(route, options, parameters = {}) {
-    query ||= new URL((await act("GetSession", named())).Endpoint).search; // with the session's token
+    query ||= new URL((await act("GetSession", idsOf())).Endpoint).search; // with the session's token
     return open(`/served${route}${query}&${new URLSearchParams(parameters)}`, options);
   }
 

@@ -18,23 +18,23 @@ export const own = (of, name) => (isObject(of) && Object.hasOwn(of, name) ? of[n
 /** Return what a place of a schema asks for. @param {any} schema @param {any} root
  * @param {{left: number}} [steps] @returns {Shape} */
 export function shapeOf(schema, root, steps = { left: STEPS }) {
-  const found = resolved(schema, root, steps);
-  if (!found) return { kind: "json", schema: isObject(schema) ? schema : {}, nullable: false, choices: [], alternatives: [] };
-  const types = [found.type].flat().filter((one) => typeof one === "string");
-  const nullable = types.includes("null") || found.nullable === true;
-  const shape = { schema: found, nullable, choices: /** @type {any[]} */ ([]), alternatives: /** @type {Schema[]} */ ([]) };
-  const choices = choicesOf(found);
+  const target = resolved(schema, root, steps);
+  if (!target) return { kind: "json", schema: isObject(schema) ? schema : {}, nullable: false, choices: [], alternatives: [] };
+  const types = [target.type].flat().filter((name) => typeof name === "string");
+  const nullable = types.includes("null") || target.nullable === true;
+  const shape = { schema: target, nullable, choices: /** @type {any[]} */ ([]), alternatives: /** @type {Schema[]} */ ([]) };
+  const choices = choicesOf(target);
   if (choices) return chosen(shape, choices);
-  const type = types.filter((one) => one !== "null");
-  const others = found.anyOf ?? found.oneOf;
-  if (Array.isArray(others) && !isObject(found.properties)) return alternatives(shape, others, root, steps);
-  if (type.length > 1) return { ...shape, kind: "one of", alternatives: type.map((one) => ({ ...found, type: one, default: undefined })) };
-  return { ...shape, kind: kindOf(type[0], found), choices: type[0] === "boolean" ? [true, false] : [] };
+  const type = types.filter((name) => name !== "null");
+  const others = target.anyOf ?? target.oneOf;
+  if (Array.isArray(others) && !isObject(target.properties)) return alternatives(shape, others, root, steps);
+  if (type.length > 1) return { ...shape, kind: "one of", alternatives: type.map((name) => ({ ...target, type: name, default: undefined })) };
+  return { ...shape, kind: kindOf(type[0], target), choices: type[0] === "boolean" ? [true, false] : [] };
 }
 
 /** @param {Omit<Shape, "kind">} shape @param {any[]} choices @returns {Shape} */
 function chosen(shape, choices) {
-  const offered = choices.filter((one) => one !== null);
+  const offered = choices.filter((choice) => choice !== null);
   const nullable = shape.nullable || offered.length < choices.length;
   return { ...shape, nullable, kind: offered.length > CHOICES ? "long choice" : "choice", choices: offered };
 }
@@ -42,8 +42,8 @@ function chosen(shape, choices) {
 /** @param {Omit<Shape, "kind">} shape @param {any[]} others @param {any} root
  * @param {{left: number}} steps @returns {Shape} */
 function alternatives(shape, others, root, steps) {
-  const all = others.slice(0, CHOICES).map((one) => resolved(one, root, { left: STEPS }));
-  const left = /** @type {Schema[]} */ (all.map((one, place) => one ?? { title: `${place + 1}` }).filter((one) => one.type !== "null"));
+  const all = others.slice(0, CHOICES).map((other) => resolved(other, root, { left: STEPS }));
+  const left = /** @type {Schema[]} */ (all.map((part, place) => part ?? { title: `${place + 1}` }).filter((part) => part.type !== "null"));
   const { anyOf, oneOf, ...rest } = shape.schema;
   const nullable = shape.nullable || left.length < all.length;
   if (left.length === 1) {
@@ -51,7 +51,7 @@ function alternatives(shape, others, root, steps) {
     return { ...inner, nullable: nullable || inner.nullable };
   }
   const constants = left.map(choicesOf);
-  if (left.length && constants.every((one) => one !== null)) return chosen({ ...shape, nullable }, constants.flat());
+  if (left.length && constants.every((constant) => constant !== null)) return chosen({ ...shape, nullable }, constants.flat());
   return { ...shape, nullable, kind: left.length ? "one of" : "json", alternatives: left };
 }
 
@@ -74,21 +74,21 @@ function kindOf(type, schema) {
 /** Follow references, and join the parts of allOf; null if that does not end.
  * @param {any} schema @param {any} root @param {{left: number}} steps @returns {Schema | null} */
 function resolved(schema, root, steps) {
-  let one = schema;
-  while (isObject(one)) {
+  let current = schema;
+  while (isObject(current)) {
     steps.left -= 1;
     if (steps.left < 0) return null;
-    if (typeof one.$ref === "string") {
-      const { $ref, ...rest } = one;
+    if (typeof current.$ref === "string") {
+      const { $ref, ...rest } = current;
       const target = pointed($ref, root);
       if (!isObject(target)) return null;
-      one = { ...target, ...rest };
-    } else if (Array.isArray(one.allOf)) {
-      const { allOf, ...rest } = one;
+      current = { ...target, ...rest };
+    } else if (Array.isArray(current.allOf)) {
+      const { allOf, ...rest } = current;
       const parts = allOf.slice(0, STEPS).map((part) => resolved(part, root, steps));
       if (parts.some((part) => part === null)) return null;
-      one = joined([.../** @type {Schema[]} */ (parts), rest]);
-    } else return one;
+      current = joined([.../** @type {Schema[]} */ (parts), rest]);
+    } else return current;
   }
   return null;
 }
@@ -120,15 +120,15 @@ function decoded(text) {
 /** Whether a value may be meant by an alternative. @param {any} value @param {Shape} shape */
 export function fits(value, { kind, choices, nullable }) {
   if (value === null) return nullable;
-  if (kind === "choice" || kind === "long choice") return choices.some((one) => same(one, value));
+  if (kind === "choice" || kind === "long choice") return choices.some((choice) => same(choice, value));
   if (kind === "list") return Array.isArray(value);
   if (kind === "object") return isObject(value);
   if (kind === "text") return typeof value === "string";
   return kind === "number" || kind === "integer" ? typeof value === "number" : true;
 }
 
-/** @param {any} one @param {any} other */
-export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+/** @param {any} value @param {any} other */
+export const same = (value, other) => JSON.stringify(value) === JSON.stringify(other);
 
 /** What people call a value: its title, or its name in words. @param {string} name @param {any} schema */
 export function labelOf(name, schema) {

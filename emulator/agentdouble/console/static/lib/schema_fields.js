@@ -14,10 +14,10 @@ const EXAMPLES = 20; // that a field suggests
  *   leaves: {path: string, control: HTMLElement, tell: (message: string) => void}[]}} Form */
 /** @typedef {{form: Form, name: string, path: string, required: boolean, depth: number}} Place */
 
-let made = 0;
+let count = 0;
 
 /** An id that no other field of the page has. */
-export const newId = () => `field-${made += 1}`;
+export const newId = () => `field-${count += 1}`;
 
 /** A field with one control. "parse" returns its value, or throws what is wrong with it.
  * @param {Place} place @param {any} control @param {{schema: any, nullable: boolean}} shape
@@ -46,7 +46,7 @@ function leaf(place, control, { schema, nullable }, parse, show) {
   const examples = Array.isArray(schema.examples) ? schema.examples.slice(0, EXAMPLES).map(written) : [];
   if (examples.length && !control.placeholder?.trim()) control.placeholder = examples[0].slice(0, LINE);
   const suggested = examples.length > 1 && control.matches("input") && h("datalist", { id: `${id}-examples` },
-    examples.map((/** @type {string} */ one) => h("option", { value: one })));
+    examples.map((/** @type {string} */ example) => h("option", { value: example })));
   if (suggested) control.setAttribute("list", suggested.id);
   control.addEventListener("input", () => {
     isBlank = false;
@@ -85,7 +85,7 @@ export const mark = (required) => required && h("span", { class: "mark", "aria-h
 /** @param {any} schema @param {string} id */
 export function hintOf(schema, id) {
   const { description, minimum, maximum } = schema;
-  const [least, most] = [minimum, maximum].map((one) => typeof one === "number");
+  const [least, most] = [minimum, maximum].map((limit) => typeof limit === "number");
   const limits = least && most ? `${minimum} to ${maximum}.` : least && minimum > 1 ? `At least ${minimum}.` : most && `At most ${maximum}.`;
   const parts = [typeof description === "string" && description.trim().slice(0, LONGEST_HINT), limits];
   const text = parts.filter(Boolean).join(" ");
@@ -126,18 +126,18 @@ function number(text, { kind, schema: { minimum, maximum } }) {
 
 /** @param {string} text @param {any[]} choices */
 function oneOf(text, choices) {
-  const found = choices.find((one) => written(one) === text);
-  if (found === undefined) throw new Error(`is none of the ${choices.length} values.`);
-  return found;
+  const match = choices.find((choice) => written(choice) === text);
+  if (match === undefined) throw new Error(`is none of the ${choices.length} values.`);
+  return match;
 }
 
 /** @param {Place} place @param {Shape} shape @returns {Field} */
 export function choiceField(place, shape) {
   const { choices } = shape;
-  const options = choices.map((one, index) => h("option", { value: index }, word(one).slice(0, CHOICES) || '""'));
+  const options = choices.map((choice, index) => h("option", { value: index }, word(choice).slice(0, CHOICES) || '""'));
   const only = place.required && !shape.nullable && choices.length === 1;
   const select = h("select", null, !only && h("option", { value: "" }, ""), options);
-  const index = (/** @type {any} */ value) => choices.findIndex((one) => same(one, value));
+  const index = (/** @type {any} */ value) => choices.findIndex((choice) => same(choice, value));
   return leaf(place, select, shape, (text) => choices[Number(text)], (value) => (index(value) < 0 ? "" : String(index(value))));
 }
 

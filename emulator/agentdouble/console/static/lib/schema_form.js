@@ -75,14 +75,14 @@ export function schemaForm(schema, { values, label = "Arguments", asJson = true 
 
 /** @param {any} schema */
 const takesNothing = (schema) => isObject(schema) && schema.type === "object" && !schema.additionalProperties
-  && !Object.keys(schema).some((one) => /^(\$ref|allOf|anyOf|oneOf|patternProperties)$/.test(one))
+  && !Object.keys(schema).some((keyword) => /^(\$ref|allOf|anyOf|oneOf|patternProperties)$/.test(keyword))
   && !Object.keys(schema.properties ?? {}).length;
 
 /** @param {string} label @returns {Field} */
 function nothing(label) {
-  let kept = {};
-  return { element: h("p", { class: "none" }, `${label}: none.`), read: () => kept, empty: () => true,
-    set: (value) => { kept = value ?? {}; } };
+  let current = {};
+  return { element: h("p", { class: "none" }, `${label}: none.`), read: () => current, empty: () => true,
+    set: (value) => { current = value ?? {}; } };
 }
 
 /** @param {any} schema @param {Place} place @returns {Field} */
@@ -104,7 +104,7 @@ function withDefault(field, { schema }) {
   const value = schema.default;
   if (value === undefined || value === null) return field;
   field.set(value);
-  return { ...field, set: (given) => field.set(given === undefined ? value : given) };
+  return { ...field, set: (next) => field.set(next === undefined ? value : next) };
 }
 
 /** @param {Place} place @param {any} schema @param {...any} content */
@@ -137,8 +137,8 @@ function objectField(place, shape) {
     },
     read() {
       if (!place.required && empty()) return undefined;
-      const found = fields.map(([name, field]) => /** @type {[string, any]} */ ([name, field.read()]));
-      return Object.fromEntries([...more, ...found.filter(([, value]) => value !== undefined)]);
+      const entries = fields.map(([name, field]) => /** @type {[string, any]} */ ([name, field.read()]));
+      return Object.fromEntries([...more, ...entries.filter(([, value]) => value !== undefined)]);
     },
   };
 }
@@ -164,7 +164,7 @@ function listField(place, shape) {
     if (value !== undefined) field.set(value);
     const item = { field, row: h("div", { class: "item" }, field.element, h("button", { type: "button",
       "aria-label": `Remove ${name}`, onclick: () => {
-        items = items.filter((one) => one !== item);
+        items = items.filter((other) => other !== item);
         item.row.remove();
         add.focus();
       } }, "Remove")) };
@@ -194,7 +194,7 @@ function oneOfField(place, shape) {
   let field = /** @type {Field | null} */ (null);
   const id = newId();
   const kind = h("select", { id, onchange: () => choose(kind.value) },
-    h("option", { value: "" }, ""), alternatives.map((one, index) => h("option", { value: index }, titleOf(one, index))));
+    h("option", { value: "" }, ""), alternatives.map((alternative, index) => h("option", { value: index }, titleOf(alternative, index))));
 
   /** @param {string} index */
   function choose(index) {
@@ -209,7 +209,7 @@ function oneOfField(place, shape) {
     empty: () => field === null,
     set(value) {
       const index = value === undefined || value === null ? -1
-        : alternatives.findIndex((one) => fits(value, shapeOf(one, place.form.root)));
+        : alternatives.findIndex((alternative) => fits(value, shapeOf(alternative, place.form.root)));
       choose(index < 0 ? "" : String(index));
       field?.set(value);
     },

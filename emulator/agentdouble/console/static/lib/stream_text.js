@@ -25,8 +25,8 @@ export function streamText(name) {
     const text = last + waiting.slice(-2 * LONGEST_TEXT);
     waiting = "";
     const whole = text.length - text.lastIndexOf("\n") > LONGEST_LINE ? text.length : text.lastIndexOf("\n") + 1;
-    const shown = overwritten(text.slice(0, whole)).slice(-LONGEST_TEXT);
-    for (const piece of shown.match(PIECES) ?? []) append(piece);
+    const visible = overwritten(text.slice(0, whole)).slice(-LONGEST_TEXT);
+    for (const piece of visible.match(PIECES) ?? []) append(piece);
     last = overwritten(text.slice(whole));
     line.replaceChildren(...coloured(last, { classes: ink.classes }));
   }
@@ -38,9 +38,9 @@ export function streamText(name) {
     pieces.push({ node, size: text.length });
     size += text.length;
     while (size > LONGEST_TEXT && pieces.length > 1) {
-      const gone = /** @type {{node: Element, size: number}} */ (pieces.shift());
-      gone.node.remove();
-      size -= gone.size;
+      const oldest = /** @type {{node: Element, size: number}} */ (pieces.shift());
+      oldest.node.remove();
+      size -= oldest.size;
     }
   }
 

@@ -16,7 +16,7 @@ function missing(error) {
 /** @param {string} label @param {string} base the address of the first tab @param {Tab[]} tabs */
 export function tabs(label, base, tabs) {
   /** @type {Map<Tab, Panel>} */
-  const made = new Map();
+  const panels = new Map();
   let current = tabs[0];
   let closed = false;
   const buttons = tabs.map((tab) => h("button", { role: "tab", id: `tab-${tab.path}`, "aria-controls": "panel",
@@ -40,33 +40,33 @@ export function tabs(label, base, tabs) {
       button.setAttribute("tabindex", tabs[index] === tab ? "0" : "-1");
     });
     panel.setAttribute("aria-labelledby", `tab-${tab.path}`);
-    if (!made.has(tab)) {
-      const one = await tab.make().catch(missing);
-      if (closed) return one.close?.();
-      if (!made.has(tab)) made.set(tab, one);
+    if (!panels.has(tab)) {
+      const loaded = await tab.make().catch(missing);
+      if (closed) return loaded.close?.();
+      if (!panels.has(tab)) panels.set(tab, loaded);
     }
     if (current !== tab) return undefined; // another one was chosen meanwhile
-    const shown = /** @type {Panel} */ (made.get(tab));
-    panel.replaceChildren(shown.element);
-    shown.update?.();
-    return shown.show?.();
+    const visible = /** @type {Panel} */ (panels.get(tab));
+    panel.replaceChildren(visible.element);
+    visible.update?.();
+    return visible.show?.();
   }
 
   return {
     elements: [row, panel],
     /** @param {string} path */
     go(path) {
-      const next = tabs.find((one) => one.path === path) ?? tabs[0];
+      const next = tabs.find((tab) => tab.path === path) ?? tabs[0];
       if (next === current && panel.firstChild) return;
       current = next;
       draw();
     },
-    update: () => made.get(current)?.update?.(),
+    update: () => panels.get(current)?.update?.(),
     /** Empty the panel; "go" fills it again. */
     hide: () => panel.replaceChildren(),
     close() {
       closed = true;
-      for (const one of made.values()) one.close?.();
+      for (const panel of panels.values()) panel.close?.();
     },
   };
 }

@@ -22,7 +22,7 @@ export function catalogue() {
 }
 
 /** The other answers that this version has built. @param {Unknown} unknown */
-export const others = (unknown) => unknown.alternatives.filter((one) => one.built && one.name !== unknown.in_force);
+export const others = (unknown) => unknown.alternatives.filter((alternative) => alternative.built && alternative.name !== unknown.in_force);
 
 /** Answer an unknown from the next request on. @param {string} id @param {string} answer */
 export async function choose(id, answer) {
@@ -31,12 +31,12 @@ export async function choose(id, answer) {
 }
 
 /** The answers that are not the double's own, or are known of a deployment. @param {Unknown[]} unknowns */
-export const chosen = (unknowns) => unknowns.filter((one) =>
-  one.settled || !one.alternatives.some((each) => each.default && each.name === one.in_force));
+export const chosen = (unknowns) => unknowns.filter((unknown) =>
+  unknown.settled || !unknown.alternatives.some((alternative) => alternative.default && alternative.name === unknown.in_force));
 
 /** profile.toml, which "agentdouble serve --profile" reads. @param {Unknown[]} unknowns */
 export const profileOf = (unknowns) =>
-  `[unknowns]\n${chosen(unknowns).map((one) => `${one.id} = ${JSON.stringify(one.in_force)}\n`).join("")}`;
+  `[unknowns]\n${chosen(unknowns).map((unknown) => `${unknown.id} = ${JSON.stringify(unknown.in_force)}\n`).join("")}`;
 
 /** Where it stands, what it asks, and why the double answers as it does. @param {Unknown} unknown */
 export const about = (unknown) => h("div", { class: "about" },

@@ -21,8 +21,8 @@ export const duration = (ms) => (ms === null ? "…" : ms < 10 ? `${ms.toFixed(1
 /** @param {number} bytes */
 export const mebibytes = (bytes) => `${Math.round(bytes / 2 ** 20)} MiB`;
 
-/** "1 session", "2 sessions". @param {number} count @param {string} one @param {string} [more] */
-export const counted = (count, one, more = `${one}s`) => `${count} ${count === 1 ? one : more}`;
+/** "1 session", "2 sessions". @param {number} count @param {string} noun @param {string} [more] */
+export const counted = (count, noun, more = `${noun}s`) => `${count} ${count === 1 ? noun : more}`;
 
 /** The path and the query of a request. @param {any} entry */
 export function addressOf(entry) {
@@ -40,7 +40,7 @@ export function operationOf(entry) {
 /** The newest first, and below each what it caused, in the order in which it came.
  * @param {any[]} entries */
 export function newestFirst(entries) {
-  const root = (/** @type {any} */ one) => one.caused_by ?? one.id;
+  const root = (/** @type {any} */ entry) => entry.caused_by ?? entry.id;
   return [...entries].sort((a, b) => root(b) - root(a) || a.id - b.id);
 }
 
@@ -71,9 +71,9 @@ export function unfolded(text) {
 /** @param {any} value @param {number} [depth] @returns {any} */
 function inner(value, depth = 0) {
   if (depth > DEEPEST) throw new RangeError("nested too deep");
-  if (Array.isArray(value)) return value.map((one) => inner(one, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => inner(item, depth + 1));
   if (value && typeof value === "object") {
-    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(one, depth + 1)]));
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, inner(item, depth + 1)]));
   }
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {

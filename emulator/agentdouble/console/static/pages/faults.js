@@ -28,7 +28,7 @@ export function faults() {
   return {
     element,
     update() {
-      list(rows, double.faults, (one) => one.id, fault);
+      list(rows, double.faults, (item) => item.id, fault);
       none.hidden = double.faults.length > 0;
       all.hidden = double.faults.length < 2;
       setText(count, counted(double.faults.length, "fault"));
@@ -98,8 +98,8 @@ function armForm() {
   async function arm() {
     setText(problem, "");
     try {
-      const given = Object.entries(form?.read() ?? {}).filter(([name, value]) => !isDefault(kinds[kind.value].properties[name], value));
-      const { times, ...others } = Object.fromEntries(given);
+      const fields = Object.entries(form?.read() ?? {}).filter(([name, value]) => !isDefault(kinds[kind.value].properties[name], value));
+      const { times, ...others } = Object.fromEntries(fields);
       const often = times ? { times: Number(times.replace("once", "1")) || times } : {};
       const armed = await post("/faults", { kind: kind.value, operation: operation.value, ...others, ...often });
       await read("faults");
@@ -113,8 +113,8 @@ function armForm() {
     }
   }
 
-  ask("/faults/kinds").then((found) => {
-    kinds = found.kinds;
+  ask("/faults/kinds").then((answer) => {
+    kinds = answer.kinds;
     kind.replaceChildren(...Object.keys(kinds).map((name) => h("option", { value: name }, name.replaceAll("_", " "))));
     choose(Object.keys(kinds)[0]);
   }).catch((error) => setText(problem, error.message));
@@ -128,8 +128,8 @@ function armForm() {
       setTimeout(() => operation.focus()); // after the page is shown
     },
     suggest() {
-      const names = [...new Set(double.requests.map((one) => suggested(one)).reverse())].slice(0, SUGGESTED);
-      list(suggestions, names, (one) => one, (one) => h("option", { value: one }));
+      const names = [...new Set(double.requests.map((request) => suggested(request)).reverse())].slice(0, SUGGESTED);
+      list(suggestions, names, (name) => name, (name) => h("option", { value: name }));
     },
   };
 }

@@ -11,10 +11,10 @@ import { sessionTable } from "./sessions/session_table.js";
 const FIGURES = /** @type {[string, () => string | number, string][]} */ ([
   ["sessions", () => double.sessions.length, "/sessions"],
   ["requests", () => double.requests.length, "/requests"],
-  ["failed", () => double.requests.filter((one) => /bad|worse/.test(outcome(one))).length, "/requests"],
-  ["median ms", () => Math.round(median(double.requests.map((one) => one.duration_ms)
-    .filter((one) => one !== null)) ?? 0), "/requests"],
-  ["guesses", () => new Set(double.requests.flatMap((one) => one.unknowns)).size, "/unknowns"],
+  ["failed", () => double.requests.filter((request) => /bad|worse/.test(outcome(request))).length, "/requests"],
+  ["median ms", () => Math.round(median(double.requests.map((request) => request.duration_ms)
+    .filter((duration) => duration !== null)) ?? 0), "/requests"],
+  ["guesses", () => new Set(double.requests.flatMap((request) => request.unknowns)).size, "/unknowns"],
   ["faults armed", () => double.faults.length, "/faults"],
 ]);
 
@@ -31,7 +31,7 @@ export function overview() {
     h("section", { class: "panel", "aria-label": "Latest requests" },
       h("h2", null, "Latest requests"), latest.element));
   const full = h("div", { class: "overview" },
-    h("div", { class: "figures" }, figures.map((one) => one.element)),
+    h("div", { class: "figures" }, figures.map((figure) => figure.element)),
     columns,
     h("section", { class: "panel" }, h("h2", null, "What is served"), served));
   const empty = h("section", { class: "panel empty" });

@@ -39,21 +39,21 @@ export function unknowns() {
     const uses = usesOf(double.requests);
     const words = filter.value.toLowerCase().split(/\s+/);
     const onlyUsed = used.getAttribute("aria-pressed") === "true";
-    const shown = all.filter((one) => {
-      const text = `${one.id} ${one.section} ${one.question} ${one.evidence}`.toLowerCase();
-      return words.every((/** @type {string} */ word) => text.includes(word)) && (!onlyUsed || uses.has(one.id));
-    }).map((one) => ({ ...one, uses: uses.get(one.id) ?? [] }));
-    const isOpen = (/** @type {Unknown} */ one) => one.alternatives.filter((each) => each.built).length > 1;
-    list(open, shown.filter(isOpen), (one) => one.id, row);
-    list(fixed, shown.filter((one) => !isOpen(one)), (one) => one.id, row);
+    const visible = all.filter((unknown) => {
+      const text = `${unknown.id} ${unknown.section} ${unknown.question} ${unknown.evidence}`.toLowerCase();
+      return words.every((/** @type {string} */ word) => text.includes(word)) && (!onlyUsed || uses.has(unknown.id));
+    }).map((unknown) => ({ ...unknown, uses: uses.get(unknown.id) ?? [] }));
+    const isOpen = (/** @type {Unknown} */ unknown) => unknown.alternatives.filter((alternative) => alternative.built).length > 1;
+    list(open, visible.filter(isOpen), (unknown) => unknown.id, row);
+    list(fixed, visible.filter((unknown) => !isOpen(unknown)), (unknown) => unknown.id, row);
     none.hidden = open.children.length > 0;
     folded.hidden = !fixed.children.length;
-    setText(count, counted(shown.length, "unknown"));
+    setText(count, counted(visible.length, "unknown"));
     const own = chosen(all).length;
     setText(differs, own ? `${counted(own, "answer")} of ${all.length} differ from the double's own. Start a double with them: agentdouble serve --profile profile.toml`
       : "These are the double's own answers. Answers that you choose below apply from the next request until the double stops.");
     setText(profile, profileOf(all));
-    for (const one of [profile, exports_]) one.hidden = !own;
+    for (const element of [profile, exports_]) element.hidden = !own;
   }
 
   async function read() {
@@ -76,9 +76,9 @@ export function unknowns() {
 function usesOf(requests) {
   const uses = new Map();
   for (const { id, unknowns: ids } of requests) {
-    for (const one of ids) {
-      if (!uses.has(one)) uses.set(one, []);
-      uses.get(one).push(id);
+    for (const unknown of ids) {
+      if (!uses.has(unknown)) uses.set(unknown, []);
+      uses.get(unknown).push(id);
     }
   }
   return uses;
@@ -86,18 +86,18 @@ function usesOf(requests) {
 
 /** @param {Unknown & {uses: number[]}} first */
 function row(first) {
-  const answers = first.alternatives.map((one) => answer(first.id, one));
+  const answers = first.alternatives.map((alternative) => answer(first.id, alternative));
   const use = h("a", { class: "notes" });
   const settled = h("span", { class: "tag", "data-state": "ok" }, "known of a deployment");
   const element = h("section", { class: "unknown", "aria-label": first.id },
     h("div", { class: "title" }, h("h3", null, first.id), settled, use), about(first),
-    h("div", { class: "answers", role: "group", "aria-label": `Answers to ${first.id}` }, answers.map((one) => one.element)));
+    h("div", { class: "answers", role: "group", "aria-label": `Answers to ${first.id}` }, answers.map((answer) => answer.element)));
   element.update = (/** @type {Unknown & {uses: number[]}} */ next) => {
     settled.hidden = !next.settled;
     use.hidden = !next.uses.length;
     setText(use, counted(next.uses.length, "request"));
     use.setAttribute("href", `/requests/${next.uses.at(-1)}`);
-    for (const one of answers) one.update(next.in_force);
+    for (const answer of answers) answer.update(next.in_force);
   };
   return element;
 }
@@ -117,7 +117,7 @@ function answer(id, { name, meaning, built, default: isDefault }) {
 }
 
 /** Options of "agentdouble serve" with the same answers. @param {Unknown[]} all */
-const options = (all) => chosen(all).map((one) => `--unknown ${one.id}=${one.in_force}`).join(" ");
+const options = (all) => chosen(all).map((unknown) => `--unknown ${unknown.id}=${unknown.in_force}`).join(" ");
 
 /** @param {string} text */
 function save(text) {

@@ -125,7 +125,7 @@ function sessionList(talk, current, pathTo, anew) {
   const noun = talk.noun ?? "Session";
   const items = h("ul", { class: "choices" });
   const none = h("p", { class: "none" }, "None yet.");
-  let found = /** @type {{id: string}[]} */ ([]);
+  let sessions = /** @type {{id: string}[]} */ ([]);
   const element = h("section", { class: "panel", "aria-label": `${noun}s` },
     h("div", { class: "title" }, h("h2", null, `${noun}s`), h("button", { onclick: anew }, "New")), items, none);
 
@@ -140,17 +140,17 @@ function sessionList(talk, current, pathTo, anew) {
 
   async function load() {
     try {
-      found = (await talk.sessions()).slice(0, LISTED);
+      sessions = (await talk.sessions()).slice(0, LISTED);
       setText(none, "None yet.");
     } catch (error) {
-      found = [];
+      sessions = [];
       setText(none, /** @type {Error} */ (error).message);
     }
-    none.hidden = found.length > 0;
-    list(items, found, (one) => one.id, (one) => h("li", null,
-      h("a", { href: pathTo(one.id), "aria-current": one.id === current && "true" }, one.id),
-      talk.drop && h("button", { class: "quiet", onclick: () => drop(one.id), "aria-label": `Delete ${one.id}` }, "×")));
+    none.hidden = sessions.length > 0;
+    list(items, sessions, (session) => session.id, (session) => h("li", null,
+      h("a", { href: pathTo(session.id), "aria-current": session.id === current && "true" }, session.id),
+      talk.drop && h("button", { class: "quiet", onclick: () => drop(session.id), "aria-label": `Delete ${session.id}` }, "×")));
   }
 
-  return { element, load, has: (/** @type {string} */ id) => found.some((one) => one.id === id) };
+  return { element, load, has: (/** @type {string} */ id) => sessions.some((session) => session.id === id) };
 }

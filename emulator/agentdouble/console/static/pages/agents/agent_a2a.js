@@ -38,9 +38,9 @@ export function a2aAgent({ name, session, note, moved }) {
     ? (await call("ListTasks", { contextId: session, includeArtifacts: true, historyLength: 100 })).tasks.sort(byTime) : []);
 
   async function readTasks() {
-    const found = await ofContext();
-    tasks.show(found);
-    return found;
+    const latest = await ofContext();
+    tasks.show(latest);
+    return latest;
   }
 
   return {
@@ -52,18 +52,18 @@ export function a2aAgent({ name, session, note, moved }) {
     async sessions() {
       const read = await ask(`${base()}/.well-known/agent-card.json`, { headers: VERSION });
       card.replaceChildren(h("p", { class: "hint" }, read.description), folded("All that it declares", read));
-      const ids = (await call("ListTasks", {})).tasks.map((/** @type {any} */ one) => one.contextId);
+      const ids = (await call("ListTasks", {})).tasks.map((/** @type {any} */ task) => task.contextId);
       return [...new Set(ids)].map((id) => ({ id: String(id) }));
     },
     async load(conversation) {
-      const [found, entries] = await Promise.all([readTasks(), entriesAt([path(), `${path()}/`])]);
-      for (const task of found) {
+      const [tasks, entries] = await Promise.all([readTasks(), entriesAt([path(), `${path()}/`])]);
+      for (const task of tasks) {
         const turn = conversation.turn();
-        turn.request(entries.find((one) => one.response_body.includes(task.id) && /"(Send|message)/.test(one.request_body))?.id);
+        turn.request(entries.find((entry) => entry.response_body.includes(task.id) && /"(Send|message)/.test(entry.request_body))?.id);
         showTask(task, name, turn);
         note(`task ${wordOf(task.status)}`, task);
       }
-      if (!found.length) conversation.none("This context has no task yet.");
+      if (!tasks.length) conversation.none("This context has no task yet.");
     },
     async send(text, turn, signal, way) {
       const waits = tasks.last && WAITS.test(tasks.last.status?.state) ? { taskId: tasks.last.id } : {};
@@ -158,34 +158,34 @@ function taskList(cancel, again) {
   const none = h("p", { class: "none" }, "None yet.");
   const element = h("section", { class: "panel", "aria-label": "Tasks" },
     h("div", { class: "title" }, h("h2", null, "Tasks"), h("button", { onclick: again }, "Read again")), none, items);
-  let shown = /** @type {any[]} */ ([]);
-  const made = {
+  let tasks = /** @type {any[]} */ ([]);
+  const panel = {
     element,
-    get last() { return shown.at(-1) ?? null; },
+    get last() { return tasks.at(-1) ?? null; },
     /** Show the state that a stream says. @param {any} result */
     take({ task, statusUpdate }) {
-      if (task) made.show([...shown.filter((one) => one.id !== task.id), task]);
+      if (task) panel.show([...tasks.filter((other) => other.id !== task.id), task]);
       else if (statusUpdate) {
-        made.show(shown.map((one) => (one.id === statusUpdate.taskId ? { ...one, status: statusUpdate.status } : one)));
+        panel.show(tasks.map((other) => (other.id === statusUpdate.taskId ? { ...other, status: statusUpdate.status } : other)));
       }
     },
-    /** @param {any[]} found the oldest first */
-    show(found) {
-      shown = found;
-      none.hidden = found.length > 0;
-      const key = (/** @type {any} */ one) => `${one.id} ${one.status?.state} ${one.artifacts?.length ?? 0}`;
-      list(items, [...found].reverse(), key, (one) => {
+    /** @param {any[]} next the oldest first */
+    show(next) {
+      tasks = next;
+      none.hidden = next.length > 0;
+      const key = (/** @type {any} */ task) => `${task.id} ${task.status?.state} ${task.artifacts?.length ?? 0}`;
+      list(items, [...next].reverse(), key, (task) => {
         const state = h("span", { class: "tag" });
-        setText(state, wordOf(one.status));
-        state.dataset.state = /FAILED|REJECTED/.test(one.status?.state) ? "worse" : /COMPLETED/.test(one.status?.state) ? "ok" : "";
-        const at = one.status?.timestamp;
-        return h("li", null, h("div", { class: "title" }, state, h("code", null, one.id.slice(0, 8)),
+        setText(state, wordOf(task.status));
+        state.dataset.state = /FAILED|REJECTED/.test(task.status?.state) ? "worse" : /COMPLETED/.test(task.status?.state) ? "ok" : "";
+        const at = task.status?.timestamp;
+        return h("li", null, h("div", { class: "title" }, state, h("code", null, task.id.slice(0, 8)),
           at && h("small", null, stamp(new Date(at))),
-          !ENDED.test(one.status?.state) && h("button", { onclick: () => cancel(one.id) }, "Cancel the task")),
-        (one.artifacts ?? []).map((/** @type {any} */ artifact) => folded(`artifact ${artifact.name || artifact.artifactId}`, artifact)),
-        folded("The whole task", one));
+          !ENDED.test(task.status?.state) && h("button", { onclick: () => cancel(task.id) }, "Cancel the task")),
+        (task.artifacts ?? []).map((/** @type {any} */ artifact) => folded(`artifact ${artifact.name || artifact.artifactId}`, artifact)),
+        folded("The whole task", task));
       });
     },
   };
-  return made;
+  return panel;
 }

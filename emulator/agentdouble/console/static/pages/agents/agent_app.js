@@ -37,8 +37,8 @@ export function appAgent({ name, user, session, note }) {
     begin: async () => (await post(ofUser)).id,
     drop: (id) => remove(`${ofUser}/${encodeURIComponent(id)}`),
     async sessions() {
-      const found = (await ask(ofUser)).map((/** @type {any} */ one) => (typeof one === "string" ? { id: one } : one));
-      return found.sort((/** @type {any} */ a, /** @type {any} */ b) => (b.lastUpdateTime ?? 0) - (a.lastUpdateTime ?? 0));
+      const items = (await ask(ofUser)).map((/** @type {any} */ sessions) => (typeof sessions === "string" ? { id: sessions } : sessions));
+      return items.sort((/** @type {any} */ a, /** @type {any} */ b) => (b.lastUpdateTime ?? 0) - (a.lastUpdateTime ?? 0));
     },
     async load(conversation) {
       const [read, entries] = await Promise.all([readState(), entriesAt(["/run", "/run_sse"])]);
@@ -46,7 +46,7 @@ export function appAgent({ name, user, session, note }) {
       for (const event of read.events ?? []) {
         if (!turn || isYours(event)) {
           turn = conversation.turn();
-          turn.request(entries.find((one) => event.invocationId && one.response_body.includes(event.invocationId))?.id);
+          turn.request(entries.find((entry) => event.invocationId && entry.response_body.includes(event.invocationId))?.id);
         }
         take(event, turn);
       }
@@ -73,16 +73,16 @@ export function appAgent({ name, user, session, note }) {
 /** @param {any} event */
 function titleOf(event) {
   const parts = event.content?.parts ?? [];
-  const call = parts.find((/** @type {any} */ one) => one.functionCall)?.functionCall.name;
-  const response = parts.find((/** @type {any} */ one) => one.functionResponse)?.functionResponse.name;
+  const call = parts.find((/** @type {any} */ part) => part.functionCall)?.functionCall.name;
+  const response = parts.find((/** @type {any} */ part) => part.functionResponse)?.functionResponse.name;
   const what = event.error || event.errorCode ? "error" : call ? `calls ${call}` : response ? `${response} answers`
-    : event.partial ? "part of a text" : parts.some((/** @type {any} */ one) => one.text) ? "text" : "no content";
+    : event.partial ? "part of a text" : parts.some((/** @type {any} */ part) => part.text) ? "text" : "no content";
   return `${event.author ?? "the platform"}: ${what}`;
 }
 
 /** Whether a user said it; the platform may leave out who did. @param {any} event */
 const isYours = ({ author, content }) => (author ? author === "user"
-  : content?.role === "user" && content.parts?.some((/** @type {any} */ one) => one.text));
+  : content?.role === "user" && content.parts?.some((/** @type {any} */ part) => part.text));
 
 /** @param {any} event @param {Turn} turn */
 function showEvent(event, turn) {
@@ -107,18 +107,18 @@ function showPart(part, author, partial, turn) {
 /** @param {string} path */
 function artifactList(path) {
   const items = h("ul", { class: "choices" });
-  const shown = h("div", { class: "outputs" });
+  const content = h("div", { class: "outputs" });
   const none = h("p", { class: "none" }, "None yet.");
 
   /** @param {string} name */
   const show = (name) => attempt(async () => {
     const at = `${path}/${name.split("/").map(encodeURIComponent).join("/")}`;
     const [part, versions] = await Promise.all([ask(at), ask(`${at}/versions`)]);
-    shown.replaceChildren(h("h3", null, `${name}, version ${versions.at(-1) ?? 0}`), contentOf(part));
+    content.replaceChildren(h("h3", null, `${name}, version ${versions.at(-1) ?? 0}`), contentOf(part));
   });
 
   return {
-    element: h("section", { class: "panel", "aria-label": "Artifacts" }, h("h2", null, "Artifacts"), none, items, shown),
+    element: h("section", { class: "panel", "aria-label": "Artifacts" }, h("h2", null, "Artifacts"), none, items, content),
     async load() {
       const names = await ask(path);
       none.hidden = names.length > 0;
@@ -134,7 +134,7 @@ function contentOf(part) {
   const { mimeType = "", data = "" } = part.inlineData ?? {};
   if (isPicture(mimeType)) return picture(mimeType, data, "Picture");
   if (/^(text\/|application\/json)/.test(mimeType)) {
-    const bytes = Uint8Array.from(atob(data.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(data.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
     return h("pre", { role: "group", tabindex: "0", "aria-label": "Text" }, new TextDecoder().decode(bytes));
   }
   return folded(mimeType || "Artifact", part);

@@ -10,7 +10,7 @@ import { addressOf, entriesAt, requestOf } from "./agent_requests.js";
 /** @param {import("./agent.js").Place} place @returns {import("./agent.js").Talk} */
 export function invokedAgent({ name, user, session, note }) {
   const path = () => addressOf(double.connection.served, name, "/invoke");
-  const ofUser = async () => (await entriesAt([path()])).filter((one) => one.request_headers.user_id === user);
+  const ofUser = async () => (await entriesAt([path()])).filter((entry) => entry.request_headers.user_id === user);
 
   /** @param {any} value @param {Turn} turn @param {boolean} partial */
   function take(value, turn, partial) {
@@ -26,11 +26,11 @@ export function invokedAgent({ name, user, session, note }) {
     panels: [],
     begin: async () => `s-${crypto.randomUUID().slice(0, 8)}`,
     async sessions() {
-      const ids = (await ofUser()).map((one) => one.request_headers.session_id).reverse();
+      const ids = (await ofUser()).map((entry) => entry.request_headers.session_id).reverse();
       return [...new Set(ids)].map((id) => ({ id }));
     },
     async load(conversation) {
-      const entries = (await ofUser()).filter((one) => one.request_headers.session_id === session);
+      const entries = (await ofUser()).filter((entry) => entry.request_headers.session_id === session);
       for (const entry of entries) {
         const turn = conversation.turn();
         turn.request(entry.id);

@@ -9,9 +9,9 @@ const LOOKED_AT = 40; // the latest requests
 /** The path of an application. @param {Record<string, string>} served names by their paths
  * @param {string} name @param {string} [end] of its path */
 export function addressOf(served, name, end = "") {
-  const found = Object.entries(served).find(([path, one]) => one === name && path.endsWith(end));
-  if (!found) throw new Error(`The double does not serve an application ${name} here.`);
-  return found[0];
+  const entry = Object.entries(served).find(([path, route]) => route === name && path.endsWith(end));
+  if (!entry) throw new Error(`The double does not serve an application ${name} here.`);
+  return entry[0];
 }
 
 /** @param {Response} answer @returns {string | null} the id of its request in the journal */
@@ -20,7 +20,7 @@ export const requestOf = (answer) => answer.headers.get(REQUEST_HEADER);
 /** Complete entries of the latest requests to these paths, the oldest first.
  * @param {string[]} paths @returns {Promise<any[]>} */
 export async function entriesAt(paths) {
-  const latest = double.requests.filter((one) => one.method === "POST" && paths.includes(operationOf(one))).slice(-LOOKED_AT);
-  const found = await Promise.all(latest.map((one) => ask(`/journal/${one.id}`).catch(() => null)));
-  return found.filter(Boolean); // without those that the journal has forgotten meanwhile
+  const latest = double.requests.filter((request) => request.method === "POST" && paths.includes(operationOf(request))).slice(-LOOKED_AT);
+  const complete = await Promise.all(latest.map((results) => ask(`/journal/${results.id}`).catch(() => null)));
+  return complete.filter(Boolean); // without those that the journal has forgotten meanwhile
 }

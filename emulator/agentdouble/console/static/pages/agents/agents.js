@@ -8,7 +8,7 @@ import { double } from "../../lib/live.js";
 const YOUR_NAME = "console"; // the user that the page is, unless one says another
 
 /** The names of list-apps, in either form that the platform may have. @param {any} answer */
-const namesOf = (answer) => (Array.isArray(answer) ? answer : answer.apps.map((/** @type {any} */ one) => one.name));
+const namesOf = (answer) => (Array.isArray(answer) ? answer : answer.apps.map((/** @type {any} */ app) => app.name));
 
 export function agents() {
   const server = group("API-server mode", "Sessions with a history, state and artifacts; one request is one turn.");
@@ -54,11 +54,11 @@ function group(title, about) {
   return {
     element: h("section", { class: "panel", "aria-label": title }, h("h2", null, title),
       h("p", { class: "hint" }, about), items, none),
-    /** @param {any[][]} found each with its name, its path and its page @param {string} [why] */
-    show(found, why = "None is served.") {
-      list(items, found, ([, , page]) => page, ([name, path, page]) => h("li", null,
+    /** @param {any[][]} agents each with its name, its path and its page @param {string} [why] */
+    show(agents, why = "None is served.") {
+      list(items, agents, ([, , page]) => page, ([name, path, page]) => h("li", null,
         h("a", { href: page }, h("strong", null, name), h("code", null, path))));
-      none.hidden = found.length > 0;
+      none.hidden = agents.length > 0;
       setText(none, why);
     },
   };

@@ -44,28 +44,28 @@ export function chat(send) {
   }
 
   function turn() {
-    const made = newTurn(toEnd);
+    const newest = newTurn(toEnd);
     if (log.firstChild?.matches(".none")) log.replaceChildren();
-    log.append(made.element);
+    log.append(newest.element);
     while (log.childElementCount > KEPT) log.firstChild.remove();
-    return made;
+    return newest;
   }
 
-  /** @param {string} [given] */
-  async function submit(given = words.value) {
-    if (!given.trim() || running) return;
+  /** @param {string} [text] */
+  async function submit(text = words.value) {
+    if (!text.trim() || running) return;
     words.value = "";
     running = new AbortController();
     sticks = true;
     go.disabled = true;
     stop.disabled = false;
-    const made = turn();
-    made.says(YOU, given);
+    const current = turn();
+    current.says(YOU, text);
     try {
-      if (await send(given, made, running.signal) !== false) say("The answer is complete.");
+      if (await send(text, current, running.signal) !== false) say("The answer is complete.");
     } catch (error) {
-      made.failed(running.signal.aborted ? "Stopped." : /** @type {Error} */ (error).message);
-      if (error instanceof ApiError) made.request(error.request);
+      current.failed(running.signal.aborted ? "Stopped." : /** @type {Error} */ (error).message);
+      if (error instanceof ApiError) current.request(error.request);
     }
     running = null;
     go.disabled = false;
@@ -86,8 +86,8 @@ export function chat(send) {
 /** @param {() => void} grown is called when it has become longer */
 function newTurn(grown) {
   const link = h("a", { hidden: true });
-  const said = h("div");
-  const element = h("article", { class: "turn" }, said, link);
+  const messages = h("div");
+  const element = h("article", { class: "turn" }, messages, link);
   /** @type {Map<string, {text: string, element: Element}>} */
   const growing = new Map();
   let drawing = 0;
@@ -101,11 +101,11 @@ function newTurn(grown) {
 
   /** @param {string} author @param {Element} child */
   function add(author, child) {
-    let last = /** @type {any} */ (said.lastElementChild);
+    let last = /** @type {any} */ (messages.lastElementChild);
     if (last?.author !== author) {
       last = h("div", { class: author === YOU ? "said yours" : "said" }, h("header", null, author));
       last.author = author;
-      said.append(last);
+      messages.append(last);
     }
     last.append(child);
     grown();
@@ -137,19 +137,19 @@ function newTurn(grown) {
     folded: (author, title, value) => add(author, folded(title, value)),
     /** @param {string} author @param {string} mime @param {string} base64 */
     data(author, mime, base64) {
-      const made = isPicture(mime) ? picture(mime, base64, `Picture of ${author}`)
+      const element = isPicture(mime) ? picture(mime, base64, `Picture of ${author}`)
         : h("p", { class: "note" }, `${mime || "Data"}, ${Math.round(base64.length * 0.75)} bytes`);
-      made.addEventListener("load", grown); // only then its height is known
-      add(author, made);
+      element.addEventListener("load", grown); // only then its height is known
+      add(author, element);
     },
     /** @param {string} text */
     failed(text) {
-      said.append(h("p", { class: "bad" }, text));
+      messages.append(h("p", { class: "bad" }, text));
       grown();
     },
     /** @param {string} text */
     note(text) {
-      said.append(h("p", { class: "note" }, text));
+      messages.append(h("p", { class: "note" }, text));
       grown();
     },
     /** @param {string | number | null | undefined} id of the request that this turn was */

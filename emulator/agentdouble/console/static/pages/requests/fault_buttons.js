@@ -26,7 +26,7 @@ function faultOperation(entry) {
 /** @param {any} entry */
 export function pathOf(entry) {
   const segments = addressOf(entry).path.split("/").map(decoded);
-  return `${entry.method} ${segments.map((one) => (/[\s*]/.test(one) ? "*" : one)).join("/")}`;
+  return `${entry.method} ${segments.map((segment) => (/[\s*]/.test(segment) ? "*" : segment)).join("/")}`;
 }
 
 /** @param {string} body */

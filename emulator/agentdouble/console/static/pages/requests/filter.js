@@ -9,9 +9,9 @@ const TERMS = {
   method: (entry, value) => entry.method === value.toUpperCase(),
   op: (entry, value) => holds(operationOf(entry), value),
   session: (entry, value) => holds(entry.session ?? "", value),
-  unknown: (entry, value) => entry.unknowns.some((/** @type {string} */ one) => holds(one, value)),
-  unread: (entry, value) => entry.unread.some((/** @type {string} */ one) => holds(one, value)),
-  fault: (entry, value) => entry.faults.some((/** @type {string} */ one) => holds(one, value)),
+  unknown: (entry, value) => entry.unknowns.some((/** @type {string} */ unknown) => holds(unknown, value)),
+  unread: (entry, value) => entry.unread.some((/** @type {string} */ field) => holds(field, value)),
+  fault: (entry, value) => entry.faults.some((/** @type {string} */ fault) => holds(fault, value)),
   slow: (entry, value) => entry.duration_ms > Number(value.replace(/[^\d.]/g, "")),
 };
 

@@ -11,22 +11,22 @@ import { restsOn } from "./rests_on.js";
 
 export function requestDetail() {
   const element = h("section", { class: "panel detail", "aria-label": "Request" });
-  let wanted = /** @type {number | null} */ (null);
+  let current = /** @type {number | null} */ (null);
   let complete = false;
 
   async function load() {
-    const id = wanted;
+    const id = current;
     if (id === null) return;
     try {
       const entry = await ask(`/journal/${id}`);
-      if (id !== wanted) return;
+      if (id !== current) return;
       complete = entry.duration_ms !== null;
       element.replaceChildren(...drawn(entry));
     } catch (error) {
-      if (id !== wanted) return;
-      const gone = error instanceof ApiError && error.status === 404;
+      if (id !== current) return;
+      const isGone = error instanceof ApiError && error.status === 404;
       element.replaceChildren(h("p", { class: "none" },
-        gone ? `The journal no longer has request ${id}.` : /** @type {Error} */ (error).message));
+        isGone ? `The journal no longer has request ${id}.` : /** @type {Error} */ (error).message));
       complete = true;
     }
   }
@@ -35,14 +35,14 @@ export function requestDetail() {
     element,
     /** @param {number | null} id */
     show(id) {
-      if (id === wanted && id !== null) return;
-      wanted = id;
+      if (id === current && id !== null) return;
+      current = id;
       complete = false;
       element.replaceChildren(h("p", { class: "none" }, id === null ? "Choose a request." : "Reading…"));
       load();
     },
     update() {
-      const known = double.requests.find((one) => one.id === wanted);
+      const known = double.requests.find((request) => request.id === current);
       if (!complete && known && known.duration_ms !== null) load();
     },
   };
@@ -63,9 +63,9 @@ function drawn(entry) {
     h("p", { class: "address" }, h("code", null, `${entry.method} ${entry.url}`)),
     h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl), againButton(entry)),
     entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides: fill them in."),
-    named("Failures of the double", entry.failures, "bad"),
-    named("Faults that happened", entry.faults, "bad"),
-    named("Fields that nobody read", entry.unread, "unread"),
+    tags("Failures of the double", entry.failures, "bad"),
+    tags("Faults that happened", entry.faults, "bad"),
+    tags("Fields that nobody read", entry.unread, "unread"),
     part("Response", entry.response_body, true),
     part("Request", entry.request_body, true),
     restsOn(entry),
@@ -77,8 +77,8 @@ function drawn(entry) {
 
 /** @param {any} entry */
 function causedBy(entry) {
-  const caused = double.requests.filter((one) => one.caused_by === entry.id);
-  return caused.map((one) => h("a", { href: `/requests/${one.id}` }, `Caused #${one.id} ${operationOf(one)}`));
+  const caused = double.requests.filter((effect) => effect.caused_by === entry.id);
+  return caused.map((other) => h("a", { href: `/requests/${other.id}` }, `Caused #${other.id} ${operationOf(other)}`));
 }
 
 /** @param {any} entry */
@@ -91,7 +91,7 @@ function againButton(entry) {
 }
 
 /** @param {string} title @param {string[]} names @param {string} state */
-function named(title, names, state) {
+function tags(title, names, state) {
   return names.length > 0 && h("section", null, h("h3", null, title),
     h("ul", { class: "tags" }, names.map((name) => h("li", { class: "tag", "data-state": state }, name))));
 }
@@ -110,8 +110,8 @@ function part(title, text, open) {
       : h("p", { class: "none" }, "empty"));
 }
 
-/** @param {string} title @param {Record<string, string>} found */
-function headers(title, found) {
+/** @param {string} title @param {Record<string, string>} values */
+function headers(title, values) {
   return h("details", null, h("summary", null, title), h("dl", { class: "headers" },
-    Object.entries(found).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))));
+    Object.entries(values).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))));
 }

@@ -23,14 +23,14 @@ export function requestTable(label) {
     row: (entry) => {
       const status = h("span", { class: "tag" });
       const took = h("span", { class: "number" });
-      const said = h("span", { class: "notes" });
+      const remarks = h("span", { class: "notes" });
       const caller = h("span", { class: "caller" });
       const subject = h("span", { class: "subject" });
       const row = h("div", { class: entry.caused_by ? "caused" : null },
         h("span", { class: "number" }, timeOfDay(entry.at)),
         h("span", { class: "what" }, h("a", { href: `/requests/${entry.id}` }, operationOf(entry)),
           h("small", null, entry.method)),
-        caller, subject, h("span", null, status), took, said);
+        caller, subject, h("span", null, status), took, remarks);
       row.update = (/** @type {any} */ next) => {
         const kind = outcome(next);
         setText(status, kind === "running" ? "running" : next.status ?? "none");
@@ -38,8 +38,8 @@ export function requestTable(label) {
         setText(took, duration(next.duration_ms));
         setText(caller, next.caller);
         setText(subject, next.subject);
-        const text = notes(next).map(([, one]) => one).join(" · ");
-        setText(said, text);
+        const text = notes(next).map(([, note]) => note).join(" · ");
+        setText(remarks, text);
       };
       return row;
     },

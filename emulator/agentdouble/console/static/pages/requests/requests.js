@@ -13,12 +13,12 @@ import { counted, newestFirst } from "../../lib/words.js";
 export function requests() {
   const rows = requestTable("Requests");
   const detail = requestDetail();
-  let held = /** @type {any[] | null} */ (null);
+  let frozen = /** @type {any[] | null} */ (null);
   const filter = h("input", { type: "search", "aria-label": "Filter requests", placeholder: EXAMPLES,
     "aria-keyshortcuts": "/", spellcheck: "false", oninput: () => update() });
   const hold = h("button", { "aria-pressed": "false", onclick: () => {
-    held = held ? null : [...double.requests];
-    hold.setAttribute("aria-pressed", String(held !== null));
+    frozen = frozen ? null : [...double.requests];
+    hold.setAttribute("aria-pressed", String(frozen !== null));
     update();
   } }, "Hold");
   const clear = h("button", { onclick: () => attempt(async () => {
@@ -33,17 +33,17 @@ export function requests() {
     h("div", { class: "beside" }, h("div", { class: "panel fill" }, rows.element, none), detail.element));
 
   /** @type {any[]} */
-  let shown = [];
+  let visible = [];
   function update() {
-    const all = held ?? double.requests;
-    shown = newestFirst(all.filter(filterOf(filter.value)));
-    rows.show(shown);
-    none.hidden = shown.length > 0;
+    const all = frozen ?? double.requests;
+    visible = newestFirst(all.filter(filterOf(filter.value)));
+    rows.show(visible);
+    none.hidden = visible.length > 0;
     rows.element.hidden = !none.hidden;
     const wrong = unknownTerms(filter.value).map((name) => ` There is no filter ${name}:.`).join("");
     setText(none, all.length ? `No requests match the filter.${wrong}` : "No request has come yet.");
-    const later = held ? double.requests.filter((one) => one.id > (held?.at(-1)?.id ?? 0)).length : 0;
-    setText(count, counted(shown.length, "request") + (later ? `, ${later} more since` : ""));
+    const later = frozen ? double.requests.filter((request) => request.id > (frozen?.at(-1)?.id ?? 0)).length : 0;
+    setText(count, counted(visible.length, "request") + (later ? `, ${later} more since` : ""));
     detail.update();
   }
 

@@ -13,19 +13,19 @@ export function restsOn(entry) {
   if (!entry.unknowns.length) return false;
   const element = h("section", { "aria-label": "Rests on" });
   catalogue().then((all) => {
-    const found = all.filter((one) => entry.unknowns.includes(one.id));
-    const open = found.filter((one) => others(one).length);
-    const fixed = found.filter((one) => !others(one).length);
+    const reliedOn = all.filter((relied) => entry.unknowns.includes(relied.id));
+    const open = reliedOn.filter((unknown) => others(unknown).length);
+    const fixed = reliedOn.filter((unknown) => !others(unknown).length);
     element.replaceChildren(...[
       open.length > 0 && h("details", { open: true },
         h("summary", null, `This answer relies on ${counted(open.length, "guess", "guesses")} with other answers`),
         h("p", { class: "hint" }, "What-if sends this request again to three fresh doubles, after the requests that it relies on. All their code runs again."),
-        open.map((one) => guess(entry.id, one))),
+        open.map((unknown) => guess(entry.id, unknown))),
       fixed.length > 0 && h("details", null,
         h("summary", null, `${open.length ? "And on" : "This answer rests on"} ${counted(fixed.length, "guess", "guesses")} with one answer only`),
-        h("dl", { class: "rests" }, fixed.map((one) =>
-          h("div", null, h("dt", null, one.id), h("dd", null, one.in_force, h("small", { class: "hint" }, one.question)))))),
-    ].filter((one) => one !== false));
+        h("dl", { class: "rests" }, fixed.map((unknown) =>
+          h("div", null, h("dt", null, unknown.id), h("dd", null, unknown.in_force, h("small", { class: "hint" }, unknown.question)))))),
+    ].filter((part) => part !== false));
   }, (error) => element.replaceChildren(h("p", { class: "bad" }, error.message)));
   return element;
 }
@@ -35,7 +35,7 @@ function guess(entry, unknown) {
   const result = h("div", { role: "status" });
   const buttons = others(unknown).map((other) => {
     const button = h("button", { "aria-label": `What if ${unknown.id} is ${other.name}?`, title: other.meaning,
-      onclick: () => asked(button, result, { entry, unknown: unknown.id, answer: other.name }) }, `What if ${other.name}?`);
+      onclick: () => ask(button, result, { entry, unknown: unknown.id, answer: other.name }) }, `What if ${other.name}?`);
     return button;
   });
   return h("div", { class: "guess" },
@@ -44,7 +44,7 @@ function guess(entry, unknown) {
 }
 
 /** @param {any} button @param {any} result @param {{entry: number, unknown: string, answer: string}} question */
-async function asked(button, result, question) {
+async function ask(button, result, question) {
   const name = button.textContent;
   button.disabled = true;
   setText(button, "Asking…");
@@ -58,9 +58,9 @@ async function asked(button, result, question) {
   button.focus();
 }
 
-/** @param {any} found */
-function compared(found) {
-  const { unknown, in_force, other, differences, asked_before, notes } = found;
+/** @param {any} result */
+function compared(result) {
+  const { unknown, in_force, other, differences, asked_before, notes } = result;
   const use = h("button", { onclick: () => attempt(async () => {
     await choose(unknown, other.answer);
     use.disabled = true;
@@ -68,24 +68,24 @@ function compared(found) {
     say(`${unknown} is ${other.answer} from the next request on.`);
   }) }, `Use ${other.answer} from now on`);
   return [
-    differences.length ? table(found) : h("p", null, h("span", { class: "tag", "data-state": "ok" }, "no difference"),
+    differences.length ? table(result) : h("p", null, h("span", { class: "tag", "data-state": "ok" }, "no difference"),
       ` ${other.answer} is answered as ${in_force.answer}, but for ids and times.`),
-    asked_before.length > 0 && h("p", { class: "hint" }, `Sent to the fresh doubles before it: ${asked_before.map((/** @type {number} */ one) => `#${one}`).join(", ")}.`),
-    ...notes.map((/** @type {string} */ one) => h("p", { class: "hint" }, one)),
+    asked_before.length > 0 && h("p", { class: "hint" }, `Sent to the fresh doubles before it: ${asked_before.map((/** @type {number} */ id) => `#${id}`).join(", ")}.`),
+    ...notes.map((/** @type {string} */ note) => h("p", { class: "hint" }, note)),
     differences.length > 0 && h("details", null, h("summary", null, "Both answers"),
-      [in_force, other].flatMap((one) => [h("p", null, h("strong", null, one.answer), ` ${one.status ?? "no answer"}`),
-        h("pre", { role: "group", tabindex: "0", "aria-label": `Answer under ${one.answer}` }, one.body || "empty")])),
+      [in_force, other].flatMap((answer) => [h("p", null, h("strong", null, answer.answer), ` ${answer.status ?? "no answer"}`),
+        h("pre", { role: "group", tabindex: "0", "aria-label": `Answer under ${answer.answer}` }, answer.body || "empty")])),
     h("p", { class: "buttons" }, use),
   ].filter(Boolean);
 }
 
 /** @param {any} found */
 function table({ in_force, other, differences }) {
-  const cell = (/** @type {any} */ one, /** @type {string} */ name) =>
-    h("td", { class: name === "other" ? "new" : null }, name in one ? JSON.stringify(one[name]) : h("span", { class: "hint" }, "absent"));
+  const cell = (/** @type {any} */ difference, /** @type {string} */ name) =>
+    h("td", { class: name === "other" ? "new" : null }, name in difference ? JSON.stringify(difference[name]) : h("span", { class: "hint" }, "absent"));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Differences" }, h("table", { class: "differences" },
     h("caption", { class: "sr" }, `${other.answer} instead of ${in_force.answer}`),
-    h("thead", null, h("tr", null, ["Where", in_force.answer, other.answer].map((one) => h("th", { scope: "col" }, one)))),
-    h("tbody", null, differences.map((/** @type {any} */ one) =>
-      h("tr", null, h("th", { scope: "row" }, one.path), cell(one, "in_force"), cell(one, "other"))))));
+    h("thead", null, h("tr", null, ["Where", in_force.answer, other.answer].map((heading) => h("th", { scope: "col" }, heading)))),
+    h("tbody", null, differences.map((/** @type {any} */ difference) =>
+      h("tr", null, h("th", { scope: "row" }, difference.path), cell(difference, "in_force"), cell(difference, "other"))))));
 }

@@ -30,15 +30,15 @@ export function fileView(acts) {
   let file = "";
   let opened = ""; // its text, as it was read or saved
 
-  /** @param {string} wanted */
-  async function show(wanted) {
-    const data = await acts.read(wanted);
-    file = wanted;
-    setText(name, wanted.slice(wanted.lastIndexOf("/") + 1));
-    path.value = wanted;
+  /** @param {string} target */
+  async function show(target) {
+    const data = await acts.read(target);
+    file = target;
+    setText(name, target.slice(target.lastIndexOf("/") + 1));
+    path.value = target;
     actions.hidden = false;
     keep.disabled = true;
-    const kind = PICTURES.get(wanted.slice(wanted.lastIndexOf(".") + 1).toLowerCase());
+    const kind = PICTURES.get(target.slice(target.lastIndexOf(".") + 1).toLowerCase());
     const content = kind || data.size > LARGEST ? null : decoded(await data.arrayBuffer());
     text.readOnly = content?.includes("\r") ?? true; // a text field would write other line ends
     setText(facts, text.readOnly && content !== null ? `${sized(data.size)}, only to be read: it has carriage returns`
@@ -48,7 +48,7 @@ export function fileView(acts) {
     picture.hidden = !kind;
     URL.revokeObjectURL(picture.src);
     if (kind) picture.src = URL.createObjectURL(new Blob([data], { type: kind }));
-    picture.alt = kind ? wanted : "";
+    picture.alt = kind ? target : "";
     none.hidden = content !== null || Boolean(kind);
     setText(none, data.size > LARGEST ? "It is too large to show here." : "It is not text.");
   }

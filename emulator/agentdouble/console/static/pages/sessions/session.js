@@ -8,27 +8,27 @@ import { tabs } from "../../lib/tabs.js";
 import { mebibytes, span, stamp } from "../../lib/words.js";
 import { remaining } from "./session_table.js";
 
-/** What its tabs know of a session.
- * @typedef {{id: string, path: string, found: () => any, shown: () => any,
- *   named: () => {ToolId: string, SessionId: string}}} Session */
+/** What its tabs know of a session: "living" is undefined after its end, "latest" is not.
+ * @typedef {{id: string, path: string, living: () => any, latest: () => any,
+ *   ids: () => {ToolId: string, SessionId: string}}} Session */
 
 /** @param {string} id */
 export function session(id) {
   const path = `/sessions/${encodeURIComponent(id)}`;
-  const found = () => double.sessions.find((one) => one.SessionId === id);
+  const alive = () => double.sessions.find((other) => other.SessionId === id);
   /** @type {Session} */
-  const self = { id, path, found, shown: () => found() ?? double.ended.findLast((one) => one.SessionId === id),
-    named: () => ({ ToolId: self.shown().ToolId, SessionId: id }) };
+  const self = { id, path, living: alive, latest: () => alive() ?? double.ended.findLast((other) => other.SessionId === id),
+    ids: () => ({ ToolId: self.latest().ToolId, SessionId: id }) };
   const title = h("h1", null, id);
   const state = h("span", { class: "tag" });
   const rest = h("span");
   const facts = h("dl", { class: "facts" });
   /** @param {string} action @param {any} [fields] */
   const change = (action, fields = {}) => attempt(async () => {
-    await act(action, { ...self.named(), ...fields });
+    await act(action, { ...self.ids(), ...fields });
     await read("sessions");
   });
-  const pause = h("button", { onclick: () => change(found()?.state === "paused" ? "ResumeSession" : "PauseSession") }, "Pause");
+  const pause = h("button", { onclick: () => change(alive()?.state === "paused" ? "ResumeSession" : "PauseSession") }, "Pause");
   const actions = h("p", { class: "buttons" }, pause,
     h("button", { onclick: () => change("SetSessionTtl", { Ttl: 1800, TtlUnit: "second" }) }, "Reset to 30 min"),
     h("button", { onclick: () => change("SetSessionTtl", { Ttl: 10, TtlUnit: "second" }) }, "End in 10 s"),
@@ -67,41 +67,41 @@ export function session(id) {
     /** @param {string} place */
     go(place) {
       within = place;
-      if (found()) living.go(within);
+      if (alive()) living.go(within);
     },
     update() {
-      const now = found();
-      const shown = self.shown();
-      setText(title, shown?.UserSessionId ?? id);
-      setText(state, shown?.state ?? "unknown");
-      state.dataset.state = shown?.state ?? "unknown";
+      const now = alive();
+      const current = self.latest();
+      setText(title, current?.UserSessionId ?? id);
+      setText(state, current?.state ?? "unknown");
+      state.dataset.state = current?.state ?? "unknown";
       actions.hidden = !now;
-      for (const one of living.elements) one.hidden = !now;
+      for (const element of living.elements) element.hidden = !now;
       over.hidden = Boolean(now);
-      past.hidden = Boolean(now) || !shown;
+      past.hidden = Boolean(now) || !current;
       if (now) {
         setText(pause, now.state === "paused" ? "Resume" : "Pause");
         living.go(within);
         living.update();
       } else {
         living.hide();
-        setText(over, shown ? `Ended ${stamp(new Date(shown.ended_at))}: ${shown.reason}.`
+        setText(over, current ? `Ended ${stamp(new Date(current.ended_at))}: ${current.reason}.`
           : "The double has no such session, neither active nor ended.");
-        if (shown) remember();
+        if (current) remember();
       }
-      facts.replaceChildren(...factRows(factsOf(shown)));
+      facts.replaceChildren(...factRows(factsOf(current)));
     },
     tick() {
-      const now = found();
+      const now = alive();
       setText(rest, now ? `${span(remaining(now))} left` : "");
     },
   };
 }
 
-/** @param {any} shown */
-function factsOf(shown) {
-  if (!shown) return {};
-  const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = shown;
+/** @param {any} current */
+function factsOf(current) {
+  if (!current) return {};
+  const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = current;
   return { Id: SessionId, Tool: ToolId, Runs: executions,
     Processes: pids.join(", "), Files: home, Memory: memory_bytes && mebibytes(memory_bytes) };
 }

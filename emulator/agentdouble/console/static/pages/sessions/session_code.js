@@ -12,7 +12,7 @@ import { variableTable } from "./variables.js";
 const MOST_CELLS = 100;
 
 /** @param {import("./session.js").Session} session */
-export function sessionCode({ path, found, shown, named }) {
+export function sessionCode({ path, living, latest, ids }) {
   const cells = h("div", { class: "cells", role: "log", "aria-label": "Executions" });
   const variables = variableTable(path);
   const code = h("textarea", { "aria-label": "Code", rows: 3, spellcheck: "false", autocapitalize: "off",
@@ -33,7 +33,7 @@ export function sessionCode({ path, found, shown, named }) {
   /** @type {() => void} */
   let hear;
   const listening = new Promise((resolve) => { hear = () => resolve(undefined); });
-  const key = () => ({ tool_id: shown().ToolId, user_session_id: shown().UserSessionId });
+  const key = () => ({ tool_id: latest().ToolId, user_session_id: latest().UserSessionId });
 
   /** @param {KeyboardEvent} event */
   function typed(event) {
@@ -47,11 +47,11 @@ export function sessionCode({ path, found, shown, named }) {
     const area = outputArea();
     const count = h("span", { class: "count" }, "…");
     const again = source !== undefined && h("button", { class: "quiet", onclick: () => execute(source, language) }, "Run again");
-    const made = h("article", { class: "cell" }, h("header", null, count, h("span", null, by), again),
+    const element = h("article", { class: "cell" }, h("header", null, count, h("span", null, by), again),
       source !== undefined && h("pre", { class: "code" }, coloured(source, language)), area.element);
-    cells.append(made);
+    cells.append(element);
     if (cells.childElementCount > MOST_CELLS) cells.firstChild.remove();
-    made.scrollIntoView({ block: "nearest" });
+    element.scrollIntoView({ block: "nearest" });
     /** @param {string} kind @param {any} event */
     return (kind, event) => {
       if (kind === "started") setText(count, `[${event.execution_count ?? " "}]`);
@@ -60,13 +60,13 @@ export function sessionCode({ path, found, shown, named }) {
       else if (kind === "failed") area.note(event.error.message, "bad");
       else if (kind === "finished" && /^(timeout|interrupted)$/.test(event.status)) area.note(`Ended: ${event.status}.`, "bad");
       if (event.context_lost) area.note("The session's variables are lost.", "bad");
-      if (made.getBoundingClientRect().bottom > innerHeight) composer.scrollIntoView({ block: "nearest" });
+      if (element.getBoundingClientRect().bottom > innerHeight) composer.scrollIntoView({ block: "nearest" });
     };
   }
 
   /** Show what ran before this page opened, from the journal. */
   async function remember() {
-    const { entries } = await ask(`/journal?${new URLSearchParams({ session: shown().SessionId, action: "InvokeTool", bodies: "true" })}`);
+    const { entries } = await ask(`/journal?${new URLSearchParams({ session: latest().SessionId, action: "InvokeTool", bodies: "true" })}`);
     for (const entry of entries.slice(-MOST_CELLS)) {
       try {
         const { code: source, kernel_name: language } = JSON.parse(JSON.parse(entry.request_body).OperationPayload);
@@ -91,7 +91,7 @@ export function sessionCode({ path, found, shown, named }) {
     running.set(name, show);
     try {
       await listening;
-      const body = { ...named(), OperationType: "RunCode", OperationPayload: JSON.stringify({ code: source, ...(again && { kernel_name: language }) }) };
+      const body = { ...ids(), OperationType: "RunCode", OperationPayload: JSON.stringify({ code: source, ...(again && { kernel_name: language }) }) };
       const { Result } = await act("InvokeTool", body, { [RUN_HEADER]: name });
       say(`The code ended: ${JSON.parse(Result).data?.status ?? "error"}.`);
     } catch (error) {
@@ -124,10 +124,10 @@ export function sessionCode({ path, found, shown, named }) {
   }
 
   function update() {
-    const living = found();
-    run.disabled = runs || !living;
-    stop.disabled = !runs && !living?.busy;
-    if (double.status !== "live" || !living || followed) return;
+    const session = living();
+    run.disabled = runs || !session;
+    stop.disabled = !runs && !session?.busy;
+    if (double.status !== "live" || !session || followed) return;
     followed = true;
     if (!cells.firstChild) remember().catch(() => undefined); // the cells that run from now on are shown
     follow();

@@ -18,8 +18,8 @@ const PIECE = 2 ** 20; // bytes of a file that one request takes
 const local = (file) => `'${file.replace(`${HOME}/`, "./").replaceAll("'", "'\\''")}'`;
 
 /** @param {import("./session.js").Session} session */
-export function sessionFiles({ named }) {
-  const plane = dataPlane(named);
+export function sessionFiles({ ids }) {
+  const plane = dataPlane(ids);
   const tree = h("ul", { class: "files", "aria-label": "Files of the session" });
   const note = h("p", { class: "none", role: "status" });
   const chosen = h("input", { type: "file", multiple: true, class: "sr", "aria-label": "Files to upload", tabindex: "-1",
@@ -37,7 +37,7 @@ export function sessionFiles({ named }) {
   /** @param {string} directory @param {Element} into */
   async function fill(directory, into) {
     const { files } = await plane.data("/v1/file/list", { path: directory, sort_by: "type" });
-    list(into, files.slice(0, MOST), (/** @type {Entry} */ one) => `${one.path} ${one.is_directory}`, row);
+    list(into, files.slice(0, MOST), (/** @type {Entry} */ entry) => `${entry.path} ${entry.is_directory}`, row);
     if (into === tree) setText(note, files.length ? "" : "There is no file yet.");
     if (files.length > MOST) say(`The first ${MOST} of ${files.length} are shown.`);
   }
@@ -47,9 +47,9 @@ export function sessionFiles({ named }) {
     if (first.is_directory) return directoryRow(first);
     const size = h("small");
     const button = h("button", { class: "file", onclick: () => attempt(() => view.show(first.path)) }, first.name);
-    const made = h("li", null, button, size);
-    made.update = (/** @type {Entry} */ one) => setText(size, one.size === null ? "" : sized(one.size));
-    return made;
+    const element = h("li", null, button, size);
+    element.update = (/** @type {Entry} */ entry) => setText(size, entry.size === null ? "" : sized(entry.size));
+    return element;
   }
 
   /** @param {Entry} directory */

@@ -9,7 +9,7 @@ import { read } from "../../lib/live.js";
 /** @typedef {{SnapshotId: string, ToolId: string, Status: string, CreatedAt: string, Reason: string}} Snapshot */
 
 /** @param {import("./session.js").Session} session */
-export function sessionSnapshots({ shown }) {
+export function sessionSnapshots({ latest }) {
   const note = h("p", { class: "none", role: "status" });
   const rows = h("ul", { class: "keys", "aria-label": "Snapshots of the session" });
   const element = h("section", { class: "panel", "aria-label": "Snapshots" },
@@ -19,50 +19,50 @@ export function sessionSnapshots({ shown }) {
       + "connections, bash, JavaScript and the browser are not. It ends with the double."));
 
   async function show() {
-    const { ToolId, UserSessionId } = shown();
+    const { ToolId, UserSessionId } = latest();
     const { Snapshots } = await act("ListSessionSnapshots", { ToolId, UserSessionId, MaxResults: 100 });
-    list(rows, Snapshots, (/** @type {Snapshot} */ one) => `${one.SnapshotId} ${one.Status}`, row);
+    list(rows, Snapshots, (/** @type {Snapshot} */ snapshot) => `${snapshot.SnapshotId} ${snapshot.Status}`, row);
     setText(note, Snapshots.length ? "" : "There is no snapshot yet.");
   }
 
   async function take() {
-    const { ToolId, SessionId } = shown();
+    const { ToolId, SessionId } = latest();
     const { SnapshotId } = await act("CreateSessionSnapshot", { ToolId, SessionId });
     await show();
     say(`${SnapshotId} is taken.`);
   }
 
-  /** @param {Snapshot} one */
-  function row(one) {
-    const { SnapshotId, ToolId, CreatedAt, Reason } = one;
-    const named = { SnapshotId, ToolId };
-    const ready = one.Status === "Ready";
+  /** @param {Snapshot} snapshot */
+  function row(snapshot) {
+    const { SnapshotId, ToolId, CreatedAt, Reason } = snapshot;
+    const ids = { SnapshotId, ToolId };
+    const ready = snapshot.Status === "Ready";
     return h("li", null, h("div", null, h("span", null, SnapshotId), h("small", { class: "hint" }, `${CreatedAt}${Reason && `\n${Reason}`}`)),
       h("span", { class: "buttons" },
-        ready && h("button", { onclick: () => back(named) }, "Return to it"),
-        ready && h("button", { onclick: () => attempt(() => copy(named)) }, "New session"),
-        h("button", { class: "danger", onclick: () => attempt(() => discard(named)) }, "Delete")));
+        ready && h("button", { onclick: () => back(ids) }, "Return to it"),
+        ready && h("button", { onclick: () => attempt(() => copy(ids)) }, "New session"),
+        h("button", { class: "danger", onclick: () => attempt(() => discard(ids)) }, "Delete")));
   }
 
-  /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} named */
-  function back(named) {
+  /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} ids */
+  function back(ids) {
     confirmed("Return to this snapshot?", "Everything the session has done since then is lost.", "Return", async () => {
-      await act("ResumeSessionFromSnapshot", named);
+      await act("ResumeSessionFromSnapshot", ids);
       await read("sessions");
-      say(`The session was restored from ${named.SnapshotId}.`);
+      say(`The session was restored from ${ids.SnapshotId}.`);
     });
   }
 
-  /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} named */
-  async function copy(named) {
-    const { SessionId } = await act("ResumeSessionFromSnapshot", { ...named, CreateNewInstance: true });
+  /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} ids */
+  async function copy(ids) {
+    const { SessionId } = await act("ResumeSessionFromSnapshot", { ...ids, CreateNewInstance: true });
     await read("sessions");
     navigate(sessionPath({ SessionId }));
   }
 
-  /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} named */
-  async function discard(named) {
-    await act("DeleteSessionSnapshot", named);
+  /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} ids */
+  async function discard(ids) {
+    await act("DeleteSessionSnapshot", ids);
     await show();
   }
 

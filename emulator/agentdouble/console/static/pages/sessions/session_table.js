@@ -19,7 +19,7 @@ function left(session) {
 export function sessionTable() {
   /** @type {Set<any>} */
   const rows = new Set();
-  const made = table({
+  const sessionRows = table({
     label: "Living sessions",
     columns: ["Session", "Tool", "State", "Time left", "Last use", "Memory", "Runs"],
     height: 36,
@@ -61,14 +61,14 @@ export function sessionTable() {
     }
   };
   return {
-    element: made.element,
+    element: sessionRows.element,
     /** @param {any[]} sessions */
-    show: (sessions) => made.show([...sessions].sort((a, b) => a.deadline.localeCompare(b.deadline))),
+    show: (sessions) => sessionRows.show([...sessions].sort((a, b) => a.deadline.localeCompare(b.deadline))),
     tick,
     /** @param {number} by */
     move: (by) => {
-      const next = made.move(by);
-      if (next) made.element.querySelector(".current a")?.focus();
+      const next = sessionRows.move(by);
+      if (next) sessionRows.element.querySelector(".current a")?.focus();
     },
   };
 }

@@ -36,8 +36,8 @@ export function sessions() {
 
   function update() {
     const word = filter.value.toLowerCase();
-    const fits = (/** @type {any} */ one) =>
-      `${one.UserSessionId} ${one.SessionId} ${one.state} ${one.reason ?? ""}`.toLowerCase().includes(word);
+    const fits = (/** @type {any} */ session) =>
+      `${session.UserSessionId} ${session.SessionId} ${session.state} ${session.reason ?? ""}`.toLowerCase().includes(word);
     const alive = double.sessions.filter(fits);
     living.show(alive);
     living.element.hidden = !alive.length;

@@ -14,8 +14,8 @@ export function variableTable(path) {
     try {
       const { variables, state, left_out } = await ask(`${path}/variables`);
       if (state === "busy") return;
-      list(rows, variables, (one) => `${one.name} ${one.type} ${one.repr}`, (one) => h("div", null,
-        h("dt", null, one.name, " ", h("small", null, one.type)), h("dd", null, h("code", null, one.repr))));
+      list(rows, variables, (variable) => `${variable.name} ${variable.type} ${variable.repr}`, (variable) => h("div", null,
+        h("dt", null, variable.name, " ", h("small", null, variable.type)), h("dd", null, h("code", null, variable.repr))));
       setText(note, variables.length ? (left_out ? `and ${left_out} more` : "")
         : /** @type {Record<string, string>} */ (WHY)[state] ?? "No variable is set yet.");
     } catch (error) {

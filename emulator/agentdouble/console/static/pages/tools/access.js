@@ -26,9 +26,9 @@ export const keysOf = (service) => service[AUTHORIZER].Authorizer.KeyAuth.ApiKey
 
 /** @param {() => Promise<any>} read the service */
 export function accessPanel(read) {
-  let found = /** @type {any} */ (null);
+  let service = /** @type {any} */ (null);
   let key = ""; // shown only when asked for
-  const format = h("select", { id: "access-format", onchange: () => draw() }, Object.keys(FORMATS).map((one) => h("option", null, one)));
+  const format = h("select", { id: "access-format", onchange: () => draw() }, Object.keys(FORMATS).map((name) => h("option", null, name)));
   const which = h("select", { id: "access-key", onchange: () => hide() });
   const whichField = h("div", { class: "field" }, h("label", { for: "access-key" }, "Key"), which);
   const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Access record" });
@@ -48,11 +48,11 @@ export function accessPanel(read) {
       h("div", { class: "tools" }, name, h("button", { onclick: () => attempt(create) }, "New key"))));
 
   /** @returns {string[]} */
-  const names = () => keysOf(found).map((one) => one.Name);
-  const keyNow = () => keysOf(found).find((one) => one.Name === which.value)?.Key ?? "";
+  const names = () => keysOf(service).map((key) => key.Name);
+  const keyNow = () => keysOf(service).find((key) => key.Name === which.value)?.Key ?? "";
 
   /** @param {string} shownKey */
-  const written = (shownKey) => FORMATS[format.value](found.Name, double.connection.url + found.Path,
+  const written = (shownKey) => FORMATS[format.value](service.Name, double.connection.url + service.Path,
     { Authorization: `Bearer ${shownKey}` });
 
   function draw() {
@@ -68,42 +68,42 @@ export function accessPanel(read) {
   /** Set which keys there are, given those that there are now; those that stay keep their values.
    * @param {(names: string[]) => string[]} change */
   async function setKeys(change) {
-    found = await read();
-    const wanted = change(names());
-    const { AuthorizerType, Authorizer: { KeyAuth } } = found[AUTHORIZER];
-    const body = { AuthorizerType, Authorizer: { KeyAuth: { ...KeyAuth, ApiKeys: wanted.map((Name) => ({ Name })) } } };
-    await act("UpdateMCPService", { MCPServiceId: found.MCPServiceId, [AUTHORIZER]: body });
+    service = await read();
+    const remaining = change(names());
+    const { AuthorizerType, Authorizer: { KeyAuth } } = service[AUTHORIZER];
+    const body = { AuthorizerType, Authorizer: { KeyAuth: { ...KeyAuth, ApiKeys: remaining.map((Name) => ({ Name })) } } };
+    await act("UpdateMCPService", { MCPServiceId: service.MCPServiceId, [AUTHORIZER]: body });
     show(await read());
   }
 
   async function create() {
-    const made = name.value.trim();
-    if (!made) return name.focus();
-    await setKeys((all) => [...all, made]);
+    const newName = name.value.trim();
+    if (!newName) return name.focus();
+    await setKeys((all) => [...all, newName]);
     name.value = "";
-    which.value = made;
+    which.value = newName;
     hide();
-    say(`The key ${made} is made.`);
+    say(`The key ${newName} is made.`);
   }
 
-  /** @param {string} gone */
-  function revoke(gone) {
-    confirmed(`Revoke the key ${gone}?`, "Clients that send it are refused.", "Revoke", async () => {
-      await setKeys((all) => all.filter((one) => one !== gone));
-      say(`The key ${gone} is revoked.`);
+  /** @param {string} revoked */
+  function revoke(revoked) {
+    confirmed(`Revoke the key ${revoked}?`, "Clients that send it are refused.", "Revoke", async () => {
+      await setKeys((all) => all.filter((name) => name !== revoked));
+      say(`The key ${revoked} is revoked.`);
     });
   }
 
-  /** @param {any} shown */
-  function show(shown) {
+  /** @param {any} next */
+  function show(next) {
     const chosen = which.value;
-    found = shown;
+    service = next;
     const all = names();
-    which.replaceChildren(...all.map((one) => h("option", null, one)));
+    which.replaceChildren(...all.map((name) => h("option", null, name)));
     if (all.includes(chosen)) which.value = chosen;
     whichField.hidden = all.length < 2;
-    keys.replaceChildren(...all.map((one) => h("li", null, h("span", null, one), all.length > 1
-      ? h("button", { class: "danger", "aria-label": `Revoke ${one}`, onclick: () => revoke(one) }, "Revoke")
+    keys.replaceChildren(...all.map((name) => h("li", null, h("span", null, name), all.length > 1
+      ? h("button", { class: "danger", "aria-label": `Revoke ${name}`, onclick: () => revoke(name) }, "Revoke")
       : h("small", { class: "hint" }, "You cannot revoke the last key; create a new one first."))));
     hide();
   }

@@ -35,7 +35,7 @@ const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replac
 /** @param {any} fields of COMMAND */
 export function commandOf({ Command, Directory, Env = [] }) {
   const [command, ...args] = wordsOf(Command);
-  const env = Object.fromEntries(Env.map((/** @type {any} */ one) => [one.Name, one.Value]));
+  const env = Object.fromEntries(Env.map((/** @type {any} */ variable) => [variable.Name, variable.Value]));
   const server = { command, args, env, ...(Directory && { cwd: Directory }) };
   return { BackendConfiguration: { CustomMcpConfiguration: { PublicPackage: { McpType: "stdio", RawConfig: JSON.stringify(server) } } } };
 }
@@ -59,21 +59,21 @@ export function keyFor(key, protocol) {
     Authorizer: { KeyAuth: { ApiKeys: [{ Name: "backend", Key: value }], ...place } } } };
 }
 
-/** The command of a service, if that is its backend. @param {any} found */
-function commandIn(found) {
-  const raw = found.BackendConfiguration.CustomMcpConfiguration?.PublicPackage?.RawConfig;
+/** The command of a service, if that is its backend. @param {any} service */
+function commandIn(service) {
+  const raw = service.BackendConfiguration.CustomMcpConfiguration?.PublicPackage?.RawConfig;
   return raw === undefined ? null : JSON.parse(raw);
 }
 
-/** @param {any} found a service */
-export const isCommand = (found) => commandIn(found) !== null;
+/** @param {any} service a service */
+export const isCommand = (service) => commandIn(service) !== null;
 
-/** @param {any} found a service */
-function backendText(found) {
-  const command = commandIn(found);
+/** @param {any} service a service */
+function backendText(service) {
+  const command = commandIn(service);
   if (command) return [command.command, ...(command.args ?? [])].filter(Boolean).map(quoted).join(" ") || JSON.stringify(command);
-  const address = addressIn(found);
-  const text = found.ProtocolConfiguration.ProtocolConvertConfiguration;
+  const address = addressIn(service);
+  const text = service.ProtocolConfiguration.ProtocolConvertConfiguration;
   const title = text && JSON.parse(text).info?.title;
   return [title && `the API ${title}`, address].filter(Boolean).join(" at ") || "a server of the double's own process";
 }
@@ -84,22 +84,22 @@ function addressIn({ BackendConfiguration: { CustomConfiguration: at } }) {
   return `${at.ProtocolType ?? "http"}://${at.Domain}${at.Port ? `:${at.Port}` : ""}`;
 }
 
-/** @param {any} found a service */
-export function changeBackend(found) {
-  const command = commandIn(found);
+/** @param {any} service a service */
+export function changeBackend(service) {
+  const command = commandIn(service);
   const form = command ? schemaForm(COMMAND, { values: formOf(command), label: "Command", asJson: false })
-    : schemaForm(address(found), { values: { Address: addressIn(found) }, label: "Backend", asJson: false });
-  askInDialog(`Change ${found.Name}`, [form.element], "Change", async () => {
-    const body = command ? commandOf(form.read()) : addressed(form.read(), found.ProtocolType);
-    await act("UpdateMCPService", { MCPServiceId: found.MCPServiceId, ...body });
+    : schemaForm(address(service), { values: { Address: addressIn(service) }, label: "Backend", asJson: false });
+  askInDialog(`Change ${service.Name}`, [form.element], "Change", async () => {
+    const body = command ? commandOf(form.read()) : addressed(form.read(), service.ProtocolType);
+    await act("UpdateMCPService", { MCPServiceId: service.MCPServiceId, ...body });
     say("The service is changed.");
   });
 }
 
-/** @param {any} found */
-const address = (found) => ({ type: "object", required: ["Address"], properties: {
+/** @param {any} service */
+const address = (service) => ({ type: "object", required: ["Address"], properties: {
   Address: { ...TEXT, format: "uri", description: "Without a path, which stays the same.", examples: ["http://localhost:9000"] },
-  Key: { ...TEXT, format: "password", description: found.ProtocolType === "MCP"
+  Key: { ...TEXT, format: "password", description: service.ProtocolType === "MCP"
     ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent as the definition says." } } });
 
 /** @param {any} command as RawConfig has it */
@@ -114,5 +114,5 @@ function addressed({ Address, Key }, protocol) {
   return { BackendConfiguration, ...keyFor(Key, protocol) };
 }
 
-/** @param {any} found */
-export const backendCode = (found) => h("code", null, backendText(found));
+/** @param {any} service */
+export const backendCode = (service) => h("code", null, backendText(service));

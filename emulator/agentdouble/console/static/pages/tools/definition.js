@@ -6,8 +6,8 @@ import { FormError } from "../../lib/schema_form.js";
 const LARGEST = 24 * 1024 * 1024; // bytes that fit into a request
 const SHOWN = 200000; // characters in the text area
 
-/** @param {(stem: string) => void} named hears the name of a file */
-export function definitionField(named) {
+/** @param {(stem: string) => void} onName hears the name of a file */
+export function definitionField(onName) {
   let large = ""; // a file's text, too long to be shown
   const text = h("textarea", { id: "definition", rows: 8, spellcheck: "false", oninput: () => { large = ""; },
     placeholder: "OpenAPI 3 or Swagger 2, as JSON or YAML" });
@@ -31,21 +31,21 @@ export function definitionField(named) {
   function drop(event) {
     event.preventDefault();
     leave();
-    const found = event.dataTransfer?.files[0];
-    if (found) take(found);
+    const dropped = event.dataTransfer?.files[0];
+    if (dropped) take(dropped);
     else text.value = event.dataTransfer?.getData("text") ?? "";
   }
 
-  /** @param {File | undefined} found */
-  async function take(found) {
-    if (!found) return;
-    if (found.size > LARGEST) return setText(note, `${found.name} is larger than ${LARGEST / 2 ** 20} MiB.`);
-    const content = await found.text();
+  /** @param {File | undefined} chosen */
+  async function take(chosen) {
+    if (!chosen) return;
+    if (chosen.size > LARGEST) return setText(note, `${chosen.name} is larger than ${LARGEST / 2 ** 20} MiB.`);
+    const content = await chosen.text();
     large = content.length > SHOWN ? content : "";
     text.value = large ? "" : content;
-    setText(note, `${found.name}: ${content.length} characters${large ? ", too many to be shown" : ""}.`);
-    say(`${found.name} is read.`);
-    named(found.name.replace(/\.\w+$/, "").replace(/[^\w.-]+/g, "-").replace(/^[^a-zA-Z0-9]+/, "").slice(0, 128));
+    setText(note, `${chosen.name}: ${content.length} characters${large ? ", too many to be shown" : ""}.`);
+    say(`${chosen.name} is read.`);
+    onName(chosen.name.replace(/\.\w+$/, "").replace(/[^\w.-]+/g, "-").replace(/^[^a-zA-Z0-9]+/, "").slice(0, 128));
   }
 
   return {

@@ -25,37 +25,37 @@ export function service(id) {
 
   async function update() {
     try {
-      const found = await read();
-      const text = JSON.stringify(found);
+      const current = await read();
+      const text = JSON.stringify(current);
       access.element.hidden = tools.element.hidden = false;
       if (text === drawn) return;
       drawn = text;
-      head.replaceChildren(...shown(found));
-      access.show(found);
-      tools.load(found);
+      head.replaceChildren(...details(current));
+      access.show(current);
+      tools.load(current);
     } catch (error) {
       drawn = "";
       access.element.hidden = tools.element.hidden = true;
-      const gone = error instanceof ApiError && error.status === 404;
-      head.replaceChildren(h("p", { class: "none" }, gone ? `There is no service ${id}.` : /** @type {Error} */ (error).message));
+      const isGone = error instanceof ApiError && error.status === 404;
+      head.replaceChildren(h("p", { class: "none" }, isGone ? `There is no service ${id}.` : /** @type {Error} */ (error).message));
     }
   }
 
-  /** @param {any} found */
-  function shown(found) {
+  /** @param {any} service */
+  function details(service) {
     return [
-      h("h2", null, found.Name),
-      facts({ Address: h("code", null, double.connection.url + found.Path), Id: found.MCPServiceId,
-        Behind: backendCode(found), Protocol: found.ProtocolType, Project: found.ProjectName,
-        Created: found.CreatedAt, Changed: found.UpdatedAt }),
+      h("h2", null, service.Name),
+      facts({ Address: h("code", null, double.connection.url + service.Path), Id: service.MCPServiceId,
+        Behind: backendCode(service), Protocol: service.ProtocolType, Project: service.ProjectName,
+        Created: service.CreatedAt, Changed: service.UpdatedAt }),
       h("p", { class: "buttons" },
-        h("button", { onclick: () => changeBackend(found) }, "Change"),
-        h("button", { class: "danger", onclick: () => confirmed(`Delete the service ${found.Name}?`,
+        h("button", { onclick: () => changeBackend(service) }, "Change"),
+        h("button", { class: "danger", onclick: () => confirmed(`Delete the service ${service.Name}?`,
           "It can no longer be called, and its MCP sessions end.", "Delete", async () => {
             await act("DeleteMCPService", { MCPServiceId: id });
             navigate("/tools");
           }) }, "Delete")),
-      isCommand(found) && processLog(found.Name),
+      isCommand(service) && processLog(service.Name),
     ].filter(Boolean);
   }
 

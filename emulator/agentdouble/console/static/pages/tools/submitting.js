@@ -34,7 +34,7 @@ export function submitting(verb, what, content, others = []) {
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
       const forms = /** @type {any[]} */ ([...element.querySelectorAll(".form")]);
-      if (!(error instanceof ApiError && forms.some((one) => one.refuse(message)))) setText(problem, message);
+      if (!(error instanceof ApiError && forms.some((form) => form.refuse(message)))) setText(problem, message);
       problem.scrollIntoView({ block: "nearest" });
     }
     button.disabled = false;
@@ -54,5 +54,5 @@ export function askInDialog(title, content, verb, what) {
   /** @type {HTMLElement | null} */ (box.querySelector("input, textarea, select"))?.focus();
 }
 
-/** Names with values, without those that have none. @param {Record<string, any>} found */
-export const facts = (found) => h("dl", { class: "facts" }, factRows(found));
+/** Names with values, without those that have none. @param {Record<string, any>} values */
+export const facts = (values) => h("dl", { class: "facts" }, factRows(values));

@@ -50,53 +50,53 @@ export function tool(id) {
 
   async function update() {
     try {
-      const found = await act("GetTool", { ToolId: id });
-      const text = JSON.stringify(found);
-      if (text !== drawn) element.replaceChildren(...shown(found));
+      const current = await act("GetTool", { ToolId: id });
+      const text = JSON.stringify(current);
+      if (text !== drawn) element.replaceChildren(...details(current));
       drawn = text;
     } catch (error) {
       drawn = "";
-      const gone = error instanceof ApiError && error.status === 404;
-      element.replaceChildren(h("p", { class: "none" }, gone ? `There is no tool ${id}.` : /** @type {Error} */ (error).message));
+      const isGone = error instanceof ApiError && error.status === 404;
+      element.replaceChildren(h("p", { class: "none" }, isGone ? `There is no tool ${id}.` : /** @type {Error} */ (error).message));
     }
   }
 
-  /** @param {any} found */
-  function shown(found) {
+  /** @param {any} tool */
+  function details(tool) {
     return [
-      h("h2", null, found.Name),
-      facts({ Type: found.ToolType, Status: found.Status, Project: found.ProjectName, Created: found.CreatedAt, Changed: found.UpdatedAt }),
-      found.Description && h("p", null, found.Description),
-      h("p", { class: "buttons" }, h("button", { onclick: () => change(found) }, "Change"),
-        h("button", { class: "danger", onclick: () => confirmed(`Delete the tool ${found.Name}?`, "Its sessions end.", "Delete",
+      h("h2", null, tool.Name),
+      facts({ Type: tool.ToolType, Status: tool.Status, Project: tool.ProjectName, Created: tool.CreatedAt, Changed: tool.UpdatedAt }),
+      tool.Description && h("p", null, tool.Description),
+      h("p", { class: "buttons" }, h("button", { onclick: () => change(tool) }, "Change"),
+        h("button", { class: "danger", onclick: () => confirmed(`Delete the tool ${tool.Name}?`, "Its sessions end.", "Delete",
           async () => {
             await act("DeleteTool", { ToolId: id });
             navigate("/tools");
           }) }, "Delete")),
       h("h3", null, "TOOL_ID"), copied("Id", id), copied("Export line", exportLine(id)),
-      found.Envs.length > 0 && [h("h3", null, "Environment"), h("dl", { class: "headers" }, found.Envs.map((/** @type {any} */ one) =>
-        h("div", null, h("dt", null, one.Key), h("dd", null, one.Value))))],
-      found.Tags.length > 0 && h("ul", { class: "tags" }, found.Tags.map((/** @type {any} */ one) =>
-        h("li", { class: "tag" }, one.Value ? `${one.Key}: ${one.Value}` : one.Key))),
+      tool.Envs.length > 0 && [h("h3", null, "Environment"), h("dl", { class: "headers" }, tool.Envs.map((/** @type {any} */ variable) =>
+        h("div", null, h("dt", null, variable.Key), h("dd", null, variable.Value))))],
+      tool.Tags.length > 0 && h("ul", { class: "tags" }, tool.Tags.map((/** @type {any} */ tag) =>
+        h("li", { class: "tag" }, tag.Value ? `${tag.Key}: ${tag.Value}` : tag.Key))),
       living, links,
     ].flat().filter(Boolean);
   }
 
-  /** @param {any} found */
-  function change(found) {
-    const before = { Description: found.Description, Envs: found.Envs };
+  /** @param {any} tool */
+  function change(tool) {
+    const before = { Description: tool.Description, Envs: tool.Envs };
     const form = schemaForm({ type: "object", properties: CHANGED }, { values: before, label: "Fields" });
-    askInDialog(`Change ${found.Name}`, [form.element], "Change", async () => {
+    askInDialog(`Change ${tool.Name}`, [form.element], "Change", async () => {
       await act("UpdateTool", { ToolId: id, ...changes(before, form.read()) });
       say("The tool is changed.");
     });
   }
 
   function draw() {
-    const ours = double.sessions.filter((one) => one.ToolId === id);
-    setText(living, counted(ours.length, "living session"));
-    list(links, ours.slice(0, SESSIONS), (one) => one.SessionId, (one) =>
-      h("li", null, h("a", { href: sessionPath(one) }, one.UserSessionId)));
+    const ownSessions = double.sessions.filter((living) => living.ToolId === id);
+    setText(living, counted(ownSessions.length, "living session"));
+    list(links, ownSessions.slice(0, SESSIONS), (session) => session.SessionId, (session) =>
+      h("li", null, h("a", { href: sessionPath(session) }, session.UserSessionId)));
   }
 
   draw();
@@ -106,15 +106,15 @@ export function tool(id) {
 
 /** The fields that differ. @param {any} before @param {any} after */
 function changes(before, after) {
-  const found = { Description: after.Description ?? "", Envs: after.Envs ?? [] };
-  return Object.fromEntries(Object.entries(found).filter(([name, value]) =>
+  const fields = { Description: after.Description ?? "", Envs: after.Envs ?? [] };
+  return Object.fromEntries(Object.entries(fields).filter(([name, value]) =>
     JSON.stringify(value) !== JSON.stringify(before[name])));
 }
 
 /** @param {string} id */
 function exportLine(id) {
   const { variables, tool_id: own } = double.connection;
-  const name = Object.keys(variables).find((one) => variables[one] === own) ?? "TOOL_ID";
+  const name = Object.keys(variables).find((name) => variables[name] === own) ?? "TOOL_ID";
   return `export ${name}=${id}`;
 }
 

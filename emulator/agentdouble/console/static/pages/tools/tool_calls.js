@@ -31,7 +31,7 @@ export function toolsPanel() {
     const fit = all.filter(({ tool }) => `${tool.name} ${tool.title ?? ""} ${tool.description ?? ""}`.toLowerCase().includes(word));
     setText(heading, counted(all.length, "tool"));
     filter.hidden = all.length < 10;
-    list(rows, fit.slice(0, MOST), (one) => one.key, (one) => toolRow(/** @type {Client} */ (client), one.tool));
+    list(rows, fit.slice(0, MOST), (item) => item.key, (item) => toolRow(/** @type {Client} */ (client), item.tool));
     setText(note, !all.length ? "The service has no tools." : !fit.length ? "No tool fits."
       : fit.length > MOST ? `The first ${MOST} of ${fit.length} are shown; filter to see others.` : "");
     note.className = "none";
@@ -78,8 +78,8 @@ function toolRow(client, tool) {
 
 /** @param {any} annotations */
 function hints(annotations) {
-  const said = Object.entries(HINTS).filter(([name]) => annotations?.[name] === true);
-  return said.length > 0 && h("ul", { class: "tags" }, said.map(([, word]) => h("li", { class: "tag" }, word)));
+  const words = Object.entries(HINTS).filter(([name]) => annotations?.[name] === true);
+  return words.length > 0 && h("ul", { class: "tags" }, words.map(([, word]) => h("li", { class: "tag" }, word)));
 }
 
 /** @param {Client} client @param {any} tool */
@@ -91,14 +91,14 @@ function callForm(client, tool) {
 
   /** @param {AbortSignal} closed */
   async function call(closed) {
-    const asked = form.read();
+    const values = form.read();
     running = new AbortController();
     const signal = AbortSignal.any([closed, running.signal]);
     const began = performance.now();
     cancel.disabled = false;
     answer.replaceChildren(h("p", { class: "none" }, "Running…"));
     try {
-      const result = await client.call(tool.name, asked, signal);
+      const result = await client.call(tool.name, values, signal);
       answer.replaceChildren(...resultView(result, duration(performance.now() - began)));
       say(result.isError ? "The tool has failed." : "The tool has answered.");
     } catch (error) {
@@ -109,7 +109,7 @@ function callForm(client, tool) {
     }
   }
 
-  const made = submitting("Call", call, [form.element], [cancel]);
-  made.element.append(answer);
-  return made;
+  const submission = submitting("Call", call, [form.element], [cancel]);
+  submission.element.append(answer);
+  return submission;
 }

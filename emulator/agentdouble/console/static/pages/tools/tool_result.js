@@ -21,22 +21,22 @@ export function resultView(result, time) {
   ].filter(Boolean);
 }
 
-/** @param {any} one an item of content */
-function part(one) {
-  if (one?.type === "text") return text("Text", unfolded(String(one.text)) ?? String(one.text));
-  if (one?.type === "image" && PICTURES.includes(one.mimeType)) return picture(one);
-  if (one?.type === "resource" && typeof one.resource?.text === "string") {
-    return text(`Resource ${String(one.resource.uri)}`, one.resource.text);
+/** @param {any} item an item of content */
+function part(item) {
+  if (item?.type === "text") return text("Text", unfolded(String(item.text)) ?? String(item.text));
+  if (item?.type === "image" && PICTURES.includes(item.mimeType)) return picture(item);
+  if (item?.type === "resource" && typeof item.resource?.text === "string") {
+    return text(`Resource ${String(item.resource.uri)}`, item.resource.text);
   }
-  const bytes = one?.data ?? one?.resource?.blob;
-  if (typeof bytes !== "string") return text(String(one?.type ?? "Part"), JSON.stringify(one, null, 2));
-  const kind = one.mimeType ?? one.resource?.mimeType ?? "unknown type";
-  return h("p", { class: "none" }, `${one.type}, ${String(kind).slice(0, 100)}, ${bytes.length} characters of base64`);
+  const bytes = item?.data ?? item?.resource?.blob;
+  if (typeof bytes !== "string") return text(String(item?.type ?? "Part"), JSON.stringify(item, null, 2));
+  const kind = item.mimeType ?? item.resource?.mimeType ?? "unknown type";
+  return h("p", { class: "none" }, `${item.type}, ${String(kind).slice(0, 100)}, ${bytes.length} characters of base64`);
 }
 
-/** An image does not run the scripts of an SVG. @param {any} one */
-function picture(one) {
-  return h("img", { class: "out", alt: "Picture of the result", src: `data:${one.mimeType};base64,${String(one.data).replace(/\s/g, "")}` });
+/** An image does not run the scripts of an SVG. @param {any} item */
+function picture(item) {
+  return h("img", { class: "out", alt: "Picture of the result", src: `data:${item.mimeType};base64,${String(item.data).replace(/\s/g, "")}` });
 }
 
 /** @param {string} title @param {string} content */

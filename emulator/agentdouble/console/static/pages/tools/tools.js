@@ -18,40 +18,40 @@ import { newTool, tool } from "./tool.js";
  *   says: (one: any) => string, one: (id: string) => Detail, make: () => Detail}>} */
 const KINDS = {
   tool: { title: "Sandbox tools", noun: "tool", list: "ListTools", field: "Tools", key: "ToolId",
-    none: "There is no tool.", says: (one) => one.ToolId, one: tool, make: newTool },
+    none: "There is no tool.", says: (item) => item.ToolId, one: tool, make: newTool },
   service: { title: "MCP services", noun: "service", list: "ListMCPServices", field: "MCPServices", key: "MCPServiceId",
-    none: "No services yet. Create one from an address, a definition or a command.", says: (one) => one.ProtocolType,
+    none: "No services yet. Create one from an address, a definition or a command.", says: (item) => item.ProtocolType,
     one: service, make: newService },
 };
 const NAMES = /** @type {Kind[]} */ (Object.keys(KINDS));
 
-/** @param {Kind} kind @param {any} one */
-const pathOf = (kind, one) => `/tools/${kind}/${encodeURIComponent(one[KINDS[kind].key])}`;
+/** @param {Kind} kind @param {any} item */
+const pathOf = (kind, item) => `/tools/${kind}/${encodeURIComponent(item[KINDS[kind].key])}`;
 
 export function tools() {
   const lists = NAMES.map(listOf);
   const filter = h("input", { type: "search", "aria-label": "Filter tools and services", placeholder: "Name or id",
-    "aria-keyshortcuts": "/", oninput: () => lists.forEach((one) => one.filter(filter.value)) });
-  const left = h("div", { class: "stack" }, h("div", { class: "tools" }, filter), lists.map((one) => one.element));
+    "aria-keyshortcuts": "/", oninput: () => lists.forEach((list) => list.filter(filter.value)) });
+  const left = h("div", { class: "stack" }, h("div", { class: "tools" }, filter), lists.map((list) => list.element));
   const right = h("section", { class: "panel detail", "aria-label": "Chosen" });
   const element = h("div", { class: "stack resources" }, h("h1", null, "Tools and services"),
     h("p", { class: "back" }, h("a", { href: "/tools" }, "All tools and services")),
     h("div", { class: "beside" }, left, right));
   let detail = /** @type {Detail | null} */ (null);
-  let wanted = "";
-  let shown = /** @type {string | null} */ (null);
+  let chosen = "";
+  let current = /** @type {string | null} */ (null);
   let read = "";
   let reading = false;
 
   function choose() {
-    if (!double.ready || shown === wanted) return;
-    shown = wanted;
+    if (!double.ready || current === chosen) return;
+    current = chosen;
     detail?.close?.();
-    const [, kind, name] = /^(\w+)\/(.+)$/s.exec(wanted) ?? [];
+    const [, kind, name] = /^(\w+)\/(.+)$/s.exec(chosen) ?? [];
     detail = detailOf(kind, name);
     right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool or a service, or create one."));
-    element.classList.toggle("detailed", Boolean(wanted));
-    for (const one of lists) one.mark(wanted);
+    element.classList.toggle("detailed", Boolean(chosen));
+    for (const list of lists) list.mark(chosen);
   }
 
   async function load() {
@@ -61,7 +61,7 @@ export function tools() {
     reading = true;
     detail?.update?.();
     try {
-      await Promise.all(lists.map((one) => one.load()));
+      await Promise.all(lists.map((list) => list.load()));
     } catch { /* the double has gone: its return reads anew */ }
     reading = false;
     load(); // what came meanwhile
@@ -78,12 +78,12 @@ export function tools() {
     close: () => detail?.close?.(),
     /** @param {string} id */
     go(id) {
-      wanted = id;
+      chosen = id;
       choose();
     },
     /** @param {number} by */
     move(by) {
-      const all = lists.flatMap((one) => one.paths());
+      const all = lists.flatMap((list) => list.paths());
       const place = all.indexOf(location.pathname);
       const next = all[place < 0 ? 0 : Math.min(all.length - 1, Math.max(0, place + by))];
       if (next) navigate(next);
@@ -105,9 +105,9 @@ function listOf(kind) {
     columns: ["Name", kind === "tool" ? "Id" : "Protocol"],
     height: 34,
     className: "named",
-    key: (one) => pathOf(kind, one),
-    row: (one) => {
-      const name = h("a", { href: pathOf(kind, one) });
+    key: (item) => pathOf(kind, item),
+    row: (item) => {
+      const name = h("a", { href: pathOf(kind, item) });
       const more = h("span", { class: "number" });
       return Object.assign(h("div", null, h("span", null, name), more), { update: (/** @type {any} */ now) => {
         setText(name, now.Name);
@@ -122,7 +122,7 @@ function listOf(kind) {
   let word = "";
 
   function draw() {
-    items = all.filter((one) => `${one.Name} ${says(one)}`.toLowerCase().includes(word));
+    items = all.filter((item) => `${item.Name} ${says(item)}`.toLowerCase().includes(word));
     setText(heading, all.length > 9 ? `${title} (${all.length})` : title);
     rows.show(items);
     rows.element.hidden = !items.length;
@@ -137,13 +137,13 @@ function listOf(kind) {
       all = await actAll(list, field);
       draw();
     },
-    /** @param {string} wanted */
-    filter(wanted) {
-      word = wanted.toLowerCase();
+    /** @param {string} text */
+    filter(text) {
+      word = text.toLowerCase();
       draw();
     },
     /** @param {string} id */
     mark: (id) => rows.mark(id.startsWith(`${kind}/`) ? pathOf(kind, { [key]: id.slice(kind.length + 1) }) : null),
-    paths: () => items.map((one) => pathOf(kind, one)),
+    paths: () => items.map((item) => pathOf(kind, item)),
   };
 }
