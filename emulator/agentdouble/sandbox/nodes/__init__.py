@@ -6,9 +6,11 @@ has the only clock. ``node_places`` chooses a node for each session, by memory a
 and ``proxy`` passes the data plane on. On a node, ``node_app`` answers the front, and nobody else.
 
 ``engine`` runs a program (``python -m agentdouble.sandbox.nodes``) that starts a node on each
-machine, and reports those that join and end: ``ray_cluster`` does so on the machines of a Ray cluster. A front that has no setting ``nodes`` imports none of this.
+machine, and reports those that join and end: ``ray_cluster`` does so on the machines of a Ray
+cluster. A front that has no setting ``nodes`` imports none of this.
 
-Front and node watch each other. A node that does not answer for ``node_silence_s`` is lost, with
-its sessions. A node that no front has asked for twice as long ends, with all its processes. A
-request that may have run code is never sent a second time.
+The first request about a session makes the node's part of it. Front and node watch each other. A
+node that does not answer for ``node_silence_s`` is lost, with its sessions and their snapshots. A
+node that no front has asked for twice as long ends, with all its processes. A request that may have
+run code is never sent a second time.
 """

@@ -183,17 +183,14 @@ class NodeProcess:
 
     def end(self, patience_s: float = _END_PATIENCE_S) -> None:
         """End the process; return when it has ended."""
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError):
-            process.stdin.close()
+            self._process.stdin.close()
         try:
-            process.wait(patience_s)
+            self._process.wait(patience_s)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+            self._process.kill()
+            self._process.wait()
 
 
 class _Keeper(threading.Thread):

@@ -134,9 +134,11 @@ class NodeApp:
         try:
             work = self._work(path, body, output)
             reply = await cancel_on_disconnect(request.receive, work)
+            await output.finish({**reply, "unknowns": sorted(noted)})
         except ClientDisconnect:
             return
-        await output.finish({**reply, "unknowns": sorted(noted)})
+        finally:
+            output.close()
 
     async def _work(self, path: str, body: Mapping[str, Any], output: _Output) -> Reply:
         """Do what is asked; return the reply or the failure, with the state of the session."""
@@ -302,8 +304,12 @@ class _Output:
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         else:
             await self._lines.join()
-            self._sending.cancel()
         await self._send({"type": "http.response.body", "body": body})
+
+    def close(self) -> None:
+        """Send no more."""
+        if self._sending is not None:
+            self._sending.cancel()
 
 
 class _StreamPublisher(ExecutionPublisher):

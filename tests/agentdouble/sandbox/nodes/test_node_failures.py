@@ -138,6 +138,8 @@ def test_a_node_that_does_not_start_is_given_up(monkeypatch: pytest.MonkeyPatch)
         assert Lost("n", "did not start within 1 s (killed by signal 9)") == node.hello("n")
     finally:
         node.end()
+        assert node._process.stdout is not None
+        node._process.stdout.close()
 
 
 @pytest.mark.parametrize("path", ["/_node/watch", "/_node/execute", "/v1/sandbox", "/invoke", "/"])

@@ -17,6 +17,7 @@ from tests.agentdouble.calling import (
     Begun,
     act,
     act_on_session,
+    background,
     data_plane,
     error_of,
     eventually,
@@ -166,6 +167,20 @@ def test_running_code_is_interrupted_on_its_node(double: Emulator) -> None:
 
     assert ["python3"] == answer["interrupted"]
     assert "KeyboardInterrupt" == code.future.result()["data"]["outputs"][-1]["ename"]
+
+
+def test_the_first_call_of_a_session_is_interrupted(double: Emulator) -> None:
+    """The node says that the session is open while the call still runs."""
+    endless = "import time; print(1, flush=True); time.sleep(300)"
+    with listening(double, "first") as events:
+        call = background(lambda: run(double, endless, "first", timeout_s=300))
+        while next(events)[0] != "output":
+            pass
+        session = living(double)["first"]["SessionId"]
+        answer = http.post(f"{double.url}/_emulator/sessions/{session}/interrupt").json()
+
+    assert ["python3"] == answer["interrupted"]
+    assert "KeyboardInterrupt" == call.result(60)["data"]["outputs"][-1]["ename"]
 
 
 def test_variables_and_completions_come_from_the_node(double: Emulator) -> None:
