@@ -54,7 +54,7 @@ def draw(folder: Path) -> None:
         page.get_by_role("link", name="Requests", exact=True).click()
         page.get_by_role("table", name="Requests", exact=True).get_by_role(
             "link", name="InvokeTool"
-        ).first.click()
+        ).nth(1).click()  # the one with the language python
         page.get_by_role("heading", name="InvokeTool").wait_for()
         page.get_by_text("What if two-names?").click()
         page.get_by_text("Use two-names from now on").wait_for()

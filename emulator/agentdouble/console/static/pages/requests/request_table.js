@@ -29,7 +29,7 @@ export function requestTable(label) {
       const row = h("div", { class: entry.caused_by ? "caused" : null },
         h("span", { class: "number" }, timeOfDay(entry.at)),
         h("span", { class: "what" }, h("a", { href: `/requests/${entry.id}` }, operationOf(entry)),
-          h("small", null, entry.method)),
+          operationOf(entry).startsWith("/") && h("small", null, entry.method)),
         caller, subject, h("span", null, status), took, remarks);
       row.update = (/** @type {any} */ next) => {
         const kind = outcome(next);
