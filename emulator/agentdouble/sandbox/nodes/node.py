@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 from agentdouble.core.ledger import Ledger
 from agentdouble.errors import AnswerLostError
 from agentdouble.faults import InjectedFault
 from agentdouble.sandbox.nodes.engine import Joined
 from agentdouble.server.upstream import Answer, Connection, Connections, RawHeaders
-
-if TYPE_CHECKING:
-    from agentdouble.sandbox.nodes.node_instance import NodeInstance
 
 PREFIX = "/_node"
 KEY = "x-agentdouble-node"
@@ -27,6 +24,13 @@ _OK = 200
 
 State = Literal["joining", "open", "draining", "drained", "refused", "lost"]
 OnEvent = Callable[[Mapping[str, Any]], None]
+
+
+class Session(Protocol):
+    """A session that has its place on a node."""
+
+    def lose(self, reason: str) -> None:
+        """End it, because its node no longer has it."""
 
 
 def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
@@ -48,7 +52,7 @@ class Node:
         self.capacity = joined.capacity
         self.state: State = "joining"  # until it has answered
         self.reason: str | None = None  # why it is not open
-        self.sessions: dict[str, NodeInstance] = {}
+        self.sessions: dict[str, Session] = {}
         # done when it is lost
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.free = joined.capacity  # for how many more sessions it has resources
