@@ -44,13 +44,13 @@ def bench_front_and_single() -> None:
         callers = {"single": of_single, "front": of_front}
         warm: dict[str, list[float]] = {name: [] for name in callers}
         new: dict[str, list[float]] = {name: [] for name in callers}
-        cpu_s = dict.fromkeys(callers, 0.0)
+        used_s = dict.fromkeys(callers, 0.0)
         for _ in range(ROUNDS):
             for name, caller in callers.items():
                 caller.run("1", "warm")  # a session whose first call is not measured
                 began_s = cpu_s(caller.double)
                 warm[name] += [_took_s(lambda c=caller: c.run("1", "warm")) for _ in range(CALLS)]
-                cpu_s[name] += cpu_s(caller.double) - began_s
+                used_s[name] += cpu_s(caller.double) - began_s
         for _ in range(SESSIONS):
             for name, caller in callers.items():
                 time.sleep(0.15)  # the pool fills again
@@ -59,7 +59,7 @@ def bench_front_and_single() -> None:
         statistics.median(times["front"]) / statistics.median(times["single"])
         for times in (warm, new)
     ]
-    front_s = cpu_s["front"] / len(warm["front"])
+    front_s = used_s["front"] / len(warm["front"])
     print(
         f"\nwarm {ratios[0]:.2f}, new {ratios[1]:.2f}, front's CPU {front_s * 1000:.2f} ms a call"
     )
