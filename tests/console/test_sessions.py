@@ -27,7 +27,7 @@ def test_a_cell_runs_in_the_session_kernel(opened: Page, double: Emulator) -> No
 
     code.fill("print(answer + 1)\n1 / 0")
     code.press("Shift+Enter")
-    opened.get_by_role("log").get_by_text("43").wait_for()
+    opened.get_by_role("log").get_by_text("43", exact=True).wait_for()
     opened.get_by_role("log").get_by_text("ZeroDivisionError: division by zero").wait_for()
     ask(double, code="print('from the agent')")
 
@@ -43,7 +43,7 @@ def test_earlier_cells_are_shown_and_stay(opened: Page, double: Emulator) -> Non
 
     opened.reload()
 
-    log.get_by_text("42").wait_for()
+    log.get_by_text("42", exact=True).wait_for()
     log.get_by_role("button", name="Run again").click()
     log.get_by_role("article").nth(1).get_by_text("ZeroDivisionError").first.wait_for()
 
@@ -67,7 +67,7 @@ def test_a_cell_of_javascript_is_coloured_and_run_again_as_javascript(
 
     log.get_by_role("button", name="Run again").click()
 
-    log.get_by_role("article").nth(1).get_by_text("42").wait_for()
+    log.get_by_role("article").nth(1).get_by_text("42", exact=True).wait_for()
 
 
 def test_a_session_is_paused_extended_and_ended(opened: Page, double: Emulator) -> None:
@@ -103,7 +103,7 @@ def test_a_snapshot_is_taken_copied_and_restored(opened: Page, double: Emulator)
     code = opened.get_by_role("textbox", name="Code")
     code.fill("x + 41")
     code.press("Shift+Enter")
-    opened.get_by_role("log").get_by_text("42").wait_for()
+    opened.get_by_role("log").get_by_text("42", exact=True).wait_for()
     opened.go_back()
     ask(double, code="x = 2")
     opened.get_by_role("button", name="Return to it").click()

@@ -110,7 +110,7 @@ async function connect() {
 }
 
 /** @param {string} value */
-const quoted = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
+export const quoted = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
 
 /** A button that copies text. @param {string} name @param {() => string | Promise<string>} text */
 export function copyButton(name, text) {

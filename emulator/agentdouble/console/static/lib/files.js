@@ -9,6 +9,21 @@ export function saveBlob(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser has begun to read it by then
 }
 
+/** Have files, and text if "text" is given, taken that are dropped on an element.
+ * @param {HTMLElement} element @param {(files: File[]) => any} take @param {(text: string) => any} [text] */
+export function dropZone(element, take, text) {
+  const mark = (/** @type {DragEvent} */ event) => {
+    if (!text && !event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    element.classList.toggle("over", event.type === "dragover");
+    if (event.type !== "drop") return;
+    const files = [...event.dataTransfer?.files ?? []];
+    if (files.length) take(files);
+    else text?.(event.dataTransfer?.getData("text") ?? "");
+  };
+  for (const kind of /** @type {const} */ (["dragover", "dragleave", "drop"])) element.addEventListener(kind, mark);
+}
+
 /** @param {Blob} blob @returns {Promise<string>} */
 export function base64(blob) {
   return new Promise((resolve, reject) => {

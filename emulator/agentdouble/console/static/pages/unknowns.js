@@ -2,6 +2,7 @@
 
 import { attempt, copyButton } from "../lib/bar.js";
 import { h, list, say, setText } from "../lib/dom.js";
+import { saveBlob } from "../lib/files.js";
 import { double, newsOf } from "../lib/live.js";
 import { about, catalogue, choose, chosen, profileOf } from "../lib/unknowns.js";
 import { counted } from "../lib/words.js";
@@ -26,7 +27,7 @@ export function unknowns() {
   const profile = h("pre", { role: "group", tabindex: "0", "aria-label": "profile.toml" });
   const differs = h("p", { class: "hint" });
   const exports_ = h("p", { class: "buttons" }, copyButton("Copy", () => profileOf(all)),
-    h("button", { onclick: () => save(profileOf(all)) }, "Save as profile.toml"),
+    h("button", { onclick: () => saveBlob(new Blob([profileOf(all)], { type: "application/toml" }), "profile.toml") }, "Save as profile.toml"),
     copyButton("Copy as options", () => options(all)));
   const element = h("div", { class: "stack" }, h("h1", null, "Unknowns"),
     h("div", { class: "tools" }, filter, count, used),
@@ -118,10 +119,3 @@ function answer(id, { name, meaning, built, default: isDefault }) {
 
 /** Options of "agentdouble serve" with the same answers. @param {Unknown[]} all */
 const options = (all) => chosen(all).map((unknown) => `--unknown ${unknown.id}=${unknown.in_force}`).join(" ");
-
-/** @param {string} text */
-function save(text) {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/toml" }));
-  h("a", { href: url, download: "profile.toml" }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}

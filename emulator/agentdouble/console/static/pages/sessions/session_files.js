@@ -2,7 +2,7 @@
 
 import { attempt, confirmed } from "../../lib/bar.js";
 import { h, list, say, setText } from "../../lib/dom.js";
-import { base64, saveBlob, sized } from "../../lib/files.js";
+import { base64, dropZone, saveBlob, sized } from "../../lib/files.js";
 import { dataPlane } from "../../lib/plane.js";
 import { counted } from "../../lib/words.js";
 import { fileView } from "./file_view.js";
@@ -25,11 +25,12 @@ export function sessionFiles({ ids }) {
   const chosen = h("input", { type: "file", multiple: true, class: "sr", "aria-label": "Files to upload", tabindex: "-1",
     onchange: () => attempt(() => upload([...chosen.files])) });
   const view = fileView({ read, save, download, rename, discard });
-  const left = h("section", { class: "panel", "aria-label": "Files", ondragover: over, ondragleave: leave, ondrop: dropped },
+  const left = h("section", { class: "panel", "aria-label": "Files" },
     h("div", { class: "title" }, h("h2", null, "Files"), h("code", null, HOME)),
     h("p", { class: "buttons" }, h("button", { onclick: () => chosen.click() }, "Upload"), chosen,
       h("button", { onclick: () => attempt(show) }, "Reload")), note, tree,
     h("p", { class: "hint" }, "Drop files here."));
+  dropZone(left, (files) => attempt(() => upload(files)));
   const element = h("div", { class: "beside" }, left, view.element);
   /** @type {Map<string, any>} */
   const opened = new Map(); // the lists of open directories
@@ -124,26 +125,6 @@ export function sessionFiles({ ids }) {
       await inBash(`rm -- ${local(file)}`);
       then();
     });
-  }
-
-  /** @param {DragEvent} event */
-  function over(event) {
-    if (!event.dataTransfer?.types.includes("Files")) return;
-    event.preventDefault();
-    left.classList.add("dropping");
-  }
-
-  function leave() {
-    left.classList.remove("dropping");
-  }
-
-  /** @param {DragEvent} event */
-  function dropped(event) {
-    leave();
-    if (!event.dataTransfer?.files.length) return;
-    event.preventDefault();
-    const files = [...event.dataTransfer.files];
-    attempt(() => upload(files));
   }
 
   return { element, show: () => attempt(show) };

@@ -1,6 +1,7 @@
 // What stands behind an MCP service, as forms have it, and the fields of requests.
 
 import { act } from "../../lib/api.js";
+import { quoted } from "../../lib/bar.js";
 import { h, say } from "../../lib/dom.js";
 import { FormError, schemaForm } from "../../lib/schema_form.js";
 import { askInDialog } from "./submitting.js";
@@ -28,9 +29,6 @@ export function wordsOf(line) {
   return (line.match(WORD) ?? []).map((word) => word.replace(PART, (_, escaped, quotes, single) =>
     escaped ?? single ?? quotes.replace(/\\(["\\$`])/g, "$1")));
 }
-
-/** @param {string} word */
-const quoted = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
 /** @param {any} fields of COMMAND */
 export function commandOf({ Command, Directory, Env = [] }) {

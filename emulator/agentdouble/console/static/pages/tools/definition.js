@@ -1,6 +1,7 @@
 // A Swagger or OpenAPI definition: dropped, chosen or pasted.
 
 import { h, say, setText } from "../../lib/dom.js";
+import { dropZone } from "../../lib/files.js";
 import { FormError } from "../../lib/schema_form.js";
 
 const LARGEST = 24 * 1024 * 1024; // bytes that fit into a request
@@ -13,28 +14,10 @@ export function definitionField(onName) {
     placeholder: "OpenAPI 3 or Swagger 2, as JSON or YAML" });
   const note = h("p", { class: "hint", role: "status" });
   const file = h("input", { type: "file", id: "definition-file", accept: ".json,.yaml,.yml", onchange: () => take(file.files[0]) });
-  const element = h("div", { class: "drop", ondragover: over, ondragleave: leave, ondrop: drop },
+  const element = h("div", { class: "drop" },
     h("div", { class: "field" }, h("label", { for: "definition-file" }, "Definition file: choose it or drop it here"), file),
     h("div", { class: "field" }, h("label", { for: "definition" }, "Definition"), text), note);
-
-  /** @param {DragEvent} event */
-  function over(event) {
-    event.preventDefault();
-    element.classList.add("over");
-  }
-
-  function leave() {
-    element.classList.remove("over");
-  }
-
-  /** @param {DragEvent} event */
-  function drop(event) {
-    event.preventDefault();
-    leave();
-    const dropped = event.dataTransfer?.files[0];
-    if (dropped) take(dropped);
-    else text.value = event.dataTransfer?.getData("text") ?? "";
-  }
+  dropZone(element, ([first]) => take(first), (dropped) => { text.value = dropped; });
 
   /** @param {File | undefined} chosen */
   async function take(chosen) {
