@@ -3,8 +3,8 @@
     python -m tests.benchmarks [--json FILE] [--sessions 450] [--copies 100] [--cache FOLDER]
 
 CPU is what all processes of the machine use, so nothing else should run; the head of the table says
-what did. Times are medians. The double has a process of its own, and is called over HTTP with
-signatures, as clients do.
+what did; only idle CPU is that of the double's processes alone. Times are medians. The double has a
+process of its own, and is called over HTTP with signatures, as clients do.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import psutil
 from jupyter_client.manager import start_new_async_kernel
 
 import agentdouble
+from agentdouble.processes.usage import busy_ns
 from doublecheck import Platform, connect
 from tests.benchmarks import peers
 from tests.benchmarks.conftest import pss_mib
@@ -144,9 +145,10 @@ def starts(platform: Platform, count: int) -> Iterator[Row]:
     pids = [pid for session in platform.sessions() for pid in session.pids]
     memory = statistics.median(pss_mib(pid) for pid in pids)
     yield Row(f"memory of a session, {len(pids)} alive (PSS)", f"{memory:.1f} MiB", "10 MiB")
-    before, start = busy_s(), time.perf_counter()
+    processes = [child.pid for child in psutil.Process().children(recursive=True)]
+    before, start = sum(map(busy_ns, processes)), time.perf_counter()
     time.sleep(IDLE_S)
-    share = (busy_s() - before) / (time.perf_counter() - start)
+    share = (sum(map(busy_ns, processes)) - before) / 1e9 / (time.perf_counter() - start)
     yield Row(f"idle CPU with {len(pids)} sessions", f"{share:.1%} of a core", "1 %")
 
 
@@ -224,7 +226,9 @@ def main() -> None:
     print(", ".join(f"{name} {value}" for name, value in head.items()))
     print("\n| | measured | wanted |\n|---|---|---|")
     rows = []
-    for row in itertools.chain(sandboxes(options), first_answers(), peers.rows(options.cache)):
+    for row in itertools.chain(
+        sandboxes(options), first_answers(), peers.rows(options.cache.resolve())
+    ):
         rows.append(row)
         print(row, flush=True)
     if options.json:

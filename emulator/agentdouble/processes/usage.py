@@ -44,9 +44,10 @@ def busy_ns(pid: int) -> int:
     if sys.platform != "linux":
         process = next(_ask_psutil(pid), None)
         return -1 if process is None else int(process.busy_s * 1e9)
-    with suppress(OSError):
+    try:  # twice as fast as with ``suppress``; the watch calls this for each process
         return time.clock_gettime_ns(~pid << 3 | _OF_A_PROCESS)
-    return -1
+    except OSError:
+        return -1
 
 
 def are_idle(times: Mapping[int, int]) -> bool:
