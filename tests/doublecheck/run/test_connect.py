@@ -20,7 +20,7 @@ from doublecheck.client.open_target import (
     running_double,
     start_double,
 )
-from doublecheck.errors import TargetError, UnreachableError
+from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
 
 _UNCLOSED = """
 import doublecheck
@@ -37,7 +37,8 @@ def test_connect_without_a_url_starts_a_double() -> None:
         assert ("double", "pong!") == (platform.target.kind, platform.ping())
     platform.close()
 
-    with Platform(platform.target) as closed, pytest.raises(UnreachableError):
+    # another server may have taken the port meanwhile
+    with Platform(platform.target) as closed, pytest.raises((UnreachableError, NoAnswerError)):
         closed.ping()
 
 
