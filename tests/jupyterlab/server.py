@@ -21,6 +21,7 @@ import psutil
 
 START_TIMEOUT_S = 300
 STOP_TIMEOUT_S = 120
+EXIT_TIMEOUT_S = 20
 _OPTIONS = (
     "--no-browser",
     "--allow-root",
@@ -129,7 +130,10 @@ def _ending(process: subprocess.Popen[str]) -> Iterator[None]:
         server = psutil.Process(process.pid) if process.poll() is None else None
         tree = server.children(recursive=True) if server else []
         process.terminate()
-        process.wait(STOP_TIMEOUT_S)
+        try:
+            process.wait(EXIT_TIMEOUT_S)
+        except subprocess.TimeoutExpired:  # its loop has ended, but threads of AnyIO wait for work
+            process.kill()
         _, survivors = psutil.wait_procs(tree, STOP_TIMEOUT_S)
         for survivor in survivors:
             survivor.kill()
