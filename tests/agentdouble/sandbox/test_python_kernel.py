@@ -5,6 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from agentdouble import Emulator
 from tests.agentdouble.calling import act, body_of, run, send, signed, text
 
@@ -47,6 +49,7 @@ with zmq.Context() as context, context.socket(zmq.REQ) as client:
 
 def test_ipython_makes_its_directories_when_it_needs_them(shared: Emulator) -> None:
     """A start makes none of them."""
+    pytest.importorskip("IPython.external.pickleshare", reason="older ones have no %store")
     code = "x = 1\n%store x\n%bookmark here\ndel x\n%store -r x\nx"
 
     assert "1" == run(shared, code, "store")["data"]["outputs"][-1]["data"]["text/plain"]
