@@ -27,6 +27,7 @@ os.environ["CI"] = "true"
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ["UV_COMPILE_BYTECODE"] = "1"
 
+# Slow tests that need other programs, or minutes.
 THOROUGH = [
     "tests/agentdouble/sandbox/nodes",
     "tests/agentdouble/test_hostile_input.py",
@@ -74,7 +75,7 @@ def tests(session: nox.Session, chosen: str, *, resolution: str) -> None:
 
 @nox.session
 def slow(session: nox.Session) -> None:
-    """What the README's tests leave out, but for what is thorough."""
+    """The slow tests, except those of ``thorough``."""
     install(session, "emulator,postgres,test,conformance")
     pytest(session, "-m", "slow", *(f"--ignore={path}" for path in THOROUGH))
 

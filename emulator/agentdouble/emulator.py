@@ -195,9 +195,8 @@ class Emulator:
 
         async def prepare() -> None:
             if standby:
-                await Standby(store, self._platform.context.version).wait(
-                    (self._listener, *self._further), tls
-                )
+                waiting = Standby(store, platform.context.version)
+                await waiting.wait((self._listener, *self._further), tls)
             await platform.restore()
             self._watching = asyncio.ensure_future(end_if_replaced(store))
 

@@ -86,11 +86,11 @@ def read(data: str | bytes, *, v1: bool) -> ChannelMessage:
             f"A message needs a channel ({', '.join(CHANNELS)}) and {', '.join(_FIELDS)}."
         )
     _header(message.parts[0])
-    for name, part in zip(_FIELDS, message.parts, strict=False):
+    for index in range(1, len(_FIELDS)) if v1 else ():  # the other form is JSON as a whole
         try:
-            json.loads(part)
+            json.loads(message.parts[index])
         except ValueError:
-            raise ValueError(f"The {name} of a message is not JSON.") from None
+            raise ValueError(f"The {_FIELDS[index]} of a message is not JSON.") from None
     return message
 
 

@@ -104,8 +104,8 @@ class Kernel(SessionProcess):
         subscriber. To others, we send requests until an IOPub message arrives. Raises
         KernelStartError if the kernel ends before that.
         """
-        ours = self.plan is not None and self.language.name == PYTHON.name
-        if ours and await self._wait_for(self._welcomed, _INFO_TIMEOUT_S):
+        is_forked_python = self.plan is not None and self.language.name == PYTHON.name
+        if is_forked_python and await self._wait_for(self._welcomed, _INFO_TIMEOUT_S):
             return
         while not (self._info.done() and self._heard.done()):
             await self._ask_info()

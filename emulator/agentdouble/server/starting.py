@@ -48,8 +48,9 @@ def serve(
 ) -> None:
     """Serve in the foreground until SIGINT or SIGTERM; call ``started`` when it answers.
 
-    ``further`` are listeners that ``app`` answers as well. ``prepare`` runs before, in the same loop; its errors are raised here. ``stopping`` is called
-    in the loop when the server stops, to end answers that would not end by themselves.
+    ``further`` are listeners that ``app`` answers as well. ``prepare`` runs first, in the same
+    loop; its errors are raised here. ``stopping`` is called in the loop when the server stops, to
+    end answers that would not end by themselves.
     """
     run(_prepared(_server(app, started, tls, stopping), (listener, *further), prepare))
 

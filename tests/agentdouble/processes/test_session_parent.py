@@ -13,7 +13,7 @@ from agentdouble import Emulator
 from agentdouble.errors import AgentDoubleError
 from agentdouble.processes import workspace
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ones")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
 
 
 @pytest.mark.parametrize("name", ["l" * 170, "/usr"], ids=["long", "of the system"])

@@ -41,8 +41,8 @@ def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
 class Node:
     """One node; ``sessions`` are the instances that have their place there.
 
-    ``key`` is the header with the secret of the front. ``silence_s`` is the time without an answer after which the
-    node is lost.
+    ``key`` is the header with the secret of the front. A node that does not answer for
+    ``silence_s`` is lost.
     """
 
     def __init__(self, joined: Joined, key: str, ledger: Ledger, silence_s: float) -> None:

@@ -9,7 +9,7 @@ export function saveBlob(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser has begun to read it by then
 }
 
-/** Have files, and text if "text" is given, taken that are dropped on an element.
+/** Call "take" with files that are dropped on an element, and "text", if there is one, with dropped text.
  * @param {HTMLElement} element @param {(files: File[]) => any} take @param {(text: string) => any} [text] */
 export function dropZone(element, take, text) {
   const mark = (/** @type {DragEvent} */ event) => {

@@ -88,8 +88,8 @@ const running = new Map();
 /** @type {Map<string, Promise<void>>} */
 const next = new Map();
 
-/** Read a part anew. Calls meanwhile wait for one more reading, because the running one may have begun
- * before what they want to see. @param {keyof typeof readers} part @returns {Promise<void>} */
+/** Read a part again. Calls meanwhile wait for the next reading, because the running one may have begun
+ * before the change that they wait for. @param {keyof typeof readers} part @returns {Promise<void>} */
 export function read(part) {
   const first = running.get(part);
   if (first && !next.has(part)) {
