@@ -6,15 +6,18 @@ They work within a run, which ``enter`` makes the current one of its task.
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
+from uuid import UUID
 
 from google.adk.artifacts import BaseArtifactService
 from google.adk.artifacts.base_artifact_service import ArtifactVersion
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events import Event
 from google.adk.platform import time
+from google.adk.platform.uuid import set_id_provider
 from google.adk.sessions import BaseSessionService
 from google.adk.sessions import Session as AdkSession
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
@@ -102,13 +105,16 @@ class CurrentRun:
 
 
 _run: ContextVar[CurrentRun] = ContextVar("adk_run")
+_random = random.Random()  # noqa: S311 (ids are no secrets)
 
 
 def enter(host: Host) -> CurrentRun:
-    """Make the services use this host in this task, and ADK its time."""
+    """Make the services use this host in this task, and ADK its time and ids."""
     run = CurrentRun(host)
     _run.set(run)
     time.set_time_provider(host.now)
+    # uuid4() releases the GIL, so each event of a stream would wake the server's thread in vain.
+    set_id_provider(lambda: str(UUID(int=_random.getrandbits(128), version=4)))
     return run
 
 
