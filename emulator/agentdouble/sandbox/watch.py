@@ -61,7 +61,6 @@ class Watch:
         self._looks = 0
         self._told: set[str] = set()
         self._counted: dict[str, dict[int, int]] = {}  # the times of each session's processes
-        self._seen: dict[str, dict[int, int]] = {}  # the newer times of sessions that were active
         self._used: dict[str, Used] = {}
         self._rests: dict[str, int] = {}  # the number of the look until which a session is left out
         self._in_turn: list[str] = []
@@ -73,7 +72,7 @@ class Watch:
     def forget(self, name: str) -> None:
         """Forget a session that has ended."""
         self._told.discard(name)
-        for memory in (self._counted, self._seen, self._used, self._rests):
+        for memory in (self._counted, self._used, self._rests):
             memory.pop(name, None)
 
     def used_by(self, name: str) -> Used | None:
@@ -91,7 +90,6 @@ class Watch:
         active = self._told.copy()
         for name, times in self._counted.copy().items():
             if not usage.are_idle(times):
-                self._seen[name] = {pid: usage.busy_ns(pid) for pid in times}
                 active.add(name)
         if self._looks % _TURN == 0:
             active |= self._next_in_turn()
@@ -110,10 +108,11 @@ class Watch:
     def _look_at(self, session: WatchedSession) -> str | None:
         began = time.perf_counter()
         self._told.discard(session.name)
-        before = self._seen.pop(session.name, None) or self._counted.get(session.name, {})
+        known = {*session.pids, *self._counted.get(session.name, ())}
+        times = {pid: usage.busy_ns(pid) for pid in known}
+        # These times are from before the tree is read, so the next look sees all changes since.
         tree = usage.walk(session.pids)
-        # These times are from before the tree was read, so the next look sees all changes since.
-        self._counted[session.name] = {p.pid: before.get(p.pid, _UNKNOWN) for p in tree}
+        self._counted[session.name] = {p.pid: times.get(p.pid, _UNKNOWN) for p in tree}
         reason = self._reason(session, tree)
         looks = _rest_s(time.perf_counter() - began) / INTERVAL_S
         self._rests[session.name] = self._looks + int(looks)

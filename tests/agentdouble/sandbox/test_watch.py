@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -13,7 +13,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
-from agentdouble.sandbox.watch import Watch
+from agentdouble.sandbox.watch import Watch, WatchedSession
 from tests.agentdouble.calling import eventually, http, instances_of, run, text
 
 pytestmark = pytest.mark.once
@@ -144,15 +144,23 @@ def test_shared_memory_counts_once() -> None:
 
 
 @pytest.fixture
-def process() -> Any:
-    """An idle process that sleeps in the kernel."""
-    started = subprocess.Popen(["sleep", "1000000"])
-    process = psutil.Process(started.pid)
-    while (process.name(), process.status()) != ("sleep", psutil.STATUS_SLEEPING):
-        pass
-    yield started
-    started.kill()
-    started.wait()
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that waits for input."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as started:
+        eventually(lambda: psutil.Process(started.pid).status(), psutil.STATUS_SLEEPING.__eq__)
+        yield started
+
+
+def test_a_new_session_that_does_nothing_is_measured_once(
+    process: subprocess.Popen[bytes],
+) -> None:
+    """The next look finds that its process has used no more time."""
+    watch = Watch(memory=1024 * MIB, files=MIB)
+    watch.mark_active("idle")
+    first = watch.active_sessions()
+    watch.check([WatchedSession("idle", (process.pid,), ())])
+
+    assert ({"idle"}, set()) == (first, watch.active_sessions())
 
 
 HIDING = {
