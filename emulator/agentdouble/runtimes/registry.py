@@ -13,6 +13,7 @@ from typing import Any
 
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
+from agentdouble.core.threads import pause
 from agentdouble.errors import DeclarationError, RuntimeNameError, UnknownRuntimeError
 from agentdouble.runtimes.definition import Definition, Table, Version, declare
 from agentdouble.runtimes.instance import Launch
@@ -228,7 +229,7 @@ class RuntimeRegistry(Registry[Managed]):
                     runtime.end_idle(self._default_idle_s())
             except Exception:  # an error must not stop the reaper
                 _log.exception("The instances that are idle could not be ended.")
-            await asyncio.sleep(REAPER_INTERVAL_S)
+            await pause(REAPER_INTERVAL_S)
 
     def _default_idle_s(self) -> float:
         return self._idle_s if ledger.choose("U-SCALE-IDLE") == "settings" else _IDLE_S

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentdouble.core.threads import run_in_thread
+from agentdouble.core.threads import pause, run_in_thread
 from agentdouble.processes import usage
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.monitoring import Monitor
@@ -49,7 +49,7 @@ class Watch:
         """Measure the instances until it is cancelled."""
         while True:
             limited = any(instance.definition.memory_limit for _, instance in self._begun())
-            await asyncio.sleep(INTERVAL_S if limited else _LONG_INTERVAL_S)
+            await pause(INTERVAL_S if limited else _LONG_INTERVAL_S)
             try:
                 await self.measure()
             except Exception:  # the next measurement may succeed

@@ -80,7 +80,7 @@ class Instance:
         self._output_limit = output_limit
         self._on_lost = on_lost
         self._expire: Callable[[], Awaitable[None]] = lambda: expire(self)
-        self._on_change = on_change  # called when the instance becomes idle or starts a process
+        self._on_change = on_change  # called when it is used, becomes idle or starts a process
         self._events = events
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
@@ -143,6 +143,7 @@ class Instance:
     def working(self) -> Iterator[None]:
         """Count as being at work inside, which may defer the end (U-TTL-DURING)."""
         self._at_work += 1
+        self._on_change(self)
         try:
             yield
         finally:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
-from agentdouble.core.threads import run_in_thread
+from agentdouble.core.threads import pause, run_in_thread
 from agentdouble.errors import (
     InstanceEndedError,
     StateError,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-REAPER_INTERVAL_S = 0.1
+REAPER_INTERVAL_S = 0.25
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _ENDLESS_S = 10 * 365 * 86_400
 _NEVER = dt.datetime.max.replace(tzinfo=dt.timezone.utc)
@@ -324,7 +324,7 @@ class Instances:
         self._ending_of(instance, reason).add_done_callback(_log_failure)
 
     def _on_change(self, instance: Instance) -> None:
-        """Handle an instance that became idle or started a process."""
+        """Handle an instance that is used, became idle or started a process."""
         if instance.end_reason is None:
             self._watch.mark_active(instance.id)
 
@@ -389,7 +389,7 @@ class Instances:
                 self.destroy_due()
             except Exception:  # one instance that cannot be ended must not keep the rest alive
                 _log.exception("The reaper could not destroy an instance that was due.")
-            await asyncio.sleep(REAPER_INTERVAL_S)
+            await pause(REAPER_INTERVAL_S)
 
     async def watch(self) -> None:
         """Destroy the sessions that use more memory or disk than allowed, forever."""
@@ -398,7 +398,7 @@ class Instances:
                 await self.destroy_overgrown()
             except Exception:  # the next try may succeed
                 _log.exception("The sessions' memory and files could not be measured.")
-            await asyncio.sleep(self._watch.pause_s)
+            await pause(self._watch.pause_s)
 
     async def destroy_overgrown(self) -> None:
         """Measure every session that may have grown; destroy those over their limit."""

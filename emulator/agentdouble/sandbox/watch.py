@@ -6,9 +6,10 @@ a thread measures the sessions four times a second, and a session over its limit
 moment a session can exceed its limit.
 
 If the processes of a session had no processor time since the last look, the session has not grown,
-and nothing else is read. This takes a microsecond per process. A session that takes long to
-measure, with hundreds of processes or a million files, is left out for a while, so that it does
-not slow down the others.
+and nothing else is read. This takes a microsecond per process. A single process that is idle is
+read once a second, until its session is used: Linux limits its memory, and each of its files. A
+session that takes long to measure, with hundreds of processes or a million files, is left out for a
+while, so that it does not slow down the others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from agentdouble.processes import usage
 from agentdouble.processes.usage import Process, TooDeepError
 
 INTERVAL_S = 0.25
-_TURN = 4  # an idle session is measured too, once in this many looks
+_TURN = 4  # once in so many looks, an idle session is measured, and all single processes are read
 _REST = 20  # the pause after a look is this many times as long as the look
 _LONGEST_REST_S = 5.0  # growth during a longer pause would be found too late
 _UNKNOWN = -2  # the time of a process that the last look did not know
@@ -61,6 +62,7 @@ class Watch:
         self._looks = 0
         self._told: set[str] = set()
         self._counted: dict[str, dict[int, int]] = {}  # the times of each session's processes
+        self._quiet: set[str] = set()  # whose single process is idle, and not read for some looks
         self._used: dict[str, Used] = {}
         self._rests: dict[str, int] = {}  # the number of the look until which a session is left out
         self._in_turn: list[str] = []
@@ -88,11 +90,16 @@ class Watch:
         began = time.perf_counter()
         self._looks += 1
         active = self._told.copy()
-        for name, times in self._counted.copy().items():
-            if not usage.are_idle(times):
-                active.add(name)
         if self._looks % _TURN == 0:
             active |= self._next_in_turn()
+            self._quiet.clear()
+        for name, times in self._counted.copy().items():
+            if name in self._quiet:
+                continue
+            if not usage.are_idle(times):
+                active.add(name)
+            elif len(times) == 1:
+                self._quiet.add(name)
         self.pause_s = _rest_s(time.perf_counter() - began)
         return {name for name in active if self._rests.get(name, 0) <= self._looks}
 
@@ -108,6 +115,7 @@ class Watch:
     def _look_at(self, session: WatchedSession) -> str | None:
         began = time.perf_counter()
         self._told.discard(session.name)
+        self._quiet.discard(session.name)
         known = {*session.pids, *self._counted.get(session.name, ())}
         times = {pid: usage.busy_ns(pid) for pid in known}
         # These times are from before the tree is read, so the next look sees all changes since.

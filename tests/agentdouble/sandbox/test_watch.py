@@ -13,6 +13,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble import Emulator
+from agentdouble.processes import usage
 from agentdouble.sandbox.watch import Watch, WatchedSession
 from tests.agentdouble.calling import eventually, http, instances_of, run, text
 
@@ -146,7 +147,7 @@ def test_shared_memory_counts_once() -> None:
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
     """A process that waits for input."""
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as started:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as started:
         eventually(lambda: psutil.Process(started.pid).status(), psutil.STATUS_SLEEPING.__eq__)
         yield started
 
@@ -161,6 +162,27 @@ def test_a_new_session_that_does_nothing_is_measured_once(
     watch.check([WatchedSession("idle", (process.pid,), ())])
 
     assert ({"idle"}, set()) == (first, watch.active_sessions())
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_single_idle_process_is_read_once_in_four_looks(
+    used: bool, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless its session is used."""
+    monkeypatch.setattr(Watch, "_next_in_turn", lambda _: set())
+    watch = Watch(memory=1024 * MIB, files=MIB)
+    watch.check([WatchedSession("idle", (process.pid,), ())])
+    watch.active_sessions()
+    before = usage.busy_ns(process.pid)
+    assert process.stdin is not None
+    process.stdin.write(b"x")
+    process.stdin.flush()
+    eventually(lambda: usage.busy_ns(process.pid), before.__lt__)
+    if used:
+        watch.mark_active("idle")
+    looks = [watch.active_sessions() for _ in range(3)]
+
+    assert [*[{"idle"} if used else set()] * 2, {"idle"}] == looks
 
 
 HIDING = {
