@@ -40,3 +40,8 @@ def request_in(directory: Path, name: str, *, padding: int = 0) -> ForkRequest:
     """Return a request for a Python kernel with extra environment variables."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(directory), "PADDING": " " * padding}
     return ForkRequest(str(directory / f"{name}.json"), str(directory), environment)
+
+
+def forked_by(fork_server: psutil.Process) -> set[psutil.Process]:
+    """Return the processes that a fork server has forked, but not the one that helps it."""
+    return {child for child in fork_server.children() if child.name() != "namespaces"}

@@ -26,7 +26,7 @@ from tests.agentdouble.calling import (
     run,
     text,
 )
-from tests.agentdouble.processes.forking import request_in, with_fork_server
+from tests.agentdouble.processes.forking import forked_by, request_in, with_fork_server
 
 GRANDCHILD = """
 import subprocess
@@ -130,12 +130,25 @@ def test_a_cancelled_fork_is_killed() -> None:
         survivor = await server.fork(request_in(directory, "kept"))
 
         (fork_server,) = process.children()
-        for child in set(fork_server.children()) - {psutil.Process(survivor.pid)}:
+        for child in forked_by(fork_server) - {psutil.Process(survivor.pid)}:
             assert await asyncio.to_thread(has_gone, child.pid, 30)
         assert given_up.cancelled()
         assert not survivor.exited.done()
 
     with_fork_server(test)
+
+
+def test_sessions_start_after_the_process_that_makes_namespaces_was_killed(
+    double: Emulator,
+) -> None:
+    """The fork server starts another one; sessions that live go on."""
+    result(double, "x = 1")
+    children = fork_server_of(pid_of(double)).children()
+    (small,) = (child for child in children if child.name() == "namespaces")
+    processes.send(small.pid, signal.SIGKILL)
+
+    assert "2\n" == text(double, "print(1 + 1)", "another")
+    assert "1\n" == text(double, "print(x)")
 
 
 def test_forks_beyond_the_channel_s_capacity_wait() -> None:
@@ -148,7 +161,7 @@ def test_forks_beyond_the_channel_s_capacity_wait() -> None:
 
         pids = [kernel.pid for kernel in forked]
         (fork_server,) = process.children()
-        assert sorted(pids) == sorted(child.pid for child in fork_server.children())
+        assert sorted(pids) == sorted(child.pid for child in forked_by(fork_server))
         assert 8 == len(set(pids))
 
     with_fork_server(test)

@@ -19,10 +19,10 @@ if sys.platform != "linux":
 
 from agentdouble.core import ledger
 from agentdouble.errors import KernelStartError
-from agentdouble.processes import isolation
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT, PYTHON
 from agentdouble.settings import Settings
+from tests.agentdouble.processes.forking import forked_by
 
 pytestmark = pytest.mark.slow
 
@@ -109,16 +109,17 @@ async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
     """Return the counts of processes and descriptors once they are no more than expected.
 
     There can be fewer, as other tests' doubles close idle ones. Without an expectation, wait until
-    the fork server has made its spare process namespace.
+    they no longer change.
     """
     until = asyncio.get_running_loop().time() + PATIENCE_S
+    before = None
     while True:
         await asyncio.sleep(PAUSE_S)
-        processes = own_processes()
-        counts = len(processes), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (on the loop)
-        done = has_spare(processes) if expected is None else has_no_more(counts, expected)
+        counts = len(own_processes()), len(os.listdir("/proc/self/fd"))  # noqa: PTH208 (on the loop)
+        done = counts == before if expected is None else has_no_more(counts, expected)
         if done or asyncio.get_running_loop().time() > until:
             return counts
+        before = counts
 
 
 def own_processes() -> list[psutil.Process]:
@@ -128,16 +129,6 @@ def own_processes() -> list[psutil.Process]:
         with contextlib.suppress(psutil.NoSuchProcess):
             processes_left += [] if child in OTHERS else [child, *child.children(recursive=True)]
     return processes_left
-
-
-def has_spare(processes: list[psutil.Process]) -> bool:
-    if not isolation.find_out().offers("pid_namespace"):
-        return True
-    names = []
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            names.append(process.name())
-    return "sleep" in names
 
 
 def has_no_more(current: tuple[int, int], expected: tuple[int, int]) -> bool:
@@ -226,7 +217,7 @@ def test_killing_the_fork_server_leaves_no_process(forked: int) -> None:
         before = await at_rest(None)
         starts = [asyncio.ensure_future(kernels._make()) for _ in range(10)]
         server = fork_server()
-        while len(server.children()) < forked:  # noqa: ASYNC110 (nobody sets an event for tests)
+        while len(forked_by(server)) < forked:  # noqa: ASYNC110 (nobody sets an event for tests)
             await asyncio.sleep(0)
         server.kill()
 

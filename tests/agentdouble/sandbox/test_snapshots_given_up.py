@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -26,25 +25,6 @@ from tests.agentdouble.sandbox.test_given_up import leave_everywhere
 pytestmark = pytest.mark.slow
 
 TOOL = "t-sandbox"
-_all_processes = test_given_up.own_processes
-
-
-def own_processes() -> list[psutil.Process]:
-    """Return the processes of this test.
-
-    Spare process namespaces, which fork servers and templates keep, do not count.
-    """
-    processes_left = []
-    for process in _all_processes():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            processes_left += [process] if process.name() != "sleep" else []
-    return processes_left
-
-
-@pytest.fixture(autouse=True)
-def _without_spare_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_given_up, "own_processes", own_processes)
-    monkeypatch.setattr(test_given_up, "has_spare", lambda _: True)
 
 
 class Sessions:
@@ -82,7 +62,7 @@ def with_sessions(test: Callable[[Sessions], Awaitable[None]]) -> None:
                 await sessions.close()
 
     asyncio.run(run_test())
-    assert [] == own_processes()
+    assert [] == test_given_up.own_processes()
 
 
 def test_a_cancelled_snapshot_is_kept_whole_or_not_at_all() -> None:

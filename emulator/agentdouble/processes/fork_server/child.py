@@ -70,7 +70,7 @@ def leave(server: int) -> None:
 
 
 def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
-    _close_inherited(descriptors)
+    close_inherited(descriptors)
     leave(server)
     _reset_signals()
     os.environ.clear()
@@ -87,7 +87,7 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     sys.argv = ["kernel", "-f", request.connection_file]
 
 
-def _close_inherited(exempt: Sequence[int]) -> None:
+def close_inherited(exempt: Sequence[int]) -> None:
     """Close the server's descriptors; with its epoll descriptor alone, code could disturb it."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (the whole list before any is closed)
         if int(name) > 2 and int(name) not in exempt:

@@ -16,25 +16,44 @@ from contextlib import suppress
 
 from agentdouble.processes.fork_server import linux, namespaces, view
 from agentdouble.processes.fork_server.confinement import Confinement
+from agentdouble.processes.fork_server.namespaces import fork_inside
 from agentdouble.processes.fork_server.protocol import Mount
 
 _DONE = b"."
 _OCTAL = re.compile(rb"\\(\d{3})")  # how mountinfo writes a space, for example
 
 
-def mount_files(copy: int, request: Mount, *, user_namespace_of: int | None = None) -> None:
+def mount_files(request: Mount, copy: int, user_namespace_of: int | None = None) -> None:
     """Mount a copy's directories, ``/proc`` and ``/dev/shm`` in its view.
 
     ``copy`` is its pidfd; it has its own mount and process namespaces. ``user_namespace_of`` is the
-    pid of a process whose user namespace contains the copy's, for an ordinary user. Raises OSError.
+    pidfd of a process whose user namespace contains the copy's, for an ordinary user. Raises
+    OSError.
     """
-    _in_a_child(lambda: _enter_and_mount(copy, request, user_namespace_of))
+    if user_namespace_of is None:
+        _in_a_child(lambda: _enter_and_mount(copy, request), lambda: fork_inside(copy))
+    else:
+        _in_a_child(lambda: _mount_as_user(copy, request, user_namespace_of))
 
 
-def _in_a_child(act: Callable[[], None]) -> None:
+def _mount_as_user(copy: int, request: Mount, user_namespace_of: int) -> None:
+    """Mount in a child of this process, which cannot return from the namespaces."""
+    linux.prctl(linux.PR_SET_DUMPABLE, 0)
+    linux.join(user_namespace_of, linux.CLONE_NEWUSER)
+    namespaces.enter(user=False, network=False, shared_memory=False)
+    linux.join(copy, linux.CLONE_NEWPID)  # affects only children
+    _in_a_child(lambda: _enter_and_mount(copy, request))
+
+
+def _in_a_child(act: Callable[[], None], fork: Callable[[], int] = os.fork) -> None:
     """Call a function in a child process; raise OSError with the reason if it fails."""
     reading, writing = os.pipe()
-    pid = os.fork()
+    try:
+        pid = fork()
+    except OSError:
+        os.close(reading)
+        os.close(writing)
+        raise
     if pid == 0:
         try:
             act()
@@ -51,15 +70,12 @@ def _in_a_child(act: Callable[[], None]) -> None:
         raise OSError(outcome.decode(errors="replace") or "the process that mounts it has ended")
 
 
-def _enter_and_mount(copy: int, request: Mount, user_of: int | None) -> None:
+def _enter_and_mount(copy: int, request: Mount) -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 0)  # or code with the same user could take over this process
-    if user_of is not None:
-        linux.join(os.pidfd_open(user_of), linux.CLONE_NEWUSER)
-        namespaces.enter(user=False, network=False, shared_memory=False)
     places = {view.HOME: request.home, view.TMP: request.tmp, request.run: request.run}
     trees = {path: linux.open_tree(source, read_only=False) for path, source in places.items()}
-    linux.join(copy, linux.CLONE_NEWNS | linux.CLONE_NEWPID)
-    _in_a_child(lambda: _mount(trees, request.root))  # only a child is in the process namespace
+    linux.join(copy, linux.CLONE_NEWNS)
+    _mount(trees, request.root)
 
 
 def _mount(trees: dict[str, int], root: str) -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 from contextlib import suppress
 
+CLONE_PARENT = 0x00008000
 CLONE_NEWNS = 0x00020000
 CLONE_NEWIPC = 0x08000000
 CLONE_NEWUSER = 0x10000000
@@ -53,6 +54,7 @@ _AT_RECURSIVE = 0x8000
 _OPEN_TREE_CLONE = 0x1
 _MOVE_MOUNT_F_EMPTY_PATH = 0x4
 _CAPABILITY_VERSION_3 = 0x20080522
+_ALL = 0xFFFFFFFF  # capabilities that do not exist are ignored
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_ssize_t
@@ -118,10 +120,12 @@ def join(process: int, flags: int) -> None:
 def fork_into(flags: int) -> int:
     """Fork into new namespaces, as ``os.fork`` does, but with the system call only.
 
-    Neither Python nor libc notices this fork. So the child of this single-threaded process must not
-    start a thread, and must not run more than a few lines.
+    With ``CLONE_PARENT`` this process's parent becomes the child's parent, too. Neither Python nor
+    libc notices this fork. So the child of this single-threaded process must not start a thread,
+    and must not run more than a few lines.
     """
-    arguments = _CloneArguments(flags=flags, exit_signal=signal.SIGCHLD)
+    number = 0 if flags & CLONE_PARENT else signal.SIGCHLD  # then it is that of this process
+    arguments = _CloneArguments(flags=flags, exit_signal=number)
     return syscall(_SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
 
 
@@ -192,10 +196,11 @@ def drop_capabilities() -> None:
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
 
 
-def keep_capability(number: int) -> None:
-    """Drop every capability except one, which survives the execution of a program."""
+def pass_on_capability(number: int) -> None:
+    """Let the programs that this process executes keep a capability; it must have all."""
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    sets = (ctypes.c_uint32 * 6)(*(1 << number,) * 3)  # effective, permitted, inheritable
+    # effective, permitted and inheritable: first the lower 32 of each, then the upper
+    sets = (ctypes.c_uint32 * 6)(_ALL, _ALL, 1 << number, _ALL, _ALL, 0)
     _checked(_libc.capset(header, sets))
     prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, number)
 

@@ -1,12 +1,14 @@
 """A session's namespaces: mounts, network, processes, and users if an ordinary user creates them.
 
-Each session has its own process namespace, as a container has, with a sleeping init. The session's
+Each session has its own process namespace, as a container has, with a waiting init. The session's
 kernels, terminals and browser see and reach only each other, with any system call. All processes in
 a namespace end with it. The init is a separate process, because by default signals do nothing to
-process 1. It is a ``sleep`` of 0.1 MiB, and keeps the session's shared memory and queues. The
-processes that the fork server forks into a namespace are its own children, so their pidfds and exit
-codes are real. An ordinary user's process cannot return from a namespace, so there a child process
-forks, which takes 2 ms more.
+process 1. It is a ``cat`` of 0.1 MiB, and keeps the session's shared memory and queues. It ends with
+the fork server, because it reads from a pipe that only the fork server could write to.
+
+The processes that the fork server forks into a namespace are its own children, so their pidfds and
+exit codes are real. An ordinary user's process cannot return from a namespace, so there a child
+process, the helper, enters it and forks.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import signal
 import socket
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,6 +30,7 @@ from agentdouble.processes.fork_server import linux, processes
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 0x1
 _QUEUES_AND_SEMAPHORES = {"msgmni": "256", "sem": "250 32000 32 128"}  # 16 KiB a queue
+_CAT = shutil.which("cat") or "/bin/cat"  # found now, because a session's code may change PATH
 
 
 def enter(
@@ -91,32 +95,21 @@ def raise_loopback() -> None:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 
-_FOR_EVER_S = 2**31 - 1
-
-
 class ProcessNamespaces:
-    """The namespaces of one single-threaded process; a session is identified by its home.
+    """The process namespaces that one single-threaded process has made, by the session's home.
 
-    With a spare namespace, a start does not wait for the fork of an init. If ``lacks_spare``, call
-    ``prepare`` when there is time.
+    ``fork_init`` forks the init of a new namespace, for root; it gets the pipe that the init reads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fork_init: Callable[[int], int] | None = None) -> None:
         self._of: dict[str, ProcessNamespace] = {}
-        self._spare: ProcessNamespace | None = None
-        self._user = False
-        self.lacks_spare = False
+        self._fork_init = fork_init or fork_init_here
+        self._lifeline = os.pipe()
 
     @property
     def keepers(self) -> set[int]:
         """The pids of the inits of all namespaces, and of the helpers that have not ended yet."""
-        return {pid for it in self._all() for pid in (it.init, *it.helpers)}
-
-    def prepare(self) -> None:
-        """Make a spare namespace, of the same kind as the last."""
-        self.lacks_spare = False
-        with suppress(OSError):  # the start that needs one will report the error
-            self._spare = ProcessNamespace(user=self._user)
+        return {pid for it in self._of.values() for pid in (it.init, *it.helpers)}
 
     def fork(self, confinement: Mapping[str, Any] | None) -> int:
         """Fork as ``os.fork`` does, into the session's namespace if the confinement has one."""
@@ -124,7 +117,7 @@ class ProcessNamespaces:
             return os.fork()
         home = confinement["home"]
         if home not in self._of:
-            self._of[home] = self._take(user=confinement["namespaces"] == "user")
+            self._of[home] = self._new(user=confinement["namespaces"] == "user")
         try:
             return self._of[home].fork()
         except OSError:
@@ -147,7 +140,7 @@ class ProcessNamespaces:
 
         Processes ``but`` are not ended; the namespaces keep them.
         """
-        for namespace in self._all():
+        for namespace in self._of.values():
             namespace.alive = namespace.alive and namespace.init not in ended
             namespace.helpers -= {*ended}
         for home, namespace in [*self._of.items()]:
@@ -158,16 +151,19 @@ class ProcessNamespaces:
 
     def kill(self) -> None:
         """Kill all processes in the namespaces, without waiting for their end."""
-        for namespace in self._all():
+        for namespace in self._of.values():
             namespace.kill()
 
-    def _all(self) -> list[ProcessNamespace]:
-        return [*self._of.values(), *([] if self._spare is None else [self._spare])]
+    def leave(self) -> None:
+        """Close the pipe in a new member, which would else keep the inits of others alive."""
+        for end in self._lifeline:
+            os.close(end)
 
-    def _take(self, *, user: bool) -> ProcessNamespace:
-        spare, self._spare = self._spare, None
-        self._user, self.lacks_spare = user, True
-        return spare if spare is not None and spare.alive else ProcessNamespace(user=user)
+    def _new(self, *, user: bool) -> ProcessNamespace:
+        reading, _ = self._lifeline
+        return (
+            ProcessNamespace(reading) if user else ProcessNamespace(init=self._fork_init(reading))
+        )
 
     def _forget(self, home: str) -> None:
         if not self._of[home].members:
@@ -177,17 +173,18 @@ class ProcessNamespaces:
 class ProcessNamespace:
     """A process namespace; it exists until ``end`` or ``kill`` is called.
 
-    ``user`` is for an ordinary user, who also needs a user namespace. ``members`` are the processes
+    For root it has an ``init``. For an ordinary user, who also needs a user namespace, the helper
+    of the first member makes both, and the init reads ``lifeline``. ``members`` are the processes
     that were forked into it and have not been waited for. ``helpers`` are ending: each is the
     parent of a new member until it has ended. ``alive`` says whether the init is alive.
     """
 
-    def __init__(self, *, user: bool) -> None:
+    def __init__(self, lifeline: int | None = None, init: int = 0) -> None:
         self.members: set[int] = set()
         self.helpers: set[int] = set()
+        self.init = init
         self.alive = True
-        self._user = user
-        self.init = self._fork_init()
+        self._lifeline = lifeline
 
     def fork(self) -> int:
         """Fork a member, as ``os.fork`` does; raise OSError."""
@@ -195,7 +192,7 @@ class ProcessNamespace:
             raise OSError(errno.ECHILD, "the session's processes are being ended")
         outside = os.getpid()
         try:
-            pid = self._fork_by_helper() if self._user else self._fork()
+            pid = self._fork() if self._lifeline is None else self._fork_by_helper(self._lifeline)
         except BaseException:
             if os.getpid() != outside:
                 os._exit(1)  # a failed member must not continue as a copy of its parent
@@ -212,99 +209,122 @@ class ProcessNamespace:
     def end(self) -> None:
         """End all processes in the namespace and wait for the init; no member may be left."""
         self.kill()
-        if self.alive:
+        if self.alive and self.init:
             os.waitpid(self.init, 0)
-            self.alive = False
+        self.alive = False
 
     def kill(self) -> None:
         """Kill all processes in the namespace."""
-        if self.alive:
+        if self.alive and self.init:
             processes.send(self.init, signal.SIGKILL)
 
-    def _fork_init(self) -> int:
-        with _pidfd(os.getpid()) as parent:
-            user = linux.CLONE_NEWUSER if self._user else 0
-            pid = linux.fork_into(user | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
-            if pid == 0:
-                _be_init(parent)
-        if self._user:
-            map_user(pid, os.geteuid(), os.getegid())
-        return pid
-
     def _fork(self) -> int:
-        with _pidfd(self.init) as inside, _pidfd(os.getpid()) as outside:
-            linux.join(inside, linux.CLONE_NEWPID)  # affects only children, not this process
-            pid = -1
-            try:
-                pid = os.fork()
-            finally:
-                if pid:
-                    linux.join(outside, linux.CLONE_NEWPID)
+        with _pidfd(self.init) as init:
+            pid = fork_inside(init)
             if pid == 0:
-                linux.join(inside, linux.CLONE_NEWIPC)
+                linux.join(init, linux.CLONE_NEWIPC)
             return pid
 
-    def _fork_by_helper(self) -> int:
-        """Fork in a child that joins the namespace, because an ordinary user could not return.
+    def _fork_by_helper(self, lifeline: int) -> int:
+        """Fork in a child that enters the namespace, because an ordinary user could not return.
 
-        When that child ends, the member becomes this process's own child. The end of a large
-        process takes milliseconds, so it is not awaited: whoever waits for any child reaps it.
+        When that child ends, the member becomes this process's own child, as does the init. The end
+        of a large process takes milliseconds, so it is not awaited: whoever waits for any child
+        reaps it.
         """
         reading, writing = os.pipe()
         helper = os.fork()
         if helper == 0:
             os.close(reading)
-            self._help(writing)
+            self._help(lifeline, writing)
             os.close(writing)
             return 0
         self.helpers.add(helper)
         os.close(writing)
         with os.fdopen(reading, "rb") as answer:
-            answer_code = int(answer.read() or -errno.ECHILD)
-        if answer_code < 0:
-            raise OSError(-answer_code, os.strerror(-answer_code))
-        return answer_code
+            init, member, error = map(int, answer.read().split() or (0, 0, errno.ECHILD))
+        self.init = self.init or init
+        if error:
+            os.waitpid(helper, 0)  # then the init is this process's child
+            self.helpers.discard(helper)
+            raise OSError(error, os.strerror(error))
+        return member
 
-    def _help(self, writing: int) -> None:
+    def _help(self, lifeline: int, writing: int) -> None:
         """Fork the member and end this process; return only in the member."""
-        answer_code = -errno.ECHILD
+        init, member, error = self.init, -1, 0
         try:
-            with _pidfd(self.init) as inside:
-                linux.join(inside, linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
-            answer_code = os.fork()
-        except OSError as error:
-            answer_code = -(error.errno or errno.ECHILD)
+            if init:
+                with _pidfd(init) as inside:
+                    user = linux.CLONE_NEWUSER
+                    linux.join(inside, user | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+            else:
+                init = _spawn_init(lifeline)
+            member = os.fork()
+        except OSError as failure:
+            error = failure.errno or errno.ECHILD
         finally:
-            if answer_code:
-                os.write(writing, b"%d" % answer_code)
+            if member:
+                os.write(writing, b"%d %d %d" % (init, member, error))
                 os._exit(0)
 
 
-def _be_init(parent: int) -> NoReturn:
-    """Run as process 1: keep nothing open, reap children, end with ``parent`` (a pidfd)."""
+def fork_inside(process: int) -> int:
+    """Fork as ``os.fork`` does, into the process namespace of a pidfd's process, as root."""
+    with _pidfd(os.getpid()) as outside:
+        linux.join(process, linux.CLONE_NEWPID)  # affects only children, not this process
+        pid = -1
+        try:
+            pid = os.fork()
+        finally:
+            if pid:
+                linux.join(outside, linux.CLONE_NEWPID)
+        return pid
+
+
+def _spawn_init(lifeline: int) -> int:
+    """Move this process's children to a new namespace, and start its init without a fork."""
+    uid, gid = os.geteuid(), os.getegid()
+    linux.unshare(linux.CLONE_NEWUSER | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+    map_user("self", uid, gid)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the init inherits this, so it reaps children
+    if uid:
+        # Code in the namespace lacks this capability, so Linux does not let it inspect the init.
+        linux.pass_on_capability(linux.CAP_SYS_PTRACE)
+    closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable()]
+    pipe = (os.POSIX_SPAWN_DUP2, lifeline, 0)
+    return os.posix_spawn(_CAT, [_CAT], {}, file_actions=[pipe, *closed])
+
+
+def _inheritable() -> Iterator[int]:
+    """Yield the descriptors that a program would inherit, other than the standard streams."""
+    for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
+        with suppress(OSError):  # that of the listing is closed by now
+            if number > 2 and os.get_inheritable(number):
+                yield number
+
+
+def fork_init_here(lifeline: int, flags: int = 0) -> int:
+    """Fork the init of a new process namespace, as root; return its pid."""
+    pid = linux.fork_into(linux.CLONE_NEWPID | linux.CLONE_NEWIPC | flags)
+    if pid == 0:
+        _be_init(lifeline)
+    return pid
+
+
+def _be_init(lifeline: int) -> NoReturn:
+    """Run as process 1: keep nothing open but the pipe, and reap children."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        processes.die_with_parent()
-        if not processes.has_ended(parent):  # it may have ended just before
-            os.chdir("/")
-            linux.close_from(3)
-            _shrink()
+        os.chdir("/")
+        os.dup2(lifeline, 0)
+        linux.close_from(3)
+        os.execve(_CAT, [_CAT], {})  # noqa: S606 (no shell is wanted)
     finally:
         os._exit(1)
-
-
-def _shrink() -> None:
-    """Execute a program that sleeps; otherwise all memory of the fork server would stay here."""
-    # Code in the namespace lacks this capability, so Linux does not let it inspect this process.
-    if os.geteuid():
-        linux.keep_capability(linux.CAP_SYS_PTRACE)
-    with suppress(OSError):
-        os.execvp("sleep", ("sleep", str(_FOR_EVER_S)))  # noqa: S606, S607 (any one will do)
-    while True:
-        signal.pause()
 
 
 @contextmanager

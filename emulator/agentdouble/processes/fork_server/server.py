@@ -21,7 +21,8 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import child, copied_view, processes, protocol, view
+from agentdouble.processes.fork_server import child, processes, protocol, view
+from agentdouble.processes.fork_server.namespace_server import NamespaceServer
 from agentdouble.processes.fork_server.namespaces import ProcessNamespaces
 from agentdouble.processes.fork_server.protocol import (
     Discard,
@@ -55,7 +56,6 @@ _ALWAYS = (
 _LONGEST_REASON = 4096  # characters; a datagram must hold it
 _NO_MEMORY = (errno.ENOBUFS, errno.ENOMEM)
 _PAUSE_S = 0.01
-_IDLE_S = 0.1  # after that time, a forked kernel has had the processor time for its start
 
 
 def main() -> None:
@@ -64,10 +64,11 @@ def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     if sys.path[0] == str(Path.cwd()):
         del sys.path[0]  # kernels must not import from the double's working directory
+    small = NamespaceServer()
     failure = preload(sys.argv[3:], kernels=sys.argv[2] == "kernels")
     view.python_paths()
     processes.adopt_orphans()
-    ForkServer(channel, failure).serve()
+    ForkServer(channel, failure, small).serve()
 
 
 def preload(modules: list[str], *, kernels: bool) -> str | None:
@@ -107,14 +108,24 @@ def _import(module: str) -> None:
 
 
 class ForkServer:
-    """Forks and reaps children and reports their ends; with a ``failure``, refuses to fork."""
+    """Forks and reaps children and reports their ends; with a ``failure``, refuses to fork.
 
-    def __init__(self, channel: socket.socket, failure: str | None = None) -> None:
+    A template has no ``namespace_server``.
+    """
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        failure: str | None = None,
+        namespace_server: NamespaceServer | None = None,
+    ) -> None:
         self._channel = channel
         self._failure = failure
+        self._namespace_server = namespace_server
         self._kernels: set[int] = set()
         self._templates: dict[int, int] = {}  # the pid of each, by its pidfd
-        self._namespaces = ProcessNamespaces()
+        fork_init = None if namespace_server is None else namespace_server.fork_init
+        self._namespaces = ProcessNamespaces(fork_init)
         self._configured = False
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
@@ -131,10 +142,7 @@ class ForkServer:
             selector.register(self._channel, selectors.EVENT_READ)
             selector.register(self._woken, selectors.EVENT_READ)
             while True:
-                idle_s = _IDLE_S if self._namespaces.lacks_spare else None
-                ready = {key.fileobj for key, _ in selector.select(idle_s)}
-                if not ready and idle_s is not None:
-                    self._namespaces.prepare()
+                ready = {key.fileobj for key, _ in selector.select()}
                 for pidfd in [pidfd for pidfd in self._templates if pidfd in ready]:
                     self._selector.unregister(pidfd)
                     os.close(pidfd)
@@ -177,11 +185,10 @@ class ForkServer:
                 self._fork(message, descriptors)
             case Retain(home) if descriptors:
                 self._keep_template(home, os.dup(descriptors[0]))
-            case Mount() if descriptors:
-                copy = descriptors[0]
+            case Mount() if descriptors and self._namespace_server:
                 try:
                     user = self._namespaces.init_of(message.home_of_first) if os.geteuid() else None
-                    copied_view.mount_files(copy, message, user_namespace_of=user)
+                    self._namespace_server.mount_files(descriptors[0], message, user)
                 except OSError as error:
                     self._refuse(message.number, error)
                 else:
@@ -263,6 +270,7 @@ class ForkServer:
             end.close()
         for pidfd in self._templates:
             os.close(pidfd)
+        self._namespaces.leave()
         self._run(request, server, descriptors)
 
     def _tell(self, message: protocol.Message, *descriptors: int) -> None:
@@ -290,7 +298,8 @@ class ForkServer:
         if kernels:
             # orphans that dead kernels have left and this process has adopted
             templates = {*self._templates.values()}
-            processes.end_children(but=self._kernels | self._namespaces.keepers | templates)
+            small = {self._namespace_server.pid} if self._namespace_server else set()
+            processes.end_children(but=self._kernels | self._namespaces.keepers | templates | small)
         for pid in kernels:
             self._tell(Exited(pid, ended[pid]))
         return signals
