@@ -43,8 +43,8 @@ from agentdouble.core.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError
 from agentdouble.server.loops import ApplicationExitError, CrossLoopQueue
 
-# Bytes of the JSON of events; the objects of ADK take some fourteen times as much.
-MOST = 2 * 1024 * 1024
+# Bytes of the JSON of events; the objects of ADK take some nine times as much.
+MOST = 512 * 1024
 
 
 @dataclass(frozen=True)
