@@ -25,7 +25,8 @@ def dumps(value: Any) -> bytes:
     surrogates.
     """
     try:
-        return orjson.dumps(value)
+        # A copy, because orjson's bytes hold the 4 KiB or more that it wrote them into.
+        return b"%b" % orjson.dumps(value)
     except TypeError:
         written = json.dumps(value, separators=(",", ":"), allow_nan=False, default=_value_of)
         return written.encode()
