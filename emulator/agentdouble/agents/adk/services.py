@@ -10,7 +10,6 @@ import random
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
-from uuid import UUID
 
 from google.adk.artifacts import BaseArtifactService
 from google.adk.artifacts.base_artifact_service import ArtifactVersion
@@ -113,9 +112,17 @@ def enter(host: Host) -> CurrentRun:
     run = CurrentRun(host)
     _run.set(run)
     time.set_time_provider(host.now)
-    # uuid4() releases the GIL, so each event of a stream would wake the server's thread in vain.
-    set_id_provider(lambda: str(UUID(int=_random.getrandbits(128), version=4)))
+    set_id_provider(_new_id)
     return run
+
+
+def _new_id() -> str:
+    """Return a UUID as str(uuid4()), which takes five times as long and releases the GIL.
+
+    Each event of a stream would wake the server's thread in vain.
+    """
+    digits = f"{_random.getrandbits(128):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
 def current() -> CurrentRun:
