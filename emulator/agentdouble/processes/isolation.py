@@ -113,6 +113,7 @@ class Isolation:
             home=str(workspace.home),
             tmp=str(workspace.tmp),
             run=str(run),
+            root=str(workspace.root),
             uid=self._user_of(workspace) if self.offers("user") else None,
             namespaces=namespaces if self.offers("files") else None,
             network="own" if own_network else "shared",

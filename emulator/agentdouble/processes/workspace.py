@@ -123,7 +123,7 @@ class Workspace:
             **self.variables,
             "HOME": str(self.home),
             "TMPDIR": str(self.tmp),
-            "IPYTHONDIR": str(run / "ipython"),
+            "IPYTHONDIR": str(run),
             "JUPYTER_RUNTIME_DIR": str(run),
             "MPLCONFIGDIR": str(run / "matplotlib"),
             "PYTHONIOENCODING": "utf-8",

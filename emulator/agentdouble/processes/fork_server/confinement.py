@@ -21,7 +21,8 @@ MIB = 1024 * 1024
 class Confinement:
     """What a kernel may access; as JSON, the ``confinement`` of a fork request.
 
-    ``home``, ``tmp`` and ``run`` are the directories that the kernel may write to. ``namespaces``
+    ``home``, ``tmp`` and ``run`` are the directories that the kernel may write to; ``root`` contains
+    those of all sessions. ``namespaces``
     gives it its own view of the file system, in which the first two are ``/home/gem`` and
     ``/tmp``; "plain" is for root, "user" for an ordinary user. ``uid`` is the user that it
     becomes; only root can set it.
@@ -44,6 +45,7 @@ class Confinement:
     home: str
     tmp: str
     run: str
+    root: str | None = None
     uid: int | None = None
     namespaces: Literal["plain", "user"] | None = None
     network: Literal["shared", "own"] = "shared"
@@ -108,6 +110,7 @@ def _enter_namespaces(rules: Confinement) -> None:
         home=rules.home,
         tmp=rules.tmp,
         run=rules.run,
+        root=rules.root,
         visible=rules.visible,
         shm_size=rules.shm_size,
         own_processes=own_processes,

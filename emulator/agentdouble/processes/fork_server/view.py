@@ -37,20 +37,23 @@ def enter(
     home: str,
     tmp: str,
     run: str,
+    root: str | None,
     visible: Iterable[str],
     shm_size: int,
     own_processes: bool,
 ) -> None:
     """Make the view the root of this process; ``home`` and ``tmp`` move, ``run`` stays.
 
-    This process must be alone in its own mount namespace.
+    If ``root``, a directory above ``run``, is below ``/tmp``, it is a separate file system, so that
+    the directories that lead to ``run`` are not made in the session's ``tmp``. This process must be
+    alone in its own mount namespace.
     """
     links = {path: os.readlink(path) for path in SYSTEM if os.path.islink(path)}
     visible_paths = [path for path in readable(visible, run) if path not in links]
     trees = {path: linux.open_tree(path, read_only=True) for path in visible_paths}
     sources = {HOME: home, TMP: tmp, **{path: path for path in (*DEVICES, run)}}
     trees |= {path: linux.open_tree(source, read_only=False) for path, source in sources.items()}
-    host_processes = linux.open_tree("/proc", read_only=True)
+    host_processes = None if own_processes else linux.open_tree("/proc", read_only=True)
 
     mount_empty(run)
     linux.become_root(run)
@@ -58,14 +61,19 @@ def enter(
     for path, target in links.items():
         os.symlink(target, path)
     mount_shared_memory(shm_size)  # first, because visible paths may be below it
+    covered = root if root is not None and is_below(root, (HOME, TMP)) else None
     for path in sorted(trees, key=len):  # a path comes after its parent directories
+        if path == run and covered is not None:
+            mount_empty(covered)
         attach(trees[path], path)
+    if covered is not None:
+        linux.make_read_only(covered)
     _mount("devpts", "/dev/pts", "newinstance,ptmxmode=0666,mode=620")
     os.symlink("pts/ptmx", "/dev/ptmx")
     os.symlink("/proc/self/fd", "/dev/fd")
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         os.symlink(f"/proc/self/fd/{number}", f"/dev/{name}")
-    _show_processes(host_processes, own_namespace=own_processes)
+    _show_processes(host_processes)
     os.umask(before)
 
 
@@ -161,18 +169,19 @@ def mount_processes() -> None:
     linux.mount("proc", "/proc", "proc", linux.MS_NOSUID, options)
 
 
-def _show_processes(host: int, *, own_namespace: bool) -> None:
-    """Show the session's own processes; if that is not permitted, show all of the host's.
+def _show_processes(host: int | None) -> None:
+    """Show the session's own processes; if that is not permitted, show all of the ``host``'s.
 
-    In the session's ``own`` process namespace, the pids of the host would be wrong, so raise
-    OSError instead.
+    In the session's own process namespace, where the pids of the host would be wrong, ``host`` is
+    None, so raise OSError instead.
     """
     os.mkdir("/proc")
     try:
         mount_processes()
     except OSError:  # an ordinary user would need a process namespace
-        if own_namespace:
+        if host is None:
             raise
         linux.attach_tree(host, "/proc")
     else:
-        os.close(host)
+        if host is not None:
+            os.close(host)  # takes 1 ms
