@@ -69,6 +69,8 @@ def run(
         for name, value in os.environ.items():
             if value.startswith("/"):
                 os.environ[name] = moved_path(value, moved)
+        if isinstance(tempfile.tempdir, str):
+            tempfile.tempdir = moved_path(tempfile.tempdir, moved)
         if inherited.directory is not None:
             with contextlib.suppress(OSError):
                 os.chdir(moved_path(inherited.directory, moved))
@@ -95,7 +97,6 @@ def _settle(request: ForkRequest, template: int, gate: int, inherited: Inherited
         if handler is not None:
             signal.signal(number, handler)
     child.reseed()
-    tempfile.tempdir = None
     with socket.socket(fileno=gate) as double:
         confinement = None if request.confinement is None else Confinement(**request.confinement)
         if confinement is not None:

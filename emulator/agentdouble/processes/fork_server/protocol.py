@@ -10,7 +10,7 @@ import array
 import json
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 # The most output that a kernel sends for one execution, in characters or bytes; the double keeps
@@ -135,7 +135,7 @@ _KINDS: dict[str, type[Any]] = {
 
 def encode(message: Message) -> bytes:
     """Return a message as a datagram."""
-    return json.dumps({"kind": type(message).__name__, **asdict(message)}).encode()
+    return json.dumps({"kind": type(message).__name__, **vars(message)}).encode()
 
 
 def decode(datagram: bytes) -> Message:
