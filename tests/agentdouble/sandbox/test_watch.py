@@ -185,6 +185,17 @@ def test_a_single_idle_process_is_read_once_in_four_looks(
     assert [*[{"idle"} if used else set()] * 2, {"idle"}] == looks
 
 
+def test_use_ends_the_rest_of_an_idle_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that grows is ended while it runs, however long the session was idle before."""
+    monkeypatch.setattr("agentdouble.sandbox.watch._TURN", sys.maxsize)  # only use ends its rest
+    with Emulator(workspace_limit=8 * MIB) as double:
+        text(double, "1", "filler")
+        eventually(lambda: look(double) or instances_of(double)._watch._quiet, bool)
+        inner = run(double, FILLERS["many files"] + FOR_EVER, "filler")
+
+    assert inner["message"].endswith("its files grew over 8 MiB; the session's context is lost")
+
+
 HIDING = {
     "a child": "{fork}\n    later({grow})",
     "a grandchild of a process that has ended": "{fork}\n    later("
