@@ -54,7 +54,8 @@ def test_directory_of_one_agent_is_the_only_application(tmp_path: Path, file: st
 
 def test_agent_in_yaml_needs_google_adk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is listed; the others work without the package."""
-    monkeypatch.setitem(sys.modules, "google.adk", None)
+    # not google.adk, because another test may have imported the loader itself
+    monkeypatch.setitem(sys.modules, "google.adk.agents.config_agent_utils", None)
     (tmp_path / "yaml_only").mkdir()
     (tmp_path / "yaml_only" / "root_agent.yaml").write_text("name: a")
     write(tmp_path, "beside_yaml", AGENT.format(text="beside"))
