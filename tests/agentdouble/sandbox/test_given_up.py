@@ -123,12 +123,22 @@ async def at_rest(expected: tuple[int, int] | None) -> tuple[int, int]:
 
 
 def own_processes() -> list[psutil.Process]:
-    """Return the processes of this test's kernels."""
-    processes_left = []
+    """Return the living processes of this test's kernels.
+
+    A kernel reaps an ended template only when its next snapshot is taken.
+    """
+    living = []
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.NoSuchProcess):
-            processes_left += [] if child in OTHERS else [child, *child.children(recursive=True)]
-    return processes_left
+            family = [] if child in OTHERS else [child, *child.children(recursive=True)]
+            living += [process for process in family if _lives(process)]
+    return living
+
+
+def _lives(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def has_no_more(current: tuple[int, int], expected: tuple[int, int]) -> bool:
