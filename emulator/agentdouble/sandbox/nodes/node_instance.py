@@ -156,7 +156,7 @@ class NodeInstance(Instance):
                 try:
                     reply = await node.ask(path, fields, hear)
                 except AnswerLostError as error:
-                    if path != "/open" and (self._opened or not error.unreached):
+                    if path != "/open" and (self._opened or self._ended or not error.unreached):
                         raise
                     reply = {"unopened": str(error)}
                 self._opened = "unopened" not in reply

@@ -4,6 +4,8 @@ import json
 import signal
 import subprocess
 import sys
+from queue import Queue
+from typing import Any
 
 import httpx
 import psutil
@@ -12,6 +14,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.errors import SettingsError
 from agentdouble.sandbox.nodes.engine import Lost, NodeProcess
+from agentdouble.sandbox.nodes.node import Node
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     TIMEOUT_S,
@@ -60,6 +63,26 @@ def test_a_killed_node_is_told_to_its_callers_and_replaced() -> None:
         assert "NameError" == run(double, "x", lost)["data"]["outputs"][0]["ename"]
         ended = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
         assert all(lost_node in end["reason"] for end in ended)
+
+
+def test_a_call_that_has_not_reached_its_node_before_the_loss_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one that has: the session has ended with its node."""
+    ask, asked = Node.ask, Queue[str]()
+
+    async def ask_too_late(node: Node, path: str, *arguments: Any) -> dict[str, Any]:
+        if path == "/execute":
+            asked.put(node.name)
+            await node.gone
+        return await ask(node, path, *arguments)
+
+    with front() as double:
+        monkeypatch.setattr(Node, "ask", ask_too_late)
+        code = background(lambda: run(double, "1"))
+        process_of(double, asked.get(timeout=TIMEOUT_S)).kill()
+
+        assert "KernelDied" == code.result()["data"]["outputs"][-1]["ename"]
 
 
 def test_a_silent_node_is_lost_after_the_set_time() -> None:
