@@ -142,10 +142,14 @@ def _open_in(pid: int) -> Iterator[os.stat_result]:
 
 
 def _proportional(process: Process) -> int:
-    """Return a process's memory, with only its proportion of shared memory."""
-    with suppress(OSError, StopIteration), open(f"/proc/{process.pid}/smaps_rollup") as file:  # noqa: PTH123
-        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
-    return process.resident
+    """Return a process's memory, with only its proportion of shared memory; 0 if it has ended."""
+    try:
+        with open(f"/proc/{process.pid}/smaps_rollup") as file:  # noqa: PTH123
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Pss:"))
+    except (FileNotFoundError, ProcessLookupError, StopIteration):
+        return 0
+    except OSError:  # it may not be read
+        return process.resident
 
 
 def parent_of(pid: int) -> int | None:

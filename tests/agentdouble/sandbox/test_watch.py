@@ -152,6 +152,17 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
         yield started
 
 
+def test_a_process_that_has_ended_uses_no_memory(process: subprocess.Popen[bytes]) -> None:
+    """Copies that end while a session is measured do not count at full size."""
+    tree = usage.walk([process.pid])
+    alive = usage.memory(tree, 0)
+
+    process.kill()
+    process.wait()
+
+    assert (True, 0) == (alive > 0, usage.memory(tree, 0))
+
+
 def test_a_new_session_that_does_nothing_is_measured_once(
     process: subprocess.Popen[bytes],
 ) -> None:
