@@ -83,11 +83,12 @@ class Connection:
     def parts(self, frames: list[bytes]) -> list[bytes]:
         """Return the parts of a message: header, parent header, metadata, content and buffers.
 
-        Raises ValueError if it is not signed with the kernel's key, as code can send anything.
+        Raises ValueError if it is incomplete or not signed with the kernel's key: code of the
+        session can send anything.
         """
         signature, *parts = frames[frames.index(DELIM) + 1 :]
-        if not hmac.compare_digest(signature, self.session.sign(parts[:4])):
-            raise ValueError("The signature is not that of the kernel.")
+        if len(parts) < 4 or not hmac.compare_digest(signature, self.session.sign(parts[:4])):
+            raise ValueError("The message is incomplete, or the signature is not the kernel's.")
         return parts
 
     def remove(self) -> None:

@@ -144,8 +144,8 @@ def test_sessions_start_after_the_process_that_makes_namespaces_was_killed(
     """The fork server starts another one; sessions that live go on."""
     result(double, "x = 1")
     children = fork_server_of(pid_of(double)).children()
-    (small,) = (child for child in children if child.name() == "namespaces")
-    processes.send(small.pid, signal.SIGKILL)
+    (maker,) = (child for child in children if child.name() == "namespaces")
+    processes.send(maker.pid, signal.SIGKILL)
 
     assert "2\n" == text(double, "print(1 + 1)", "another")
     assert "1\n" == text(double, "print(x)")

@@ -57,6 +57,20 @@ def test_a_copy_continues_from_the_source_state(isolation: str) -> None:
     with_pool(test, isolation=isolation)
 
 
+def test_a_copy_starts_when_the_limit_of_open_files_is_near() -> None:
+    """It needs no descriptor above the highest of its source."""
+    setup = (
+        "import os, resource; highest = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 1",
+        "highest = os.dup2(os.open('/dev/null', os.O_RDONLY), highest)",
+    )
+
+    async def test(source: Source) -> None:
+        async with source.copies(*setup, count=1) as (copy,):
+            assert "True\n" == await value_of(copy, "print(os.fstat(highest).st_rdev > 0)")
+
+    with_pool(test)
+
+
 @pytest.mark.slow
 def test_random_values_differ_between_copies() -> None:
     """So do ids and names; an explicit generator is the same in each copy."""

@@ -72,7 +72,7 @@ def leave(server: int) -> None:
 def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> None:
     close_inherited(descriptors)
     leave(server)
-    _reset_signals()
+    reset_signals()
     os.environ.clear()
     os.environ.update(request.env)
     time.tzset()
@@ -81,7 +81,7 @@ def _settle(request: ForkRequest, server: int, descriptors: Sequence[int]) -> No
     reseed()
     if request.confinement is not None:
         confine(Confinement(**request.confinement))
-    tempfile.tempdir = os.environ.get("TMPDIR")  # else it would try to write there, 0.5 ms
+    tempfile.tempdir = os.environ.get("TMPDIR")  # or Python tries to write there, 1 ms
     for name, value in request.limits.items():
         processes.lower_limit(_LIMITS[name], value)
     sys.argv = ["kernel", "-f", request.connection_file]
@@ -95,7 +95,8 @@ def close_inherited(exempt: Sequence[int]) -> None:
                 os.close(int(name))
 
 
-def _reset_signals() -> None:
+def reset_signals() -> None:
+    """Restore the signal handling of a new Python process."""
     for number in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as in every Python: a BrokenPipeError instead

@@ -88,7 +88,8 @@ def _make_room_for_descriptors() -> None:
     With several threads, Linux would wait 7 to 11 ms for all processors.
     """
     highest = max(map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208
-    os.close(os.dup2(0, highest + _NEW_DESCRIPTORS))
+    with contextlib.suppress(OSError):  # the limit of open files is lower
+        os.close(os.dup2(0, highest + _NEW_DESCRIPTORS))
 
 
 def _settle(request: ForkRequest, template: int, gate: int, inherited: Inherited) -> None:

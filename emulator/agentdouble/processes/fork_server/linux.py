@@ -124,8 +124,9 @@ def fork_into(flags: int) -> int:
     libc notices this fork. So the child of this single-threaded process must not start a thread,
     and must not run more than a few lines.
     """
-    number = 0 if flags & CLONE_PARENT else signal.SIGCHLD  # then it is that of this process
-    arguments = _CloneArguments(flags=flags, exit_signal=number)
+    # With CLONE_PARENT the child gets the exit signal of this process.
+    exit_signal = 0 if flags & CLONE_PARENT else signal.SIGCHLD
+    arguments = _CloneArguments(flags=flags, exit_signal=exit_signal)
     return syscall(_SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from agentdouble.processes.fork_server import child, copied_view, linux, processes, protocol
-from agentdouble.processes.fork_server.namespaces import fork_init_here
+from agentdouble.processes.fork_server.namespaces import fork_init
 from agentdouble.processes.fork_server.protocol import Mount
 
 _INIT = b"init"  # the request for an init; every other one is a Mount
 
 
 class NamespaceServer:
-    """The small process, as the fork server sees it; ``pid`` is its own."""
+    """The fork server's side of the small process; ``pid`` is that of the process."""
 
     def __init__(self) -> None:
         self._start()
@@ -39,13 +39,13 @@ class NamespaceServer:
         """Fork the init of a new process namespace, a child of this process; raise OSError."""
         return int(self._ask(_INIT, lifeline))
 
-    def mount_files(self, copy: int, request: Mount, user_namespace_of: int | None) -> None:
+    def mount_files(self, request: Mount, copy: int, user_namespace_of: int | None) -> None:
         """Call ``copied_view.mount_files`` in the small process; raise OSError."""
-        of = () if user_namespace_of is None else (os.pidfd_open(user_namespace_of),)
+        owners = () if user_namespace_of is None else (os.pidfd_open(user_namespace_of),)
         try:
-            self._ask(protocol.encode(request), copy, *of)
+            self._ask(protocol.encode(request), copy, *owners)
         finally:
-            for pidfd in of:
+            for pidfd in owners:
                 os.close(pidfd)
 
     def _ask(self, request: bytes, *descriptors: int) -> bytes:
@@ -75,8 +75,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
         Path("/proc/self/comm").write_text("namespaces")  # its name in lists of processes
         child.close_inherited([channel.fileno()])
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
+        child.reset_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         while os.getppid() == parent:
             request, descriptors, _, _ = socket.recv_fds(
@@ -98,7 +97,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
 def _handle(request: bytes, descriptors: list[int]) -> bytes:
     if request == _INIT:
         (lifeline,) = descriptors
-        return b"%d" % fork_init_here(lifeline, linux.CLONE_PARENT)
+        return b"%d" % fork_init(lifeline, linux.CLONE_PARENT)
     mount = protocol.decode(request)
     assert isinstance(mount, Mount)
     copied_view.mount_files(mount, *descriptors)

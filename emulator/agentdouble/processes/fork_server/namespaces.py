@@ -4,7 +4,7 @@ Each session has its own process namespace, as a container has, with a waiting i
 kernels, terminals and browser see and reach only each other, with any system call. All processes in
 a namespace end with it. The init is a separate process, because by default signals do nothing to
 process 1. It is a ``cat`` of 0.1 MiB, and keeps the session's shared memory and queues. It ends with
-the fork server, because it reads from a pipe that only the fork server could write to.
+the fork server, because it reads from a pipe to which only the fork server has the other end.
 
 The processes that the fork server forks into a namespace are its own children, so their pidfds and
 exit codes are real. An ordinary user's process cannot return from a namespace, so there a child
@@ -82,7 +82,7 @@ def _join(pid: int, flags: int) -> None:
 
 def _map_user(uid: int, gid: int) -> None:
     """Map a user and a group to themselves in this process's new user namespace."""
-    # Linux requires the second before the third.
+    # Linux requires setgroups before gid_map.
     maps = {"uid_map": f"{uid} {uid} 1", "setgroups": "deny", "gid_map": f"{gid} {gid} 1"}
     for name, text in maps.items():
         with open(f"/proc/self/{name}", "wb", buffering=0) as file:  # noqa: PTH123 (0.2 ms)
@@ -98,12 +98,12 @@ def raise_loopback() -> None:
 class ProcessNamespaces:
     """The process namespaces that one single-threaded process has made, by the session's home.
 
-    ``fork_init`` forks the init of a new namespace, for root; it gets the pipe that the init reads.
+    ``make_init`` forks the init of a new namespace, for root; it gets the pipe that the init reads.
     """
 
-    def __init__(self, fork_init: Callable[[int], int] | None = None) -> None:
+    def __init__(self, make_init: Callable[[int], int] | None = None) -> None:
         self._of: dict[str, ProcessNamespace] = {}
-        self._fork_init = fork_init or fork_init_here
+        self._make_init = make_init or fork_init
         self._lifeline = os.pipe()
 
     @property
@@ -162,7 +162,7 @@ class ProcessNamespaces:
     def _new(self, *, user: bool) -> ProcessNamespace:
         reading, _ = self._lifeline
         return (
-            ProcessNamespace(reading) if user else ProcessNamespace(init=self._fork_init(reading))
+            ProcessNamespace(reading) if user else ProcessNamespace(init=self._make_init(reading))
         )
 
     def _forget(self, home: str) -> None:
@@ -304,7 +304,7 @@ def _inheritable() -> Iterator[int]:
                 yield number
 
 
-def fork_init_here(lifeline: int, flags: int = 0) -> int:
+def fork_init(lifeline: int, flags: int = 0) -> int:
     """Fork the init of a new process namespace, as root; return its pid."""
     pid = linux.fork_into(linux.CLONE_NEWPID | linux.CLONE_NEWIPC | flags)
     if pid == 0:
@@ -315,9 +315,6 @@ def fork_init_here(lifeline: int, flags: int = 0) -> int:
 def _be_init(lifeline: int) -> NoReturn:
     """Run as process 1: keep nothing open but the pipe, and reap children."""
     try:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         os.chdir("/")
         os.dup2(lifeline, 0)

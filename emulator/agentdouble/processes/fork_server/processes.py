@@ -145,13 +145,6 @@ def pid_of(pidfd: int) -> int:
     return pid
 
 
-def has_ended(pidfd: int) -> bool:
-    """Return whether the process of a pidfd has ended."""
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(0))
-
-
 def lower_limit(kind: int, value: int) -> None:
     """Lower a limit of this process and its children, at most to what the hard limit allows."""
     _, hard = resource.getrlimit(kind)

@@ -64,11 +64,11 @@ def main() -> None:
     channel = socket.socket(fileno=int(sys.argv[1]))
     if sys.path[0] == str(Path.cwd()):
         del sys.path[0]  # kernels must not import from the double's working directory
-    small = NamespaceServer()
+    namespace_server = NamespaceServer()
     failure = preload(sys.argv[3:], kernels=sys.argv[2] == "kernels")
     view.python_paths()
     processes.adopt_orphans()
-    ForkServer(channel, failure, small).serve()
+    ForkServer(channel, failure, namespace_server).serve()
 
 
 def preload(modules: list[str], *, kernels: bool) -> str | None:
@@ -188,7 +188,7 @@ class ForkServer:
             case Mount() if descriptors and self._namespace_server:
                 try:
                     user = self._namespaces.init_of(message.home_of_first) if os.geteuid() else None
-                    self._namespace_server.mount_files(descriptors[0], message, user)
+                    self._namespace_server.mount_files(message, descriptors[0], user)
                 except OSError as error:
                     self._refuse(message.number, error)
                 else:
@@ -298,8 +298,10 @@ class ForkServer:
         if kernels:
             # orphans that dead kernels have left and this process has adopted
             templates = {*self._templates.values()}
-            small = {self._namespace_server.pid} if self._namespace_server else set()
-            processes.end_children(but=self._kernels | self._namespaces.keepers | templates | small)
+            own = self._namespaces.keepers
+            if self._namespace_server is not None:
+                own.add(self._namespace_server.pid)
+            processes.end_children(but=self._kernels | templates | own)
         for pid in kernels:
             self._tell(Exited(pid, ended[pid]))
         return signals

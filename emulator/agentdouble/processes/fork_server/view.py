@@ -53,6 +53,7 @@ def enter(
     trees = {path: linux.open_tree(path, read_only=True) for path in visible_paths}
     sources = {HOME: home, TMP: tmp, **{path: path for path in (*DEVICES, run)}}
     trees |= {path: linux.open_tree(source, read_only=False) for path, source in sources.items()}
+    # Closing the unused tree takes 1 ms.
     host_processes = None if own_processes else linux.open_tree("/proc", read_only=True)
 
     mount_empty(run)
@@ -184,4 +185,4 @@ def _show_processes(host: int | None) -> None:
         linux.attach_tree(host, "/proc")
     else:
         if host is not None:
-            os.close(host)  # takes 1 ms
+            os.close(host)

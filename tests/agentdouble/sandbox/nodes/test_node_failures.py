@@ -65,22 +65,22 @@ def test_a_killed_node_is_told_to_its_callers_and_replaced() -> None:
         assert all(lost_node in end["reason"] for end in ended)
 
 
-def test_a_call_that_has_not_reached_its_node_before_the_loss_is_told(
+def test_a_call_whose_node_is_lost_before_it_is_reached_gets_kernel_died(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As one that has: the session has ended with its node."""
-    ask, asked = Node.ask, Queue[str]()
+    """It gets the same error as a call whose node is lost later."""
+    ask, nodes = Node.ask, Queue[str]()
 
     async def ask_too_late(node: Node, path: str, *arguments: Any) -> dict[str, Any]:
         if path == "/execute":
-            asked.put(node.name)
+            nodes.put(node.name)
             await node.gone
         return await ask(node, path, *arguments)
 
     with front() as double:
         monkeypatch.setattr(Node, "ask", ask_too_late)
         code = background(lambda: run(double, "1"))
-        process_of(double, asked.get(timeout=TIMEOUT_S)).kill()
+        process_of(double, nodes.get(timeout=TIMEOUT_S)).kill()
 
         assert "KernelDied" == code.result()["data"]["outputs"][-1]["ename"]
 
