@@ -44,6 +44,35 @@ with Emulator() as double:
     sys.stdin.read()
 """
 
+# A helper that ends only after the member it has forked, but has already closed its pipe.
+SLOW_HELPER = """
+import os, select
+from agentdouble.processes.fork_server import namespaces, processes
+
+class SlowOs:
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+    def _exit(self, code):
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        *_, member = processes.children(os.getpid())
+        ended = select.poll()
+        ended.register(os.pidfd_open(member), select.POLLIN)
+        ended.poll(30_000)
+        os._exit(code)
+
+processes.adopt_orphans()
+namespaces.os = SlowOs()
+made = namespaces.ProcessNamespaces()
+member = made.fork({"processes": "own", "namespaces": "user", "home": "/home"})
+if member == 0:
+    os._exit(3)
+(helper,) = made.keepers - {made.init_of("/home")}
+os.waitpid(helper, 0)
+_, status = os.waitpid(member, 0)
+print(os.waitstatus_to_exitcode(status))
+"""
+
 
 def family(double: Emulator) -> tuple[int, int]:
     """Return a kernel and its detached child, by their pids on this machine."""
@@ -165,3 +194,14 @@ def test_forks_beyond_the_channel_s_capacity_wait() -> None:
         assert 8 == len(set(pids))
 
     with_fork_server(test)
+
+
+def test_a_member_that_ends_before_its_helper_is_waited_for() -> None:
+    """Otherwise nobody would learn that a copy has ended."""
+    command = [sys.executable, "-c", SLOW_HELPER]
+
+    printed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    if "PermissionError" in printed.stderr:
+        pytest.skip("this machine lets this user make no process namespace")
+    assert ("3\n", "") == (printed.stdout, printed.stderr)

@@ -293,7 +293,9 @@ def _spawn_init(lifeline: int) -> int:
         linux.pass_on_capability(linux.CAP_SYS_PTRACE)
     closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable()]
     pipe = (os.POSIX_SPAWN_DUP2, lifeline, 0)
-    return os.posix_spawn(_CAT, [_CAT], {}, file_actions=[pipe, *closed])
+    init = os.posix_spawn(_CAT, [_CAT], {}, file_actions=[pipe, *closed])
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or a member that ends before this is lost
+    return init
 
 
 def _inheritable() -> Iterator[int]:
