@@ -289,8 +289,11 @@ _PORTS = {"http": 80, "https": 443}
 class Connections:
     """The connections to the server at ``url`` (scheme, host and port), as many as are needed."""
 
-    def __init__(self, url: str, kept_s: float = KEPT_S) -> None:
+    def __init__(
+        self, url: str, kept_s: float = KEPT_S, connect_timeout_s: float = CONNECT_TIMEOUT_S
+    ) -> None:
         self._kept_s = kept_s
+        self._connect_timeout_s = connect_timeout_s
         parts = self._parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._port = parts.port or _PORTS[parts.scheme]
@@ -339,7 +342,7 @@ class Connections:
             server_hostname=name,
         )
         try:
-            _, connection = await asyncio.wait_for(connecting, CONNECT_TIMEOUT_S)
+            _, connection = await asyncio.wait_for(connecting, self._connect_timeout_s)
         except (TimeoutError, asyncio.TimeoutError):
             raise AnswerLostError("it does not answer", unreached=True, silent=True) from None
         except (OSError, UnicodeError) as error:  # ssl's errors are OSErrors

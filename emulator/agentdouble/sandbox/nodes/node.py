@@ -11,7 +11,7 @@ from agentdouble.core.ledger import Ledger
 from agentdouble.errors import AnswerLostError
 from agentdouble.faults import InjectedFault
 from agentdouble.sandbox.nodes.engine import Joined
-from agentdouble.server.upstream import Answer, Connection, Connections, RawHeaders
+from agentdouble.server.upstream import Answer, Connections, RawHeaders
 
 PREFIX = "/_node"
 KEY = "x-agentdouble-node"
@@ -57,7 +57,7 @@ class Node:
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.free = joined.capacity  # for how many more sessions it has resources
         self.busy = 0.0  # the share of its processor time that is used
-        self.connections = Connections(self.url, _KEPT_S)
+        self.connections = Connections(self.url, _KEPT_S, silence_s)
         self.key: RawHeaders = [(KEY.encode(), key.encode())]
         self._ledger = ledger
         self._sent_version = -1  # of the choices that the node has
@@ -110,20 +110,11 @@ class Node:
         return reply
 
     async def _send(self, path: str, body: bytes) -> Answer:
-        connection = await self.connect()
+        connection = await self.connections.open()
         lines = [b"POST %s%s HTTP/1.1" % (PREFIX.encode(), path.encode()), b"host: node"]
         lines += [b"%s: %s" % pair for pair in self.key]
         lines += [b"content-length: %d" % len(body), b"", body]
         return await connection.ask(b"\r\n".join(lines))
-
-    async def connect(self) -> Connection:
-        """Return a connection; raise AnswerLostError, which is ``unreached``."""
-        try:
-            if (free := self.connections.take()) is not None:  # ``wait_for`` costs a task
-                return free
-            return await asyncio.wait_for(self.connections.open(), self._silence_s)
-        except (TimeoutError, asyncio.TimeoutError):
-            raise AnswerLostError("it does not answer", unreached=True, silent=True) from None
 
     async def watch(self, on_open: Callable[[], None], on_end: Callable[[str, str], None]) -> str:
         """Ask the node for news until it is lost; return why, as the end of a sentence.

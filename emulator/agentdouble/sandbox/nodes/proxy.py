@@ -69,7 +69,7 @@ class DataPlaneProxy:
         headers += [(FAULT.encode(), json.dumps(described(fault)).encode()), *node.key]
         try:
             await node.tell_choices()
-            await exchange.run(await node.connect(), target(scope), headers)
+            await exchange.run(await node.connections.open(), target(scope), headers)
         except AnswerLostError as error:
             refusal = instance.cut_off(error)
             if exchange.answered:
