@@ -38,9 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
     pytest_unknowns.configure(config)
     pytest_report.configure(config)
     if config.getoption("--model-record"):
-        from doublecheck.fixtures import models  # cycle: pytest rewrites its asserts first
+        from doublecheck.fixtures import controls  # cycle: pytest rewrites its asserts first
 
-        models.configure(config)
+        controls.configure(config)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str] | None:
@@ -68,10 +68,9 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield  # an error in the test is raised here; it says more
-    from doublecheck.fixtures import faults, models  # cycle: pytest rewrites its asserts first
+    from doublecheck.fixtures import controls  # cycle: pytest rewrites its asserts first
 
-    faults.check(item)
-    models.check(item)
+    controls.check(item)
     return result
 
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from doublecheck.values.double import JournalEntry as JournalEntry
     from doublecheck.values.double import Session as Session
     from doublecheck.values.double import Sessions as Sessions
+    from doublecheck.values.double import Unknown as Unknown
+    from doublecheck.values.double import Unknowns as Unknowns
     from doublecheck.values.executions import BashResult as BashResult
     from doublecheck.values.executions import BrowserInfo as BrowserInfo
     from doublecheck.values.executions import CodeError as CodeError
@@ -49,8 +51,6 @@ if TYPE_CHECKING:
     from doublecheck.values.executions import LiveOutput as LiveOutput
     from doublecheck.values.executions import Output as Output
     from doublecheck.values.executions import SessionSnapshot as SessionSnapshot
-    from doublecheck.values.unknowns import Unknown as Unknown
-    from doublecheck.values.unknowns import Unknowns as Unknowns
     from doublecheck.wire.exchanges import Exchange as Exchange
 
 _NAMES = LazyNames(__file__)

@@ -1,8 +1,7 @@
 """The command line ``doublecheck``.
 
-``check_commands`` and ``compare_commands`` have the commands, and ``options`` the options that
-several commands share. Each command imports the package that does its work only when it runs, so
-that ``--help`` is fast.
+``commands`` has the commands, and ``options`` the options that several commands share. Each command
+imports the package that does its work only when it runs, so that ``--help`` is fast.
 
 This package is at the top: it may use every other one except ``plugin``, ``fixtures`` and
 ``notebook``, and none may import it.
@@ -17,7 +16,7 @@ from typing import Annotated
 import typer
 
 from agentdouble import __version__
-from doublecheck.cli import check_commands, compare_commands
+from doublecheck.cli import commands
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import (
     CalibrationError,
@@ -67,11 +66,11 @@ def _doublecheck(
     pass
 
 
-app.command(epilog=check_commands.RUN_EXAMPLES)(check_commands.run)
-app.command(epilog=check_commands.REPORT_EXAMPLES)(check_commands.report)
-app.add_typer(check_commands.contracts_app, name="contracts")
-app.command(epilog=compare_commands.TWIN_EXAMPLES)(compare_commands.twin)
-app.command(epilog=check_commands.CALIBRATE_EXAMPLES)(check_commands.calibrate)
+app.command(epilog=commands.RUN_EXAMPLES)(commands.run)
+app.command(epilog=commands.REPORT_EXAMPLES)(commands.report)
+app.add_typer(commands.contracts_app, name="contracts")
+app.command(epilog=commands.TWIN_EXAMPLES)(commands.twin)
+app.command(epilog=commands.CALIBRATE_EXAMPLES)(commands.calibrate)
 
 
 _WRONG_USAGE = (CalibrationError, FolderError, ReportError, TargetError)

@@ -16,10 +16,9 @@ from agentdouble.core import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import log_filter, preflight, transport
 from doublecheck.errors import ArgumentError, MissingExtraError, TargetError
-from doublecheck.target import from_plan
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.facts import FACTS, variable
-from doublecheck.target.plan import Plan, Sources, plan
+from doublecheck.target.plan import Plan, Sources, plan, target_of_plan
 from doublecheck.target.target import Target, is_loopback, named_url
 from doublecheck.wire import admin
 
@@ -53,10 +52,10 @@ def require_answer(target: Target) -> Target:
 def _located(sources: Sources, planned: Plan) -> Target:
     """Return the target, with the double's keys if it is a double of this user."""
     if planned.kind == "live":
-        return from_plan.target(planned, sources.environ)
+        return target_of_plan(planned, sources.environ)
     environ = environment_of(planned.value("url"), sources.environ)
     replanned = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
-    return from_plan.target(replanned, environ)
+    return target_of_plan(replanned, environ)
 
 
 Stop: TypeAlias = Callable[[], None]

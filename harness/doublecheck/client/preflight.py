@@ -194,7 +194,7 @@ def require(target: Target, variables: tuple[str, str]) -> None:
 
 def _refusal(target: Target) -> RefusedError | None:
     """Return the error with which the control plane refuses a key pair, or None."""
-    request = sandbox.signed(target, _NO_TOOL.body(), transport.signing_time())
+    request = sandbox.signed(target, _NO_TOOL.body())
     try:
         with (
             transport.translated(request.url),

@@ -6,7 +6,6 @@ Patches of httpx in a test do not affect it.
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
 import ssl
 import sys
 from collections.abc import Callable, Iterator
@@ -148,11 +147,6 @@ def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:
     """Raise ClosedError if a client has been closed."""
     if client.is_closed:
         raise ClosedError(url)
-
-
-def signing_time() -> dt.datetime:
-    """Return the current time for a signature."""
-    return dt.datetime.now(dt.timezone.utc)
 
 
 def _timeout(seconds: float) -> httpx.Timeout:

@@ -9,6 +9,11 @@ the answer with them. The engine runs the body
 - several times at once, for different examples, where each answer must belong to its question.
 
 So a body must be repeatable: it creates what it needs, and shares nothing with another run of it.
+
+A model states what is true after any sequence of calls. Its rules make a call, compare the answer
+with the model, and change the model; when a sequence ends, everything that it created is compared
+once more. A check runs random sequences of the rules that concern its clause, and shows the
+shortest that fails.
 """
 
 from __future__ import annotations
@@ -17,23 +22,26 @@ import contextlib
 import functools
 import inspect
 import itertools
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from hypothesis.errors import Flaky, HypothesisWarning
 from hypothesis.internal.conjecture import engine as conjecture
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
+from doublecheck.contracts import inputs
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.verdicts import QUICK
@@ -345,3 +353,48 @@ def _cut(text: str) -> str:
         return text
     half = SHOWN_CHARS // 2
     return f"{text[:half]} ... {omitted} characters omitted ... {text[-half:]}"
+
+
+M = TypeVar("M", bound=RuleBasedStateMachine)
+
+TEXTS = st.sampled_from(inputs.EDGES) | st.text("ab 01ü🦉\n", min_size=1, max_size=12)
+_RULE = "hypothesis_stateful_rule"
+
+
+class EveryRule:
+    """The rules that a sequence may use: Hypothesis would leave out half of them in each."""
+
+    def is_enabled(self, _name: str) -> bool:
+        """Whether a sequence may use a rule."""
+        return True
+
+
+class Model(RuleBasedStateMachine):
+    """A model that compares everything at the end of each sequence that has not failed.
+
+    ``failure`` is the last failure of a rule.
+    """
+
+    failure: ClassVar[BaseException | None] = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rules_strategy.enabled_rules_strategy = st.just(cast(Any, EveryRule()))
+
+    def compare(self) -> None:
+        """Fail if the platform differs from the model."""
+
+    def teardown(self) -> None:
+        """Compare everything, unless a rule has failed."""
+        error = sys.exc_info()[1]
+        if error is None:
+            self.compare()
+        elif isinstance(error, AssertionError):
+            type(self).failure = error
+
+
+def model(machine: type[M], rules: Iterable[str] = (), **attributes: Any) -> type[M]:
+    """Return a model with these attributes and only these rules, or all of them."""
+    names = {name for name, value in vars(machine).items() if hasattr(value, _RULE)}
+    unwanted = names - set(rules) if rules else ()
+    return type(machine.__name__, (machine,), {**dict.fromkeys(unwanted), **attributes})

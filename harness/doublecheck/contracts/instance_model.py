@@ -17,8 +17,7 @@ from hypothesis.stateful import rule
 
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import sandboxes
-from doublecheck.contracts.engine import at_once
-from doublecheck.contracts.models import TEXTS, Model
+from doublecheck.contracts.engine import TEXTS, Model, at_once
 from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, Sandbox, succeeded
 from doublecheck.errors import RefusedError
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentdouble.core import invoke_tool
-from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core.code_tool import Invocation
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.verdicts import not_observable
@@ -41,7 +41,7 @@ class Sandbox:
     @property
     def name(self) -> str:
         """The tool-user session id, which names the session in requests (SBX-12)."""
-        return Invocation(self.user_id, self.session_id, DEFAULT_AGENT).user_session_id
+        return Invocation(self.user_id, self.session_id).user_session_id
 
     def run(self, code: str, language: str = PYTHON) -> CodeResult:
         """Run code in the session."""

@@ -14,8 +14,7 @@ from hypothesis.stateful import Bundle, consumes, multiple, rule
 
 from doublecheck.contracts import inputs
 from doublecheck.contracts.agent_users import HISTORY, ROUTES, User, ends_in_error, texts
-from doublecheck.contracts.engine import at_once
-from doublecheck.contracts.models import TEXTS, Model
+from doublecheck.contracts.engine import TEXTS, Model, at_once
 
 MOST_CALLERS = 5
 MOST_SESSIONS = 50  # more than a page of any usual length

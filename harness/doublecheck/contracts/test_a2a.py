@@ -18,9 +18,8 @@ from hypothesis.stateful import Bundle, consumes, multiple, rule
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import Examples, at_once, for_each
+from doublecheck.contracts.engine import TEXTS, Examples, Model, at_once, for_each, model
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.models import TEXTS, Model, model
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError

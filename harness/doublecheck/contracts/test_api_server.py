@@ -8,10 +8,9 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.agent_users import REFERENCE, SECOND, User, ends_in_error, new_id, texts
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, for_each
+from doublecheck.contracts.engine import Examples, for_each, model
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.models import model
 from doublecheck.contracts.session_model import SessionsModel
 from doublecheck.contracts.verdicts import Verdict
 

@@ -14,14 +14,12 @@ from agentdouble.core import ledger
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, at_once, for_each
+from doublecheck.contracts.engine import Examples, at_once, for_each, model
 from doublecheck.contracts.instance_model import InstancesModel
-from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, Sandbox, failure, succeeded
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
-from doublecheck.values.executions import BashResult, CodeResult
-from doublecheck.values.failures import plain
+from doublecheck.values.executions import BashResult, CodeResult, plain
 
 FILE = "file"
 COUNTED = "/tmp/doublecheck-count"  # noqa: S108 (of the sandbox)

@@ -10,9 +10,8 @@ from dataclasses import replace
 from agentdouble.core import ledger
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, at_once, for_each
+from doublecheck.contracts.engine import Examples, at_once, for_each, model
 from doublecheck.contracts.instance_model import FAILING, InstancesModel
-from doublecheck.contracts.models import model
 from doublecheck.contracts.sandboxes import Sandbox, succeeded
 from doublecheck.contracts.verdicts import not_observable
 

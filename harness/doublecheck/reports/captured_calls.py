@@ -19,8 +19,7 @@ from doublecheck.client import transport
 from doublecheck.client._sync.connection import Connection
 from doublecheck.core.notebook_repr import visible
 from doublecheck.target.target import Target
-from doublecheck.values.executions import BashResult, CodeResult
-from doublecheck.values.failures import plain
+from doublecheck.values.executions import BashResult, CodeResult, plain
 from doublecheck.wire import admin
 from doublecheck.wire.call_log import CallLog
 from doublecheck.wire.exchanges import Exchange, of_entry, without_secrets

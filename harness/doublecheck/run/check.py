@@ -15,11 +15,10 @@ from doublecheck.client import open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import ConnectArguments
 from doublecheck.errors import CalibrationError, InterruptedCalibrationError, TargetError
-from doublecheck.run import checks_process, subject
-from doublecheck.run.checks_process import Bar
+from doublecheck.run import checks_process
+from doublecheck.run.checks_process import Bar, Subject, target_of
 from doublecheck.run.platform import connect
-from doublecheck.run.subject import target_of
-from doublecheck.values.unknowns import Unknowns, ledger_unknowns
+from doublecheck.values.double import Unknowns, ledger_unknowns
 
 if TYPE_CHECKING:
     from doublecheck.client._async.platform import AsyncPlatform
@@ -64,16 +63,16 @@ def _subject(
     platform: Platform | AsyncPlatform | str | None,
     target: str | None,
     **of_the_run: Any,
-) -> subject.Subject:
+) -> Subject:
     if platform is None:
-        return subject.from_configuration(target, **of_the_run)
+        return checks_process.from_configuration(target, **of_the_run)
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: remove one.")
     if not isinstance(platform, str):
-        opened = subject.target_of(platform)
-        return subject.from_target(opened, **of_the_run)
+        opened = target_of(platform)
+        return checks_process.from_target(opened, **of_the_run)
     opened, _ = ConnectArguments(platform).open()
-    return subject.from_target(opened, **of_the_run)
+    return checks_process.from_target(opened, **of_the_run)
 
 
 def calibrate(

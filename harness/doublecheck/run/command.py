@@ -14,9 +14,8 @@ import agentdouble
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import MissingExtraError, TargetError
-from doublecheck.target import from_plan
 from doublecheck.target.config_files import nearest_project
-from doublecheck.target.plan import Plan, Sources, plan
+from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
 from doublecheck.target.target import Kind
 
 if TYPE_CHECKING:
@@ -113,8 +112,7 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.verbose:
-            lines = from_plan.lines(run.plan, run.sources.environ)
-            print(*lines, sep="\n", file=sys.stderr)  # noqa: T201
+            print(*described(run.plan, run.sources.environ), sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
     reports, codes = _run_all(runs)
     if reports:
@@ -162,7 +160,7 @@ def require_target(run: RunOptions) -> None:
         from doublecheck.client import open_target, preflight  # slow: 0.4 s
 
         target = open_target.opened(run.sources, run.plan)
-        preflight.require(target, from_plan.pair_variables(run.plan))
+        preflight.require(target, pair_variables(run.plan))
 
 
 def _require_double() -> None:

@@ -19,6 +19,6 @@ A table of a pyproject.toml::
     api_key_env = { application = "STAGING_API_KEY" }
 
 ``facts`` lists all keys. ``config_files`` reads the file, ``pytest_options`` the options, and
-``plan`` combines them with the environment. ``from_plan`` makes a ``Target`` (``target``) of a
-plan. This package uses only ``core`` and ``errors``, and most of it is loaded by every test run.
+``plan`` combines them with the environment, and makes a ``Target`` (``target``) of the result. This
+package uses only ``core`` and ``errors``, and most of it is loaded by every test run.
 """

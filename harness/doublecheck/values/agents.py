@@ -9,7 +9,7 @@ from typing import Any
 
 from doublecheck.core.notebook_repr import Series, Shown, counted, short
 from doublecheck.errors import ResultError
-from doublecheck.values.failures import CanFail
+from doublecheck.values.executions import CanFail
 
 _FAILED = ("failed", "rejected")
 

@@ -1,17 +1,52 @@
-"""The results of code and commands, and their outputs while they run."""
+"""Results that can fail, those of code and commands, and their outputs while they run."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from doublecheck.core.notebook_repr import Secret, Shown, short
 from doublecheck.errors import ResultError
-from doublecheck.values.failures import CanFail, plain
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+R = TypeVar("R", bound="CanFail")
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+class CanFail:
+    """A result that can be a failure."""
+
+    __slots__ = ()
+
+    def raise_for_error(self) -> Self:
+        """Return this result. Raise ResultError if it is a failure."""
+        error = self.failure()
+        if error is not None:
+            raise error
+        return self
+
+    def failure(self) -> ResultError | None:
+        """Return the error that ``raise_for_error()`` raises, or None if this is not a failure."""
+        raise NotImplementedError
+
+
+def checked(result: R, check: bool) -> R:
+    """Return a result. With ``check``, raise ResultError if it is a failure."""
+    return result.raise_for_error() if check else result
+
+
+def plain(text: str) -> str:
+    """Return a text without the ANSI codes for colours."""
+    return _ANSI.sub("", text)
+
 
 Ran = TypeVar("Ran", "CodeResult", "BashResult")
 

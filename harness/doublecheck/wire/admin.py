@@ -1,4 +1,4 @@
-"""The double's own routes: its clock, journal, sessions and reset."""
+"""The double's own routes: its clock, journal, sessions, faults, model and reset."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from doublecheck.values.double import (
     ClockTime,
     Journal,
     JournalEntry,
+    ModelRequest,
+    ModelRequests,
     Session,
     Sessions,
+    Unknowns,
+    ledger_unknowns,
 )
-from doublecheck.values.unknowns import Unknowns, ledger_unknowns
 from doublecheck.wire import calls
-from doublecheck.wire.calls import Call
+from doublecheck.wire.calls import Call, Request
 
 if TYPE_CHECKING:
     import httpx
 
 PREFIX = "/_emulator"
-_CLOCK = f"{PREFIX}/clock"
-_UNKNOWNS = f"{PREFIX}/unknowns"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class UnknownsInUse:
     """A double's ledger: the current answers, by id.
 
@@ -47,6 +48,21 @@ class UnknownsInUse:
     last: int
 
 
+def request(
+    target: Target,
+    feature: str,
+    method: str,
+    path: str,
+    document: Any = None,
+    timeout_s: float | None = None,
+) -> Request:
+    """Return a request to a double's own route, with JSON if given. Raise NotADoubleError."""
+    if not target.admin:
+        raise NotADoubleError(feature, target.url)
+    content = b"" if document is None else calls.json_content(document)
+    return calls.request(target, method, PREFIX + path, content=content, timeout_s=timeout_s)
+
+
 def health(target: Target) -> Call[bool]:
     """Return the call that finds out whether a double answers."""
     return Call(calls.request(target, "GET", f"{PREFIX}/health", timeout_s=5), _read_health)
@@ -54,24 +70,19 @@ def health(target: Target) -> Call[bool]:
 
 def clock(target: Target) -> Call[ClockTime]:
     """Return the call that reads a double's clock. Raise NotADoubleError."""
-    _require_double(target, "A readable clock")
-    return Call(calls.request(target, "GET", _CLOCK, timeout_s=5), _read_clock)
+    return Call(request(target, "A readable clock", "GET", "/clock", timeout_s=5), _read_clock)
 
 
 def advance(target: Target, by: dt.timedelta) -> Call[ClockTime]:
     """Return the call that moves a double's time. Raise NotADoubleError."""
-    return _change_clock(target, "A movable clock", {"advance_s": by.total_seconds()})
+    document = {"advance_s": by.total_seconds()}
+    return Call(request(target, "A movable clock", "POST", "/clock", document), _read_clock)
 
 
 def freeze(target: Target, frozen: bool) -> Call[ClockTime]:
     """Return the call that stops or restarts a double's clock. Raise NotADoubleError."""
-    return _change_clock(target, "A stoppable clock", {"frozen": frozen})
-
-
-def _change_clock(target: Target, feature: str, body: Mapping[str, Any]) -> Call[ClockTime]:
-    _require_double(target, feature)
-    content = calls.json_content(body)
-    return Call(calls.request(target, "POST", _CLOCK, content=content), _read_clock)
+    document = {"frozen": frozen}
+    return Call(request(target, "A stoppable clock", "POST", "/clock", document), _read_clock)
 
 
 def duration(by: dt.timedelta | None, **units: float) -> dt.timedelta:
@@ -90,18 +101,16 @@ def duration(by: dt.timedelta | None, **units: float) -> dt.timedelta:
 
 def reset(target: Target, wait: bool, keep: Sequence[str] | None = None) -> Call[None]:
     """Return the call that resets a double, except for parts to keep. Raise NotADoubleError."""
-    _require_double(target, "reset()")
     query = {"wait": str(wait).lower()}
     if keep is not None:
         query["keep"] = keep if isinstance(keep, str) else ",".join(keep)
-    path = f"{PREFIX}/reset?{urlencode(query, safe=',')}"
-    return Call(calls.request(target, "POST", path), calls.refuse)
+    path = f"/reset?{urlencode(query, safe=',')}"
+    return Call(request(target, "reset()", "POST", path), calls.refuse)
 
 
 def journal(target: Target) -> Call[Journal]:
     """Return the call that reads a double's journal. Raise NotADoubleError."""
-    _require_double(target, "A journal")
-    return Call(calls.request(target, "GET", f"{PREFIX}/journal?bodies=true"), _read_journal)
+    return Call(request(target, "A journal", "GET", "/journal?bodies=true"), _read_journal)
 
 
 def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
@@ -109,8 +118,8 @@ def unknowns(target: Target, after: int = 0) -> Call[UnknownsInUse]:
 
     Only the journal's entries after the id ``after`` count. Raises NotADoubleError.
     """
-    _require_double(target, "A ledger of unknowns")
-    return Call(calls.request(target, "GET", f"{_UNKNOWNS}?after={after}"), _read_unknowns)
+    path = f"/unknowns?after={after}"
+    return Call(request(target, "A ledger of unknowns", "GET", path), _read_unknowns)
 
 
 def ledger(target: Target) -> Call[Unknowns]:
@@ -128,20 +137,16 @@ def choose(target: Target, chosen: Mapping[str, str]) -> Call[UnknownsInUse]:
 
     The changes apply to the answers at its start; ``{}`` restores those. Raises NotADoubleError.
     """
-    _require_double(target, "A ledger of unknowns")
-    content = calls.json_content(dict(chosen))
-    return Call(calls.request(target, "PUT", _UNKNOWNS, content=content), _read_unknowns)
+    document = dict(chosen)
+    return Call(
+        request(target, "A ledger of unknowns", "PUT", "/unknowns", document), _read_unknowns
+    )
 
 
 def sessions(target: Target) -> Call[Sessions]:
     """Return the call that lists a double's active session instances. Raise NotADoubleError."""
-    _require_double(target, "The list of active session instances")
-    return Call(calls.request(target, "GET", f"{PREFIX}/sessions"), _read_sessions)
-
-
-def _require_double(target: Target, feature: str) -> None:
-    if not target.admin:
-        raise NotADoubleError(feature, target.url)
+    feature = "The list of active session instances"
+    return Call(request(target, feature, "GET", "/sessions"), _read_sessions)
 
 
 def _read_health(response: httpx.Response) -> bool:
@@ -197,7 +202,6 @@ def _session(session: Mapping[str, Any]) -> Session:
     )
 
 
-_FAULTS = f"{PREFIX}/faults"
 _MARGIN_S = 30.0
 
 
@@ -215,27 +219,27 @@ class FaultPlan:
 
 def arm(target: Target, document: Mapping[str, Any]) -> Call[ArmedFault]:
     """Return the call that arms a fault. It raises FaultError for an invalid one."""
-    return _call(target, "POST", "", _read_fault, content=calls.json_content(document))
+    return Call(_faults(target, "POST", "", document), _read_fault)
 
 
 def plan(target: Target) -> Call[FaultPlan]:
     """Return the call that lists the armed faults."""
-    return _call(target, "GET", "", _read_plan)
+    return Call(_faults(target, "GET", ""), _read_plan)
 
 
 def clear(target: Target) -> Call[FaultPlan]:
     """Return the call that removes every fault."""
-    return _call(target, "DELETE", "", _read_plan)
+    return Call(_faults(target, "DELETE", ""), _read_plan)
 
 
 def disarm(target: Target, id_: str) -> Call[ArmedFault]:
     """Return the call that removes a fault."""
-    return _call(target, "DELETE", f"/{id_}", _read_fault)
+    return Call(_faults(target, "DELETE", f"/{id_}"), _read_fault)
 
 
 def release(target: Target, id_: str) -> Call[ArmedFault]:
     """Return the call that releases the calls delayed by a fault."""
-    return _call(target, "POST", f"/{id_}/release", _read_fault)
+    return Call(_faults(target, "POST", f"/{id_}/release"), _read_fault)
 
 
 def wait(target: Target, id_: str, fired: int, within_s: float) -> Call[ArmedFault]:
@@ -251,13 +255,11 @@ def wait(target: Target, id_: str, fired: int, within_s: float) -> Call[ArmedFau
         return fault
 
     path = f"/{id_}?fired={fired}&within_s={within_s}"
-    return _call(target, "GET", path, read, timeout_s=within_s + _MARGIN_S)
+    return Call(_faults(target, "GET", path, timeout_s=within_s + _MARGIN_S), read)
 
 
-def _call(target: Target, method: str, path: str, read: Any, **request: Any) -> Call[Any]:
-    if not target.admin:
-        raise NotADoubleError("Arming faults", target.url)
-    return Call(calls.request(target, method, _FAULTS + path, **request), read)
+def _faults(target: Target, method: str, path: str, *arguments: Any, **options: Any) -> Request:
+    return request(target, "Arming faults", method, f"/faults{path}", *arguments, **options)
 
 
 def _read_plan(response: httpx.Response) -> FaultPlan:
@@ -287,3 +289,62 @@ def _fault(document: Mapping[str, Any]) -> ArmedFault:
         described=document["described"],
         **counts,
     )
+
+
+_FIELDS = ("form", "model", "prompt", "stream", "body")
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """A double's model: its requests, and the answers of its scripts that no request used.
+
+    ``unused`` has the descriptions of the answers by the description of their script's condition.
+    """
+
+    requests: ModelRequests
+    unused: Mapping[str, Sequence[str]]
+
+
+def model_state(target: Target) -> Call[ModelState]:
+    """Return the call that reads the state of the model."""
+    return Call(_model(target, "GET"), _read_state)
+
+
+def change_model(target: Target, document: Mapping[str, Any]) -> Call[ModelState]:
+    """Return the call that adds a script or sets the names of models."""
+    return Call(_model(target, "POST", "", document), _read_state)
+
+
+def clear_model(target: Target) -> Call[ModelState]:
+    """Return the call that removes every script."""
+    return Call(_model(target, "DELETE"), _read_state)
+
+
+def start_recording(target: Target, document: Mapping[str, Any]) -> Call[int]:
+    """Return the call that starts to record or to replay."""
+    request = _model(target, "POST", "/recording", document)
+    return Call(request, lambda response: int(calls.read_json(response)["exchanges"]))
+
+
+def recording(target: Target) -> Call[list[dict[str, Any]]]:
+    """Return the call that reads the recorded requests with their answers."""
+    request = _model(target, "GET", "/recording")
+    return Call(request, lambda response: list(calls.read_json(response)["exchanges"]))
+
+
+def _model(target: Target, method: str, path: str = "", document: Any = None) -> Request:
+    return request(target, "A scripted model", method, f"/model{path}", document)
+
+
+def _read_state(response: httpx.Response) -> ModelState:
+    document = calls.read_json(response)
+    requests = ModelRequests(
+        ModelRequest(
+            turns=tuple(request["turns"]),
+            tools=tuple(request["tools"]),
+            **{name: request[name] for name in _FIELDS},
+        )
+        for request in document["requests"]
+    )
+    unused = {script["when"]: script["unused"] for script in document["scripts"]}
+    return ModelState(requests, {when: steps for when, steps in unused.items() if steps})

@@ -19,22 +19,14 @@ def invocation(
     target: Target,
     prompt: str,
     fields: Mapping[str, Any],
-    *,
-    user_id: str | None,
-    session_id: str | None,
-    request_id: str | None,
+    ids: Mapping[str, str | None],
     headers: Mapping[str, str] | None,
 ) -> Request:
     """Return the request of an invocation. A header that is None is not sent (INV-03)."""
-    named = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
-    ids = {name: value for name, value in named.items() if value is not None}
-    return calls.request(
-        target,
-        "POST",
-        "/invoke",
-        headers={"Content-Type": "application/json", **ids, **(headers or {})},
-        content=calls.json_content({**fields, "prompt": prompt}),
-    )
+    named = {name: value for name, value in ids.items() if value is not None}
+    all_headers = {"Content-Type": "application/json", **named, **(headers or {})}
+    content = calls.json_content({**fields, "prompt": prompt})
+    return calls.request(target, "POST", "/invoke", headers=all_headers, content=content)
 
 
 def read_value(response: httpx.Response) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +10,13 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.target.target import Target
 from doublecheck.values.executions import BashResult, BrowserInfo
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.sandbox import Place
 
 
 @dataclass(frozen=True)
@@ -32,23 +31,19 @@ class Endpoint:
         return f"{self.url.rstrip('/')}{path}?{self.query.reveal()}"
 
 
-def endpoint(
-    target: Target, *, user_id: str, session_id: str, ttl_s: int | None, when: dt.datetime
-) -> Call[Endpoint]:
-    """Return the call that requests a session's Endpoint, and creates the session if necessary."""
-    body: dict[str, Any] = {
-        "ToolId": target.sandbox_tool(),
-        "UserSessionId": Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
-    }
-    if ttl_s is not None:
-        body |= {"Ttl": ttl_s, "TtlUnit": "second"}
-    return Call(sandbox.signed(target, body, when, action="CreateSession"), _read_endpoint)
+def endpoint(target: Target, place: Place) -> Call[Endpoint]:
+    """Return the call that requests a session's Endpoint.
 
-
-def endpoint_of(target: Target, instance_id: str, when: dt.datetime) -> Call[Endpoint]:
-    """Return the call that requests the Endpoint of a session by its SessionId."""
-    body = {"ToolId": target.sandbox_tool(), "SessionId": instance_id}
-    return Call(sandbox.signed(target, body, when, action="GetSession"), _read_endpoint)
+    It creates the session if necessary, unless that is named by its SessionId.
+    """
+    body: dict[str, Any] = {"ToolId": target.sandbox_tool()}
+    if place.instance_id is not None:
+        body["SessionId"] = place.instance_id
+        return Call(sandbox.signed(target, body, action="GetSession"), _read_endpoint)
+    body["UserSessionId"] = place.user_session_id
+    if place.ttl_s is not None:
+        body |= {"Ttl": place.ttl_s, "TtlUnit": "second"}
+    return Call(sandbox.signed(target, body, action="CreateSession"), _read_endpoint)
 
 
 def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
 from agentdouble.core.invoke_tool import RUN_HEADER
 from doublecheck.errors import NotADoubleError
 from doublecheck.target.target import Target
@@ -23,6 +22,7 @@ from doublecheck.values.executions import Completion, LiveOutput
 from doublecheck.wire import calls
 from doublecheck.wire.admin import PREFIX
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.sandbox import Place
 
 if TYPE_CHECKING:
     import httpx
@@ -115,17 +115,14 @@ class FeedEvent:
     over: bool = False
 
 
-def outputs(
-    target: Target, *, user_id: str, session_id: str, timeout_s: float | None
-) -> Request | None:
+def outputs(target: Target, place: Place, timeout_s: float | None) -> Request | None:
     """Return the request that subscribes to a session's outputs, or None on a live platform.
 
     Raises CredentialsMissingError.
     """
     if not target.admin:
         return None
-    session = _user_session(user_id, session_id)
-    query = urlencode({"tool_id": target.sandbox_tool(), "user_session_id": session})
+    query = urlencode({"tool_id": target.sandbox_tool(), "user_session_id": place.user_session_id})
     return calls.request(target, "GET", f"{PREFIX}/outputs?{query}", timeout_s=timeout_s)
 
 
@@ -145,7 +142,7 @@ def read(kind: str, text: str, run: str) -> FeedEvent | None:
 
 
 def complete(
-    target: Target, code: str, cursor: int, language: str, *, user_id: str, session_id: str
+    target: Target, place: Place, code: str, cursor: int, language: str
 ) -> Call[Completion]:
     """Return the call that completes code in a session's kernel.
 
@@ -156,7 +153,7 @@ def complete(
     content = calls.json_content(
         {
             "tool_id": target.sandbox_tool(),
-            "user_session_id": _user_session(user_id, session_id),
+            "user_session_id": place.user_session_id,
             "language": language,
             "code": code,
             "cursor_pos": cursor,
@@ -164,10 +161,6 @@ def complete(
     )
     request = calls.request(target, "POST", f"{PREFIX}/complete", content=content)
     return Call(request, _read_completion)
-
-
-def _user_session(user_id: str, session_id: str) -> str:
-    return Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id
 
 
 def _read_completion(response: httpx.Response) -> Completion:

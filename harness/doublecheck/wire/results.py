@@ -12,7 +12,7 @@ import httpx
 from agentdouble.core import invoke_tool
 from doublecheck.errors import DoubleCheckError
 from doublecheck.values.agents import AgentEvents, StreamEvent
-from doublecheck.values.failures import CanFail
+from doublecheck.values.executions import CanFail
 from doublecheck.wire import a2a, api_server, data_plane, mcp, sandbox
 from doublecheck.wire.event_stream import data_of, is_stream
 from doublecheck.wire.exchanges import Exchange

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentdouble.core import invoke_tool
-from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core.code_tool import Invocation
 from agentdouble.errors import EnvelopeError, PlatformError
 from doublecheck.errors import AnswerError, ArgumentError, RefusedError
 from doublecheck.target.target import Target
@@ -26,38 +26,45 @@ _OUTPUT_FIELDS = tuple(field.name for field in dataclasses.fields(Output))
 _LIVING = ("creating", "starting", "ready", "paused")
 _LARGEST_TIMEOUT_S = 300
 _READ_MARGIN_S = 30
+_MOST_OF_A_PAGE = 100
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A session: a user's by its name, or any by its SessionId (``s-...``), ``instance_id``.
+
+    ``ttl_s`` is the validity of its instance, if a call creates it.
+    """
+
+    user_id: str
+    session_id: str
+    instance_id: str | None = None
+    ttl_s: int | None = None
+
+    @property
+    def user_session_id(self) -> str:
+        """The name of a user's session in requests."""
+        return Invocation(self.user_id, self.session_id).user_session_id
 
 
 def run(
     target: Target,
+    place: Place,
     code: str,
     language: str,
-    *,
-    user_id: str,
-    session_id: str,
-    instance_id: str | None,
     timeout_s: int | None,
-    ttl_s: int | None,
-    when: dt.datetime,
-) -> Request:
-    """Return the request that runs code, or a command, in a session.
-
-    With ``instance_id`` the session is named by its SessionId instead of its UserSessionId.
-    """
-    operation = invoke_tool.RunCode(
-        tool_id=target.sandbox_tool(),
-        user_session_id=Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id,
-        code=code,
-        language=language,
-        timeout_s=timeout_s,
-        ttl_s=ttl_s,
-    )
-    patience_s = (timeout_s or _LARGEST_TIMEOUT_S) + _READ_MARGIN_S
-    body = operation.body()
-    if instance_id is not None:
+    read: Callable[[httpx.Response], T],
+) -> Call[T]:
+    """Return the call that runs code, or a command, in a session."""
+    tool, name = target.sandbox_tool(), place.user_session_id
+    body = invoke_tool.RunCode(tool, name, code, language, timeout_s, place.ttl_s).body()
+    if place.instance_id is not None:
         del body["UserSessionId"]
-        body["SessionId"] = instance_id
-    return signed(target, body, when, timeout_s=patience_s)
+        body["SessionId"] = place.instance_id
+    patience_s = (timeout_s or _LARGEST_TIMEOUT_S) + _READ_MARGIN_S
+    return Call(signed(target, body, timeout_s=patience_s), read)
 
 
 def require_no_shell(language: str) -> None:
@@ -69,51 +76,47 @@ def require_no_shell(language: str) -> None:
         )
 
 
-def find_session(
-    target: Target, user_id: str, session_id: str, when: dt.datetime
-) -> Call[str | None]:
+def find_session(target: Target, user_id: str, session_id: str) -> Call[str | None]:
     """Return the call that finds the active instance of a user's session by its SessionId.
 
     Raises CredentialsMissingError.
     """
-    name = Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id
+
+    def read(result: Mapping[str, Any]) -> str | None:
+        listed = result.get("SessionInfos") or ()
+        living = (it for it in listed if str(it.get("Status", "")).lower() in _LIVING)
+        return next((str(session["SessionId"]) for session in living), None)
+
+    name = Place(user_id, session_id).user_session_id
     filters = [{"Name": "UserSessionId", "Values": [name]}]
-    body = {"ToolId": target.sandbox_tool(), "Filters": filters}
-    return Call(signed(target, body, when, action="ListSessions"), _read_found)
+    return _call(target, "ListSessions", {"Filters": filters}, read)
 
 
-def sessions(
-    target: Target, token: str, when: dt.datetime
-) -> Call[tuple[dict[str, str], str | None]]:
+def sessions(target: Target, token: str) -> Call[tuple[dict[str, str], str | None]]:
     """Return the call that lists sessions: names by SessionId, and the token of the next page."""
 
-    def read(response: httpx.Response) -> tuple[dict[str, str], str | None]:
-        result = read_action(response)
+    def read(result: Mapping[str, Any]) -> tuple[dict[str, str], str | None]:
         listed = result.get("SessionInfos") or ()
         names = {str(it["SessionId"]): str(it.get("UserSessionId")) for it in listed}
         return names, result.get("NextToken") or None
 
-    body: dict[str, Any] = {"ToolId": target.sandbox_tool(), "MaxResults": _PAGE}
-    if token:
-        body["NextToken"] = token
-    return Call(signed(target, body, when, action="ListSessions"), read)
+    return _call(target, "ListSessions", _page(token), read)
 
 
-def delete_session(target: Target, session_id: str, when: dt.datetime) -> Call[None]:
+def delete_session(target: Target, session_id: str) -> Call[None]:
     """Return the call that ends an instance; ``session_id`` is its SessionId (``s-...``)."""
-    body = {"ToolId": target.sandbox_tool(), "SessionId": session_id}
-    return Call(signed(target, body, when, action="DeleteSession"), _read_deleted)
+    return _call(target, "DeleteSession", {"SessionId": session_id}, lambda _result: None)
 
 
 def signed(
     target: Target,
     body: Mapping[str, Any],
-    when: dt.datetime,
     *,
     action: str = invoke_tool.ACTION,
     timeout_s: float | None = None,
 ) -> Request:
-    """Return a signed request to the control plane. Raise CredentialsMissingError."""
+    """Return a request to the control plane, signed now. Raise CredentialsMissingError."""
+    when = dt.datetime.now(dt.timezone.utc)
     built = invoke_tool.build(body, target.address(), when, action=action)
     return Request(built.method, built.url, built.headers, built.body, timeout_s)
 
@@ -141,16 +144,6 @@ def read_action(response: httpx.Response) -> Mapping[str, Any]:
     """Return the Result of an action. Raise RefusedError, else AnswerError."""
     with _translated(response):
         return invoke_tool.read_result(response.status_code, response.content)[1]
-
-
-def _read_found(response: httpx.Response) -> str | None:
-    listed = read_action(response).get("SessionInfos") or ()
-    living = (it for it in listed if str(it.get("Status", "")).lower() in _LIVING)
-    return next((str(session["SessionId"]) for session in living), None)
-
-
-def _read_deleted(response: httpx.Response) -> None:
-    read_action(response)
 
 
 @contextmanager
@@ -190,72 +183,57 @@ def _output(output: Mapping[str, Any]) -> Output:
     return Output(**fields)
 
 
-T = TypeVar("T")
-
-_PAGE = 100
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page of the snapshots of a tool. ``next_token`` is "" on the last page."""
-
-    snapshots: tuple[SessionSnapshot, ...]
-    next_token: str
-
-
-def session(target: Target, user_id: str, session_id: str, when: dt.datetime) -> Call[str]:
+def session(target: Target, place: Place) -> Call[str]:
     """Return the call that returns the SessionId of a user's session, created if necessary."""
-    name = Invocation(user_id, session_id, DEFAULT_AGENT).user_session_id
-    return _call(target, "CreateSession", {"UserSessionId": name}, when, _session_id)
+    body = {"UserSessionId": place.user_session_id}
+    return _call(target, "CreateSession", body, _session_id)
 
 
-def create(target: Target, session_id: str, when: dt.datetime) -> Call[str]:
+def create(target: Target, session_id: str) -> Call[str]:
     """Return the call that takes a snapshot of a session, by its SessionId, and returns its id."""
-    body = {"SessionId": session_id}
-    return _call(target, "CreateSessionSnapshot", body, when, _id)
+    return _call(target, "CreateSessionSnapshot", {"SessionId": session_id}, _id)
 
 
-def get(target: Target, snapshot_id: str, when: dt.datetime) -> Call[SessionSnapshot]:
+def get(target: Target, snapshot_id: str) -> Call[SessionSnapshot]:
     """Return the call that returns a snapshot."""
     body = {"SnapshotId": snapshot_id}
-    return _call(target, "GetSessionSnapshot", body, when, lambda it: _snapshot(it["Snapshot"]))
+    return _call(target, "GetSessionSnapshot", body, lambda it: _snapshot(it["Snapshot"]))
 
 
-def page(target: Target, token: str, when: dt.datetime) -> Call[Page]:
-    """Return the call that lists the snapshots of the sandbox tool from a token on."""
-    body: dict[str, Any] = {"MaxResults": _PAGE}
-    if token:
-        body["NextToken"] = token
-    return _call(target, "ListSessionSnapshots", body, when, _page)
+def snapshots(target: Target, token: str) -> Call[tuple[tuple[SessionSnapshot, ...], str | None]]:
+    """Return the call that lists snapshots of the sandbox tool, and the token of the next page."""
+
+    def read(result: Mapping[str, Any]) -> tuple[tuple[SessionSnapshot, ...], str | None]:
+        listed = tuple(_snapshot(item) for item in result.get("Snapshots") or ())
+        return listed, result.get("NextToken") or None
+
+    return _call(target, "ListSessionSnapshots", _page(token), read)
 
 
-def delete(target: Target, snapshot_id: str, when: dt.datetime) -> Call[str]:
+def delete(target: Target, snapshot_id: str) -> Call[str]:
     """Return the call that deletes a snapshot."""
-    return _call(target, "DeleteSessionSnapshot", {"SnapshotId": snapshot_id}, when, _id)
+    return _call(target, "DeleteSessionSnapshot", {"SnapshotId": snapshot_id}, _id)
 
 
-def resume(
-    target: Target, snapshot_id: str, *, as_new: bool, ttl_s: int | None, when: dt.datetime
-) -> Call[str]:
+def resume(target: Target, snapshot_id: str, as_new: bool, ttl_s: int | None) -> Call[str]:
     """Return the call that resumes a snapshot, and returns the SessionId of the session."""
     body: dict[str, Any] = {"SnapshotId": snapshot_id, "CreateNewInstance": as_new}
     if ttl_s is not None:
         body["Ttl"] = ttl_s
-    return _call(target, "ResumeSessionFromSnapshot", body, when, _session_id)
+    return _call(target, "ResumeSessionFromSnapshot", body, _session_id)
+
+
+def _page(token: str) -> dict[str, Any]:
+    """Return the fields that request a page of a list; the first one has no token."""
+    return {"MaxResults": _MOST_OF_A_PAGE, **({"NextToken": token} if token else {})}
 
 
 def _call(
-    target: Target,
-    action: str,
-    body: Mapping[str, Any],
-    when: dt.datetime,
-    read: Callable[[Mapping[str, Any]], T],
+    target: Target, action: str, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], T]
 ) -> Call[T]:
-    def reader(response: httpx.Response) -> T:
-        return read(read_action(response))
-
-    full_body = {"ToolId": target.sandbox_tool(), **body}
-    return Call(signed(target, full_body, when, action=action), reader)
+    """Return the call of an action about the sandbox tool, whose Result is read."""
+    request = signed(target, {"ToolId": target.sandbox_tool(), **body}, action=action)
+    return Call(request, lambda response: read(read_action(response)))
 
 
 def _session_id(result: Mapping[str, Any]) -> str:
@@ -264,11 +242,6 @@ def _session_id(result: Mapping[str, Any]) -> str:
 
 def _id(result: Mapping[str, Any]) -> str:
     return str(result["SnapshotId"])
-
-
-def _page(result: Mapping[str, Any]) -> Page:
-    snapshots = tuple(_snapshot(item) for item in result.get("Snapshots") or ())
-    return Page(snapshots, str(result.get("NextToken") or ""))
 
 
 def _snapshot(details: Mapping[str, Any]) -> SessionSnapshot:

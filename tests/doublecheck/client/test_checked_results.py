@@ -12,8 +12,7 @@ from agentdouble import MCPApp
 from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client.open_target import serving_double
 from doublecheck.errors import ResultError
-from doublecheck.fixtures.agent_sessions import PlatformSession
-from doublecheck.fixtures.sandboxes import PlatformSandbox
+from doublecheck.fixtures.sessions import PlatformSandbox, PlatformSession
 from doublecheck.results import LiveOutput
 
 tools = MCPApp("tools")

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import datetime as dt
-
 import httpx
 import pytest
 
@@ -10,6 +8,7 @@ from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError, UnreachableError
 from doublecheck.results import BashResult
 from doublecheck.wire import data_plane
+from doublecheck.wire.sandbox import Place
 
 
 def test_a_command_returns_a_result(platform: Platform) -> None:
@@ -52,9 +51,7 @@ def test_a_failed_upload_has_a_reason(platform: Platform) -> None:
 
 
 def test_errors_do_not_contain_the_token(platform: Platform) -> None:
-    endpoint = data_plane.endpoint(
-        platform.target, user_id="u", session_id="s", ttl_s=None, when=_now()
-    )
+    endpoint = data_plane.endpoint(platform.target, Place("u", "s"))
     address = platform._call(endpoint)
     token = address.query.reveal().partition("Authorization=")[2]
     assert len(token) > 20
@@ -71,13 +68,7 @@ def test_errors_do_not_contain_the_token(platform: Platform) -> None:
 
 
 def test_an_answer_without_an_endpoint_is_an_error(platform: Platform) -> None:
-    call = data_plane.endpoint(
-        platform.target, user_id="u", session_id="s", ttl_s=None, when=_now()
-    )
+    call = data_plane.endpoint(platform.target, Place("u", "s"))
     for document in ({}, {"Result": {}}, {"Result": {"Endpoint": ""}}, []):
         with pytest.raises(AnswerError, match="no Endpoint"):
             call.read(httpx.Response(200, json=document))
-
-
-def _now() -> dt.datetime:
-    return dt.datetime.now(dt.timezone.utc)

@@ -14,12 +14,13 @@ from doublecheck.contracts.engine import (
     REPEATS,
     Disturbance,
     Examples,
+    Model,
     at_once,
     for_caller,
     for_each,
+    model,
 )
 from doublecheck.contracts.inputs import Input
-from doublecheck.contracts.models import Model, model
 from doublecheck.errors import NoAnswerError
 
 ANY = Input(st.lists(st.sampled_from("ab ü\n")).map("".join), ("a" * 40 + "ü", ""))

@@ -13,8 +13,7 @@ from doublecheck import Target
 from doublecheck.cli import app
 from doublecheck.target import config_files
 from doublecheck.target.facts import FACTS, OPTIONS, Fact
-from doublecheck.target.from_plan import FIELDS
-from doublecheck.target.plan import Sources, plan
+from doublecheck.target.plan import FIELDS, Sources, plan
 
 EXAMPLES = {
     "address": "http://127.0.0.1:1",

@@ -17,7 +17,7 @@ from doublecheck.results import (
     Output,
     StreamEvent,
 )
-from doublecheck.values.failures import CanFail
+from doublecheck.values.executions import CanFail
 
 RAISED = Output("error", ename="E", evalue="no", traceback=("\x1b[31mE\x1b[0m", "no"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import threading
 import time
@@ -18,8 +17,7 @@ from agentdouble.core import invoke_tool
 from doublecheck.core.notebook_repr import visible
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.facts import Surface
-from doublecheck.wire import calls
-from doublecheck.wire.calls import Request
+from doublecheck.wire import calls, sandbox
 
 if TYPE_CHECKING:
     import httpx
@@ -168,30 +166,20 @@ class Probing:
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """Send a request, with a JSON body if given, and return the raw response."""
-        content = b"" if body is None else calls.json_content(body)
-        all_headers = {**({} if body is None else _JSON), **(headers or {})}
-        return self.platform.send(
-            calls.request(
-                self.platform.target,
-                method,
-                path,
-                surface=surface,
-                headers=all_headers,
-                content=content,
-                timeout_s=WITHIN_S,
-            )
+        return self.platform.request(
+            method,
+            path,
+            surface=surface,
+            headers={**({} if body is None else _JSON), **(headers or {})},
+            content=b"" if body is None else calls.json_content(body),
+            timeout_s=WITHIN_S,
         )
 
     def act(self, action: str, **body: Any) -> Answer:
         """Call an action of the control plane with a signature."""
-        signed = invoke_tool.build(
-            body, self.platform.target.address(), dt.datetime.now(dt.timezone.utc), action=action
-        )
-        return _answer(
-            self.platform.send(
-                Request(signed.method, signed.url, signed.headers, signed.body, 10 * WITHIN_S)
-            )
-        )
+        target = self.platform.target
+        request = sandbox.signed(target, body, action=action, timeout_s=10 * WITHIN_S)
+        return _answer(self.platform.send(request))
 
     def run(self, code: str, language: str = "python3", **fields: Any) -> Answer:
         """Run code in this probe's session; ``fields`` are further fields of RunCode."""

@@ -6,20 +6,20 @@ The module is thin: ``wire`` builds the requests and reads the answers.
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck.client import transport
 from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
-from doublecheck.client._async.controls import AsyncPlatformClock, AsyncPlatformFaults
-from doublecheck.client._async.model import AsyncPlatformModel
+from doublecheck.client._async.controls import (
+    AsyncPlatformClock,
+    AsyncPlatformFaults,
+    AsyncPlatformModel,
+)
 from doublecheck.client._async.protocols import AsyncA2aClient, AsyncBrowser, AsyncMcpClient
 from doublecheck.client._async.sandbox import AsyncPlatformSandbox
 from doublecheck.client.live_outputs import run_async
@@ -33,7 +33,7 @@ from doublecheck.values.agents import (
     AgentSessions,
     StreamEvent,
 )
-from doublecheck.values.double import Journal, Sessions
+from doublecheck.values.double import Journal, Sessions, Unknowns
 from doublecheck.values.executions import (
     BashResult,
     CodeResult,
@@ -41,9 +41,8 @@ from doublecheck.values.executions import (
     OnOutput,
     Ran,
     SessionSnapshot,
+    checked,
 )
-from doublecheck.values.failures import checked
-from doublecheck.values.unknowns import Unknowns
 from doublecheck.wire import (
     a2a,
     admin,
@@ -56,6 +55,7 @@ from doublecheck.wire import (
     sandbox,
 )
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.sandbox import Place
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -112,15 +112,8 @@ class AsyncPlatform:
 
         ``fields`` are added to the payload (INV-01).
         """
-        request = application.invocation(
-            self.target,
-            prompt,
-            fields,
-            user_id=user_id,
-            session_id=session_id,
-            request_id=request_id,
-            headers=headers,
-        )
+        ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
+        request = application.invocation(self.target, prompt, fields, ids, headers)
         return await self._call(Call(request, application.read_value))
 
     async def stream(
@@ -139,15 +132,8 @@ class AsyncPlatform:
         begins when the first event is read. To stop early, close the iterator:
         ``async with contextlib.aclosing(platform.stream(...)) as events``.
         """
-        request = application.invocation(
-            self.target,
-            prompt,
-            fields,
-            user_id=user_id,
-            session_id=session_id,
-            request_id=request_id,
-            headers=headers,
-        )
+        ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
+        request = application.invocation(self.target, prompt, fields, ids, headers)
         async with (
             self._connection.streaming(request) as response,
             events(response, application.refuse_no_stream) as arriving,
@@ -193,54 +179,16 @@ class AsyncPlatform:
         CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt during the run.
         """
         sandbox.require_no_shell(language)
-        result = await self._run(
-            code,
-            language,
-            sandbox.read_result,
-            on_output,
-            user_id=user_id,
-            session_id=session_id,
-            instance_id=instance_id,
-            timeout_s=timeout_s,
-            ttl_s=ttl_s,
-        )
-        return checked(result, check)
+        place = Place(user_id, session_id, instance_id, ttl_s)
+        call = sandbox.run(self.target, place, code, language, timeout_s, sandbox.read_result)
+        return checked(await self._run(call, place, on_output), check)
 
-    async def _run(
-        self,
-        code: str,
-        language: str,
-        read: Callable[[httpx.Response], Ran],
-        on_output: OnOutput | None = None,
-        *,
-        user_id: str,
-        session_id: str,
-        instance_id: str | None,
-        timeout_s: int | None,
-        ttl_s: int | None,
-    ) -> Ran:
-        """Run code or a command in a session.
-
-        Pass the outputs of code to ``on_output``, if given.
-        """
-        request = sandbox.run(
-            self.target,
-            code,
-            language,
-            user_id=user_id,
-            session_id=session_id,
-            instance_id=instance_id,
-            timeout_s=timeout_s,
-            ttl_s=ttl_s,
-            when=transport.signing_time(),
-        )
+    async def _run(self, call: Call[Ran], place: Place, on_output: OnOutput | None = None) -> Ran:
+        """Run code or a command. Pass the outputs of code to ``on_output``, if given."""
         outputs = None
-        if on_output is not None and instance_id is None:  # only users' sessions have live outputs
-            outputs = event_stream.outputs(
-                self.target, user_id=user_id, session_id=session_id, timeout_s=request.timeout_s
-            )
-        call = Call(request, read)
-        return await run_async(self._connection, call, session_id, outputs, on_output)
+        if on_output is not None and place.instance_id is None:  # only users have live outputs
+            outputs = event_stream.outputs(self.target, place, call.request.timeout_s)
+        return await run_async(self._connection, call, place.session_id, outputs, on_output)
 
     async def complete(
         self,
@@ -256,12 +204,9 @@ class AsyncPlatform:
         ``cursor`` is the number of characters before the position, by default all. The result is
         empty if the session has no such kernel or its kernel is busy. Raises NotADoubleError.
         """
+        place = Place(user_id, session_id)
         position = len(code) if cursor is None else cursor
-        return await self._call(
-            event_stream.complete(
-                self.target, code, position, language, user_id=user_id, session_id=session_id
-            )
-        )
+        return await self._call(event_stream.complete(self.target, place, code, position, language))
 
     async def exec_bash(
         self,
@@ -280,17 +225,10 @@ class AsyncPlatform:
         ResultError. Raises CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt
         during the run.
         """
-        result = await self._run(
-            command,
-            "bash",
-            data_plane.read_command,
-            user_id=user_id,
-            session_id=session_id,
-            instance_id=instance_id,
-            timeout_s=timeout_s,
-            ttl_s=ttl_s,
-        )
-        return checked(result, check)
+        place = Place(user_id, session_id, instance_id, ttl_s)
+        read = data_plane.read_command
+        call = sandbox.run(self.target, place, command, "bash", timeout_s, read)
+        return checked(await self._run(call, place), check)
 
     async def upload(
         self,
@@ -303,7 +241,7 @@ class AsyncPlatform:
         ttl_s: int | None = None,
     ) -> str:
         """Upload a file to a user's session and return its path (SBX-10)."""
-        endpoint = await self._endpoint(user_id, session_id, instance_id, ttl_s)
+        endpoint = await self._endpoint(Place(user_id, session_id, instance_id, ttl_s))
         return await self._call(data_plane.upload(endpoint, path, content))
 
     async def download(
@@ -316,7 +254,7 @@ class AsyncPlatform:
         ttl_s: int | None = None,
     ) -> bytes:
         """Download a file of a user's session (SBX-10)."""
-        endpoint = await self._endpoint(user_id, session_id, instance_id, ttl_s)
+        endpoint = await self._endpoint(Place(user_id, session_id, instance_id, ttl_s))
         return await self._call(data_plane.download(endpoint, path))
 
     async def browser(
@@ -331,9 +269,8 @@ class AsyncPlatform:
 
         Raises CredentialsMissingError.
         """
-        return AsyncBrowser(
-            self._connection, await self._endpoint(user_id, session_id, instance_id, ttl_s)
-        )
+        endpoint = await self._endpoint(Place(user_id, session_id, instance_id, ttl_s))
+        return AsyncBrowser(self._connection, endpoint)
 
     def mcp(
         self,
@@ -364,20 +301,15 @@ class AsyncPlatform:
 
         Raises CredentialsMissingError.
         """
-        when = transport.signing_time()
-        if instance_id is not None:
-            return await self._destroy(instance_id, when)
-        instance = await self._call(sandbox.find_session(self.target, user_id, session_id, when))
-        if instance is None:
-            return False
-        await self._call(sandbox.delete_session(self.target, instance, transport.signing_time()))
-        return True
-
-    async def _destroy(self, instance_id: str, when: dt.datetime) -> bool:
+        if instance_id is None:
+            instance = await self._call(sandbox.find_session(self.target, user_id, session_id))
+            if instance is not None:
+                await self._call(sandbox.delete_session(self.target, instance))
+            return instance is not None
         if instance_id in self._copies:
             self._copies.remove(instance_id)
         try:
-            await self._call(sandbox.delete_session(self.target, instance_id, when))
+            await self._call(sandbox.delete_session(self.target, instance_id))
         except RefusedError as error:
             if error.status != httpx.codes.NOT_FOUND:
                 raise
@@ -389,8 +321,7 @@ class AsyncPlatform:
         sessions: dict[str, str] = {}
         token: str | None = ""
         while token is not None:
-            call = sandbox.sessions(self.target, token, transport.signing_time())
-            page, token = await self._call(call)
+            page, token = await self._call(sandbox.sessions(self.target, token))
             sessions |= page
         return sessions
 
@@ -426,23 +357,18 @@ class AsyncPlatform:
         """
         session = instance_id
         if session is None:
-            when = transport.signing_time()
-            call = sandbox.session(self.target, user_id, session_id, when)
-            session = await self._call(call)
-        when = transport.signing_time()
-        snapshot_id = await self._call(sandbox.create(self.target, session, when))
+            session = await self._call(sandbox.session(self.target, Place(user_id, session_id)))
+        snapshot_id = await self._call(sandbox.create(self.target, session))
         self._session_snapshots.append(snapshot_id)
-        return await self._call(sandbox.get(self.target, snapshot_id, transport.signing_time()))
+        return await self._call(sandbox.get(self.target, snapshot_id))
 
     async def session_snapshots(self) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of sandbox sessions."""
-        when = transport.signing_time()
-        page = await self._call(sandbox.page(self.target, "", when))
-        snapshots = page.snapshots
-        while page.next_token:
-            when = transport.signing_time()
-            page = await self._call(sandbox.page(self.target, page.next_token, when))
-            snapshots += page.snapshots
+        snapshots: tuple[SessionSnapshot, ...] = ()
+        token: str | None = ""
+        while token is not None:
+            page, token = await self._call(sandbox.snapshots(self.target, token))
+            snapshots += page
         return snapshots
 
     async def resume_session(self, snapshot: SessionSnapshot, *, ttl_s: int | None = None) -> None:
@@ -453,41 +379,23 @@ class AsyncPlatform:
         await self._resume(snapshot, as_new=False, ttl_s=ttl_s)
 
     async def _resume(self, snapshot: SessionSnapshot, *, as_new: bool, ttl_s: int | None) -> str:
-        when = transport.signing_time()
-        return await self._call(
-            sandbox.resume(self.target, snapshot.id, as_new=as_new, ttl_s=ttl_s, when=when)
-        )
+        return await self._call(sandbox.resume(self.target, snapshot.id, as_new, ttl_s))
 
     async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Delete a snapshot of a sandbox session. Its copies are not affected."""
-        when = transport.signing_time()
-        await self._call(sandbox.delete(self.target, snapshot.id, when))
+        await self._call(sandbox.delete(self.target, snapshot.id))
 
     async def _end_copies(self) -> None:
         """End the copies of sessions and delete the snapshots that were created here."""
         while self._copies:
             await self.destroy_session(instance_id=self._copies[-1])
         while self._session_snapshots:
-            when = transport.signing_time()
             snapshot_id = self._session_snapshots.pop()
             with contextlib.suppress(RefusedError):  # it was deleted, or the double was reset
-                await self._call(sandbox.delete(self.target, snapshot_id, when))
+                await self._call(sandbox.delete(self.target, snapshot_id))
 
-    async def _endpoint(
-        self, user_id: str, session_id: str, instance_id: str | None, ttl_s: int | None
-    ) -> data_plane.Endpoint:
-        when = transport.signing_time()
-        if instance_id is not None:
-            return await self._call(data_plane.endpoint_of(self.target, instance_id, when))
-        return await self._call(
-            data_plane.endpoint(
-                self.target,
-                user_id=user_id,
-                session_id=session_id,
-                ttl_s=ttl_s,
-                when=when,
-            )
-        )
+    async def _endpoint(self, place: Place) -> data_plane.Endpoint:
+        return await self._call(data_plane.endpoint(self.target, place))
 
     async def list_apps(self) -> tuple[str, ...]:
         """Return the applications of the agents directory (API-01)."""
@@ -643,12 +551,7 @@ class AsyncPlatform:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:

@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.client._async.connection import AsyncConnection, events
 from doublecheck.values.agents import A2aAnswer, McpResult, McpTools
-from doublecheck.values.executions import BrowserInfo
-from doublecheck.values.failures import checked
+from doublecheck.values.executions import BrowserInfo, checked
 from doublecheck.wire import a2a, data_plane, mcp
 from doublecheck.wire.data_plane import Endpoint, Format
 from doublecheck.wire.mcp import McpServer, McpSession
@@ -147,12 +145,7 @@ class AsyncMcpClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-from doublecheck.client.copies import living
 
 if TYPE_CHECKING:
     from doublecheck.client._async.platform import AsyncPlatform
@@ -37,7 +37,7 @@ class AsyncPlatformSandbox:
         check: bool = False,
     ) -> CodeResult:
         """Run code and return its result; see ``Platform.run_code()``."""
-        with living(self.instance_id):
+        with _living(self.instance_id):
             return await self.platform.run_code(
                 code, language, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
             )
@@ -51,24 +51,24 @@ class AsyncPlatformSandbox:
         check: bool = False,
     ) -> BashResult:
         """Run a command in the session's terminal."""
-        with living(self.instance_id):
+        with _living(self.instance_id):
             return await self.platform.exec_bash(
                 command, timeout_s=timeout_s, ttl_s=ttl_s, check=check, **self._named()
             )
 
     async def upload(self, path: str, content: bytes) -> str:
         """Upload a file to the session and return its path."""
-        with living(self.instance_id):
+        with _living(self.instance_id):
             return await self.platform.upload(path, content, **self._named())
 
     async def download(self, path: str) -> bytes:
         """Download a file from the session."""
-        with living(self.instance_id):
+        with _living(self.instance_id):
             return await self.platform.download(path, **self._named())
 
     async def browser(self) -> AsyncBrowser:
         """Return the session's browser."""
-        with living(self.instance_id):
+        with _living(self.instance_id):
             return await self.platform.browser(**self._named())
 
     async def snapshot(self) -> SessionSnapshot:
@@ -76,7 +76,7 @@ class AsyncPlatformSandbox:
 
         Raises RefusedError, with the reason, if the platform cannot take it.
         """
-        with living(self.instance_id):
+        with _living(self.instance_id):
             return await self.platform.snapshot_session(**self._named())
 
     async def destroy(self) -> bool:
@@ -92,3 +92,17 @@ class AsyncPlatformSandbox:
     def __repr__(self) -> str:
         name = self.instance_id or f"{self.user_id}/{self.session_id}"
         return f"<AsyncPlatformSandbox {name} of {self.platform.url}>"
+
+
+@contextmanager
+def _living(instance_id: str | None) -> Iterator[None]:
+    """Raise EndedCopyError for the refusal of a copy that has ended."""
+    # slow: 30 ms, and every test run of an environment with the harness imports this module
+    from doublecheck.errors import EndedCopyError, RefusedError
+
+    try:
+        yield
+    except RefusedError as error:
+        if instance_id is None or not error.code.startswith("InvalidResource.NotFound"):
+            raise
+        raise EndedCopyError(instance_id, error) from None

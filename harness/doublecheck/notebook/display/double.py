@@ -32,8 +32,7 @@ from doublecheck.core.notebook_repr import clock_time, counted
 from doublecheck.wire.exchanges import Exchange, curl, of_entry, redacted, redacted_text
 
 if TYPE_CHECKING:
-    from doublecheck.values.double import JournalEntry, Session
-    from doublecheck.values.unknowns import Unknown, Unknowns
+    from doublecheck.values.double import JournalEntry, Session, Unknown, Unknowns
 
 _SHOWN = 200
 _BODY_CHARS = 8000

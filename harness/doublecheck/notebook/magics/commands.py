@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
-from doublecheck.client import transport
 from doublecheck.errors import NotADoubleError
 from doublecheck.notebook.magics.options import (
     Parser,
@@ -21,8 +20,6 @@ from doublecheck.notebook.magics.platforms import Platforms, refuse_absent
 from doublecheck.wire import admin, sandbox
 
 if TYPE_CHECKING:
-    import argparse
-
     from doublecheck.client._sync.platform import Platform
 
 Command: TypeAlias = Callable[[str, Platforms], object]
@@ -89,7 +86,8 @@ def _snapshot(line: str, platforms: Platforms) -> None:
     parser.add_argument("--session", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    if not _is_living(platform, arguments):
+    call = sandbox.find_session(platform.target, arguments.user, arguments.session)
+    if platform._call(call) is None:
         refuse_absent(platform, arguments.user, arguments.session)
     snapshot = platform.snapshot_session(user_id=arguments.user, session_id=arguments.session)
     key = (platform.url, arguments.name)
@@ -113,12 +111,6 @@ def _resume(name: str, platforms: Platforms) -> None:
         refuse_unknown("snapshot", name, names)
     platform.resume_session(snapshot)
     write_line(f"The session is restored to {name!r}.")
-
-
-def _is_living(platform: Platform, arguments: argparse.Namespace) -> bool:
-    when = transport.signing_time()
-    call = sandbox.find_session(platform.target, arguments.user, arguments.session, when)
-    return platform._call(call) is not None
 
 
 def _clock(arguments: str, platforms: Platforms) -> None:

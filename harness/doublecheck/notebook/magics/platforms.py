@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentdouble.core.code_tool import DEFAULT_AGENT, Invocation
+from agentdouble.core.code_tool import Invocation
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
 from doublecheck.notebook.magics.options import refuse, write_line
@@ -142,7 +142,7 @@ def _emulator() -> tuple[Any, ...]:
 
 def user_session_id(user: str, session: str) -> str:
     """Return the UserSessionId of a user's session."""
-    return Invocation(user, session, DEFAULT_AGENT).user_session_id
+    return Invocation(user, session).user_session_id
 
 
 def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:
