@@ -13,6 +13,7 @@ from doublecheck.compare import pytest_unknowns
 from doublecheck.contracts import exit_status
 from doublecheck.reports import pytest_report
 from doublecheck.target import pytest_options
+from doublecheck.wire import call_log
 
 pytest_plugins = ("doublecheck.fixtures",)
 
@@ -61,7 +62,7 @@ def _config_of(request: pytest.FixtureRequest) -> object:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Generator[None, object, object]:
-    with pytest_report.of_test():
+    with call_log.of_test():
         return (yield)
 
 

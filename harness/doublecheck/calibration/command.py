@@ -16,14 +16,13 @@ from rich.padding import Padding
 from rich.text import Text
 
 from agentdouble.core import ledger
-from agentdouble.errors import LedgerError
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
 from doublecheck.core.markup import Markup, coloured, pre
 from doublecheck.core.notebook_repr import visible
-from doublecheck.errors import CalibrationError, TargetError
+from doublecheck.errors import TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
 
@@ -41,7 +40,7 @@ def calibrate(
     """
     from doublecheck.calibration import profile_file  # optional: tomlkit
 
-    _check(only)
+    findings.ids_of(only)
     profile_file.check(output)
     given_options = {key: value for key, value in options.items() if value not in (None, False)}
     sources = Sources(given_options, project=nearest_project(), spelled="--{}".format)
@@ -63,14 +62,6 @@ def calibrate(
         show(results, console)
         console.print(Text(_sum(results, output)), soft_wrap=True)
     return SETTLED if settled else NOTHING_SETTLED
-
-
-def _check(only: Sequence[str]) -> None:
-    for id_ in only:
-        try:
-            ledger.find(id_)
-        except LedgerError as error:
-            raise CalibrationError(str(error)) from None
 
 
 def _document(target: str, results: Sequence[Finding]) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentdouble.core import ledger
-from agentdouble.core.ledger import Unknown
-from doublecheck.calibration.probes import NotSettledError, Probe, probes
-from doublecheck.calibration.probes.probing import Patience, Probing
+from agentdouble.core.ledger import Alternative, Unknown
+from agentdouble.errors import LedgerError
+from doublecheck.calibration import api_server, control_plane, invocation, sessions  # noqa: F401 (each registers its probes)
+from doublecheck.calibration.probing import PROBES as PROBES
+from doublecheck.calibration.probing import NotSettledError, Patience, Probe, Probing
 from doublecheck.client._sync.platform import Platform
 from doublecheck.core.notebook_repr import Series, counted
-from doublecheck.errors import DoubleCheckError
+from doublecheck.errors import CalibrationError, DoubleCheckError
 from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
 
 _KEPT = 12  # the most exchanges stored for an unknown
@@ -46,16 +48,18 @@ class Finding:
     @property
     def lived(self) -> bool:
         """Whether the double can behave as this answer says."""
-        unknown = ledger.find(self.unknown)
-        answers = (unknown.default, *unknown.alternatives)
-        return any(answer.built for answer in answers if answer.name == self.answer)
+        return any(answer.built for answer in self._answers())
 
     @property
     def meaning(self) -> str:
         """The meaning of the answer, in the words of the ledger."""
+        return next((answer.meaning for answer in self._answers()), "")
+
+    def _answers(self) -> Iterator[Alternative]:
+        """Yield the answer in the ledger, if it has one of this name."""
         unknown = ledger.find(self.unknown)
         answers = (unknown.default, *unknown.alternatives)
-        return next((answer.meaning for answer in answers if answer.name == self.answer), "")
+        yield from (answer for answer in answers if answer.name == self.answer)
 
 
 class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.render"):
@@ -102,14 +106,22 @@ def calibrate(
     """Yield the finding for each unknown that has alternatives, in the ledger's order.
 
     ``only`` holds the ids to probe; ``slow`` also runs the slow probes. ``patience`` is how time
-    passes on the platform. Raises LedgerError for an unknown id.
+    passes on the platform. Raises CalibrationError for an unknown id.
     """
-    ids = [ledger.find(id_).id for id_ in only]
+    ids = ids_of(only)
     patience = patience or Patience.of(platform)
-    by_unknown = probes()
     for id_, unknown in ledger.unknowns().items():
-        if unknown.alternatives and (not ids or id_ in ids):
-            yield _finding(platform, unknown, by_unknown.get(id_), slow, patience)
+        if unknown.alternatives and id_ in ids:
+            yield _finding(platform, unknown, PROBES.get(id_), slow, patience)
+
+
+def ids_of(only: Collection[str]) -> Collection[str]:
+    """Return the unknowns to probe: by default all that have alternatives."""
+    try:
+        named = [ledger.find(id_).id for id_ in only]
+    except LedgerError as error:
+        raise CalibrationError(str(error)) from None
+    return named or [id_ for id_, unknown in ledger.unknowns().items() if unknown.alternatives]
 
 
 def _finding(

@@ -10,7 +10,6 @@ import asyncio
 import secrets
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -53,9 +52,8 @@ async def run_async(
     if outputs is None:
         return emit_outputs(await connection.call(call), on_output)
     transport.refuse_closed(connection.http, connection.target.url)
-    listener = _Listener(outputs, connection.options)
     with transport.interruptible():
-        return await _run(connection.http, connection.exchanges, call, listener, on_output)
+        return await _run(connection.http, connection, call, outputs, on_output)
 
 
 def run(
@@ -66,61 +64,50 @@ def run(
     on_output: OnOutput | None,
 ) -> Ran:
     """Run ``run_async()`` and block. Raise InterruptedRunError for a KeyboardInterrupt."""
+
+    async def work(on_output: OnOutput) -> Ran:
+        assert outputs is not None
+        # an HTTP client belongs to its loop
+        async with transport.client_async(**connection.options) as http:
+            return await _run(http, connection, call, outputs, on_output)
+
     try:
         if on_output is None:
             return connection.call(call)
         if outputs is None:
             return emit_outputs(connection.call(call), on_output)
         transport.refuse_closed(connection.http, connection.target.url)
-        return loop_thread.run(_work(connection, call, outputs), on_output)
+        return loop_thread.run(work, on_output)
     except KeyboardInterrupt:
         raise InterruptedRunError(session_id, double=connection.target.admin) from None
 
 
-def _work(connection: Connection, call: Call[Ran], outputs: Request) -> loop_thread.Work[Ran]:
-    """Return the coroutine for a separate loop, with an HTTP client that belongs to that loop."""
-    listener = _Listener(outputs, connection.options)
+async def _listen(
+    outputs: Request, options: Mapping[str, Any], stack: AsyncExitStack
+) -> AsyncGenerator[ServerSentEvent, None] | None:
+    """Subscribe to a session's events. Return None if the double does not support it.
 
-    async def work(on_output: OnOutput) -> Ran:
-        async with transport.client_async(**connection.options) as http:
-            return await _run(http, connection.exchanges, call, listener, on_output)
-
-    return work
-
-
-@dataclass(frozen=True)
-class _Listener:
-    """The request that receives a session's outputs, and the options of its HTTP client.
-
-    It has its own client: if many runs shared one and all listened, no connection would be left for
-    the last call.
+    This has its own HTTP client: if many runs shared one and all listened, no connection would be
+    left for the last call.
     """
-
-    request: Request
-    options: Mapping[str, Any]
-
-    async def listen(self, stack: AsyncExitStack) -> AsyncGenerator[ServerSentEvent, None] | None:
-        """Subscribe to the session's events. Return None if the double does not support it."""
-        try:
-            http = await stack.enter_async_context(transport.client_async(**self.options))
-            stream = http.stream(**transport.arguments(self.request))
-            response = await asyncio.wait_for(
-                stack.enter_async_context(stream), _LISTENING_WITHIN_S
-            )
-            if response.status_code != httpx.codes.OK:
-                return None
-            arriving = await stack.enter_async_context(events(response, calls.refuse))
-            first = await asyncio.wait_for(anext(arriving), _LISTENING_WITHIN_S)
-        except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
+    try:
+        http = await stack.enter_async_context(transport.client_async(**options))
+        stream = http.stream(**transport.arguments(outputs))
+        response = await asyncio.wait_for(stack.enter_async_context(stream), _LISTENING_WITHIN_S)
+        if response.status_code != httpx.codes.OK:
             return None
-        return arriving if first.name == event_stream.LISTENING else None
+        arriving = await stack.enter_async_context(events(response, calls.refuse))
+        first = await asyncio.wait_for(anext(arriving), _LISTENING_WITHIN_S)
+    except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
+        return None
+    return arriving if first.name == event_stream.LISTENING else None
 
 
 async def _run(
     http: httpx.AsyncClient,
-    exchanges: Exchanges,
+    connection: AsyncConnection | Connection,
     call: Call[Ran],
-    listener: _Listener,
+    outputs: Request,
     on_output: OnOutput,
 ) -> Ran:
     """Make a call and pass each output to ``on_output`` as it arrives.
@@ -129,13 +116,13 @@ async def _run(
     passed. Cancelling this interrupts the code, and waits some seconds for its last outputs.
     """
     async with AsyncExitStack() as stack:
-        arriving = await listener.listen(stack)
+        arriving = await _listen(outputs, connection.options, stack)
         if arriving is None:
-            answer = await _send(http, exchanges, call.request)
+            answer = await _send(http, connection.exchanges, call.request)
             return emit_outputs(call.read(answer), on_output)
         name = secrets.token_hex(8)
         receiver = _Receiver(arriving, name, on_output)
-        sent = asyncio.ensure_future(_send(http, exchanges, call.request, name))
+        sent = asyncio.ensure_future(_send(http, connection.exchanges, call.request, name))
         try:
             result = call.read(await _answer(sent, receiver))
         finally:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 import httpx
@@ -30,9 +29,6 @@ from doublecheck.values.executions import OnOutput
 from doublecheck.wire import calls, sandbox
 from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import redact, secrets_of
-
-if TYPE_CHECKING:
-    from doublecheck.target.target import Target
 
 PATIENCE_S = 10.0
 _MARGIN_S = 1.0

@@ -14,9 +14,8 @@ from functools import partial
 from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
 from doublecheck.run.platform import Platform
 from doublecheck.target.facts import Surface
-from doublecheck.values.agents import McpTool
-from doublecheck.wire import calls
-from doublecheck.wire.mcp import next_cursor
+from doublecheck.values.agents import AgentSession, McpTool
+from doublecheck.wire import api_server, calls
 
 Talk = Callable[[Platform], object]
 
@@ -60,7 +59,6 @@ def default(
         _common(double, live, "api_server", lambda platform: platform.list_apps())
     )
     tool = _first(_common(double, live, "mcp", _callable_tools))
-    named = partial(_without, "the platforms have no application in common")
     return (
         Topic("probes", ("application",), _probes),
         Topic(
@@ -76,7 +74,7 @@ def default(
             ("api_server",),
             partial(_sessions, app=agent or "", token=token),
             does="creates something",
-            skipped=named(agent),
+            skipped=None if agent else "the platforms have no application in common",
         ),
         Topic("refusals of the control plane", ("control_plane",), _refusals),
         Topic(
@@ -91,7 +89,7 @@ def default(
             ("mcp",),
             partial(_tool, name=tool or "", token=token),
             does="calls tools",
-            skipped=_without("the platforms have no non-destructive tool in common", tool),
+            skipped=None if tool else "the platforms have no non-destructive tool in common",
         ),
         Topic(
             "the agent card",
@@ -118,10 +116,6 @@ def _first(names: Collection[str]) -> str | None:
     return _ECHO if _ECHO in names else min(names, default=None)
 
 
-def _without(reason: str, name: str | None) -> str | None:
-    return None if name else reason
-
-
 def _probes(platform: Platform) -> None:
     for name in ("ping", "health", "readiness", "liveness"):
         platform.request("GET", f"/{name}")
@@ -139,12 +133,7 @@ def _api_server(platform: Platform) -> None:
 
 
 def _refused_runs(platform: Platform) -> None:
-    body = {
-        "appName": "no-such-app",
-        "userId": "twin",
-        "sessionId": "no-session",
-        "newMessage": {"role": "user", "parts": [{"text": "Hello."}]},
-    }
+    body = api_server.body(AgentSession("no-session", "no-such-app", "twin"), "Hello.", {})
     for document in (body, {}):
         platform.request("POST", "/run", headers=_JSON, content=calls.json_content(document))
 
@@ -156,14 +145,12 @@ def _sessions(platform: Platform, app: str, token: str) -> None:
     session = platform.create_session(app, user_id=user, session_id=token, state={"key": "value"})
     try:
         with suppress(RefusedError):
-            platform.create_session(
-                session.app_name, user_id=session.user_id, session_id=session.id
-            )
+            platform.create_session(app, user_id=user, session_id=session.id)
         platform.run(session, "Hello.")
         list(platform.run_sse(session, "Say it in pieces.", streaming=True))
         with suppress(AnswerError):  # the body of the list is open
-            platform.list_sessions(session.app_name, user_id=session.user_id)
-        platform.get_session(session.app_name, session.id, user_id=session.user_id)
+            platform.list_sessions(app, user_id=user)
+        platform.get_session(app, session.id, user_id=user)
         platform.list_artifacts(session)
     finally:
         platform.delete_session(session)
@@ -186,11 +173,7 @@ def _sandbox(platform: Platform, token: str) -> None:
 
 def _callable_tools(platform: Platform) -> Collection[str]:
     with platform.mcp() as client:
-        page = client.ask("tools/list")
-        tools, followed = list(page["tools"]), list[str]()
-        while (cursor := next_cursor(page, followed)) is not None:
-            page = client.ask("tools/list", cursor=cursor)
-            tools += page["tools"]
+        tools = [tool for page in client._pages() for tool in page["tools"]]
     return {
         tool["name"] for tool in tools if not tool.get("annotations", {}).get("destructiveHint")
     }

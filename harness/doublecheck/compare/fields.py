@@ -312,8 +312,8 @@ FIELDS = (
 class Fields:
     """The declared fields of the answers to one operation."""
 
-    def __init__(self, operation: str, fields: Iterable[Field] = FIELDS) -> None:
-        self._fields = [field for field in fields if is_operation(operation, field.operations)]
+    def __init__(self, operation: str) -> None:
+        self._fields = [field for field in FIELDS if is_operation(operation, field.operations)]
         self._known: dict[str, Field | None] = {}
 
     def kind(self, path: str) -> Kind | None:

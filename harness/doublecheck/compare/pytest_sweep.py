@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -24,9 +24,6 @@ from doublecheck.compare.pytest_unknowns import RELIED_ON, SWEPT, Noting
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
 from doublecheck.wire import admin
-
-if TYPE_CHECKING:
-    pass
 
 
 class Sweeping:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,16 @@ class Noting:
     def pytest_unconfigure(self) -> None:
         for journal in self._journals.values():
             journal.close()
+
+    def pytest_terminal_summary(
+        self, terminalreporter: TerminalReporter, config: pytest.Config
+    ) -> None:
+        """Write two sections at the end of a test run; none if no test used a double."""
+        lists = terminalreporter.stats.values()
+        reports = [it for some in lists for it in some if isinstance(it, pytest.TestReport)]
+        _write_relied_on(terminalreporter, _relied_on(reports), config.get_verbosity())
+        if config.getoption("platform_sweep"):
+            _write_swept(terminalreporter, _swept(reports))
 
     def _relied_on(self, item: pytest.Item) -> list[str]:
         self.target = _target(item)
@@ -150,31 +160,10 @@ def configure(config: pytest.Config) -> None:
         pytest_sweep.use_profile(config, Path(config.getoption("platform_profile")).absolute())
     noting = Noting(strict=strict, running=not pytest_options.in_process(config))
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
-    config.pluginmanager.register(Summary(config), "doublecheck-unknowns-summary")
     if sweep:
         from doublecheck.compare.pytest_sweep import Sweeping  # cycle
 
         config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
-
-
-class Summary:
-    """Two sections at the end of a test run; none if no test used a double."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Write the sections."""
-        reports = list(_reports(terminalreporter))
-        verbosity = self._config.get_verbosity()
-        _write_relied_on(terminalreporter, _relied_on(reports), verbosity)
-        if self._config.getoption("platform_sweep"):
-            _write_swept(terminalreporter, _swept(reports))
-
-
-def _reports(reporter: TerminalReporter) -> Iterator[pytest.TestReport]:
-    for reports in reporter.stats.values():
-        yield from (report for report in reports if isinstance(report, pytest.TestReport))
 
 
 def _relied_on(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[str]]:

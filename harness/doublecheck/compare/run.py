@@ -34,15 +34,10 @@ class Leftovers:
     """
 
     def __init__(self, platform: Platform, names: Sequence[str] = ()) -> None:
-        self._platform = platform
+        self.platform = platform
         self._names = {name for name in names if len(name) >= _SHORTEST_NAME}
         self._used: set[str] = set()
         self._before = self._sessions()
-
-    @property
-    def url(self) -> str:
-        """The address of the platform."""
-        return self._platform.url
 
     def note(self, exchanges: Sequence[Exchange]) -> None:
         """Note the names that a part of the conversation has used."""
@@ -57,7 +52,7 @@ class Leftovers:
             if name in self._used or any(part in name for part in self._names):
                 removed = False
                 with suppress(DoubleCheckError):
-                    removed = self._platform.destroy_session(instance_id=id_)
+                    removed = self.platform.destroy_session(instance_id=id_)
                 if not removed:
                     remaining.append(name)
         return tuple(remaining)
@@ -65,7 +60,7 @@ class Leftovers:
     def _sessions(self) -> Mapping[str, str]:
         """Return the names of the active sandbox sessions by id; {} if there is no answer."""
         with suppress(DoubleCheckError):
-            return self._platform._sandbox_sessions()
+            return self.platform._sandbox_sessions()
         return {}
 
 
@@ -110,7 +105,7 @@ def run(
     finally:
         for resources in leftovers:
             if sessions := resources.remove():
-                reason = f"{', '.join(sessions)} could not be removed from {resources.url}"
+                reason = f"{', '.join(sessions)} could not be removed from {resources.platform.url}"
                 parts.append(Part("removing its sessions", skipped=reason))
     return Comparison(double.url, live.url, tuple(parts))
 

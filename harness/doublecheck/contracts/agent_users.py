@@ -146,9 +146,8 @@ def ends_in_error(answer: httpx.Response) -> bool:
     """Whether a run ended with an error status or an error event."""
     if answer.status_code >= 400:
         return True
-    if is_stream(answer):
-        return any(event.error is not None for event in streamed(answer))
-    return any(event.error is not None for event in api_server.read_events(answer))
+    events = streamed(answer) if is_stream(answer) else api_server.read_events(answer)
+    return any(event.error is not None for event in events)
 
 
 def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:

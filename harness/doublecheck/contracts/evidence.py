@@ -185,7 +185,7 @@ def _has_route(answer: httpx.Response) -> bool:
 
 def _lists(answer: httpx.Response) -> bool:
     """Whether an answer is a list, or an object that contains one under any name."""
-    listed = api_server.list_in(wire.json_or_none(answer.text))
+    listed = api_server.list_in(calls.json_or_none(answer.text))
     return answer.is_success and listed is not None and not wire.error_in(answer)
 
 

@@ -138,12 +138,12 @@ def files(longest: int = LONG) -> Input:
     return Input(contents, (every * (longest // 256) + b"\r\n\0", b"", b"\n", b"no newline"))
 
 
-def histories(most: int = 4) -> Input:
+def histories() -> Input:
     """The messages of a user in one session, one or several. None is JSON."""
     messages = texts(empty=False, long=5000).strategy.map("said: {}".format)
     first = "said: first"
     rich = [first, f"said: {RICH * 5}", first, '42 {"a":  [ 1]}', *map(str, range(6))]
-    return Input(st.lists(messages, min_size=1, max_size=most), (rich, ["said: alone"]))
+    return Input(st.lists(messages, min_size=1, max_size=4), (rich, ["said: alone"]))
 
 
 def unusual_ids() -> Input:

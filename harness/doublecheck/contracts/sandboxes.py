@@ -22,6 +22,11 @@ from doublecheck.values.executions import BashResult, CodeResult, Output
 CALLERS = f"doublecheck-callers-{uuid.uuid4().hex}"  # the sessions of callers at the same time
 TTL_S = 120  # seconds; sessions that a check creates expire soon
 PYTHON, JAVASCRIPT, COMMAND = "python3", "javascript", "bash"
+TYPES_OF_DATA = {  # in the JSON of 2.7
+    **dict.fromkeys(("kernel_name", "session_id", "status", "code", "msg_id"), "str"),
+    "execution_count": "int",
+    "outputs": "list",
+}
 
 Paths = Mapping[str, str]
 

@@ -23,7 +23,15 @@ from doublecheck.contracts.conftest import START_WITHIN_S
 from doublecheck.contracts.engine import at_once, for_each
 from doublecheck.contracts.forgeries import OTHER_ACTIONS, forged, without_signature
 from doublecheck.contracts.leftovers import Leftovers
-from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, TTL_S, Sandbox, succeeded
+from doublecheck.contracts.sandboxes import (
+    COMMAND,
+    JAVASCRIPT,
+    PYTHON,
+    TTL_S,
+    TYPES_OF_DATA,
+    Sandbox,
+    succeeded,
+)
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target import pytest_options
 from doublecheck.target.facts import variable
@@ -31,15 +39,6 @@ from doublecheck.wire.calls import Request
 
 METADATA = ("RequestId", "Action", "Version", "Service", "Region")
 RESULT = ("ToolId", "UserSessionId", "SessionId", "Endpoint", "InternalEndpoint", "Result")
-DATA = {
-    "kernel_name": "str",
-    "session_id": "str",
-    "status": "str",
-    "execution_count": "int",
-    "outputs": "list",
-    "code": "str",
-    "msg_id": "str",
-}
 REFUSED_NAMES = {
     "action": ("NoSuchAction", "RunTheTool", ACTION.lower(), f"{ACTION}s"),
     "version": ("1999-12-31", "2025-10-29", "2025-10-31", "2999-01-01", "1"),
@@ -93,7 +92,7 @@ def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> Non
         inner, data = _inner(platform, sandbox, code, language)
 
         assert {"success": "bool", "message": "str"} == wire.types(inner, ("success", "message"))
-        assert DATA == wire.types(data, DATA)
+        assert TYPES_OF_DATA == wire.types(data, TYPES_OF_DATA)
         assert code == data["code"]
         assert code in FAILING or (True, "ok") == (inner["success"], data["status"]), data
         assert language == PYTHON or data["kernel_name"] not in ("python3", "python")

@@ -18,6 +18,7 @@ from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_caller, for_each
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sandboxes import JAVASCRIPT, PYTHON, TYPES_OF_DATA
 
 if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
@@ -32,15 +33,9 @@ def _state_of_caller(state: State, number: int, _stack: ExitStack) -> State:
     return State({**state, "session_id": f"{state['session_id']}-{number}"})
 
 
-PYTHON, JAVASCRIPT = "python3", "javascript"
 KEYS = (environment.ACCESS_KEY, environment.SECRET_KEY)
 WRONG = {environment.ACCESS_KEY: "AKLTnobody", environment.SECRET_KEY: "wrong"}
 TYPES = {"success": "bool", "message": "str", "data": "dict"}
-TYPES_OF_DATA = {
-    **dict.fromkeys(("kernel_name", "session_id", "status", "code", "msg_id"), "str"),
-    "execution_count": "int",
-    "outputs": "list",
-}
 FAILURES = (
     ("print('before')\n1 / 0", PYTHON, "ZeroDivisionError"),
     ("def f(:", PYTHON, "SyntaxError"),

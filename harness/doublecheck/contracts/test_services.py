@@ -22,7 +22,7 @@ from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.mcp_servers import Make, Service, is_refused, structured_of, text_of
 from doublecheck.contracts.reference import http_api
 from doublecheck.values.agents import McpResult, McpTool
-from doublecheck.wire import mcp
+from doublecheck.wire import calls, mcp
 from doublecheck.wire.mcp import McpServer
 
 
@@ -269,7 +269,7 @@ def _written(name: str, value: Any) -> list[str]:
 def _objects(result: McpResult) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects in a result, also nested ones (an envelope is left open)."""
     texts = [block["text"] for block in result.content if block.get("type") == "text"]
-    for document in (result.structured, *map(wire.json_or_none, texts)):
+    for document in (result.structured, *map(calls.json_or_none, texts)):
         yield from _within(document)
 
 

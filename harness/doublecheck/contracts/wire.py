@@ -67,7 +67,7 @@ def _is_reply(text: str, payload: Mapping[str, Any]) -> bool:
     """Whether the reference application may return a text for a payload."""
     if payload.get("do") == "say":
         return text == payload.get("prompt")
-    document = json_or_none(text)
+    document = calls.json_or_none(text)
     if document == payload:  # an envelope may repeat its request
         return False
     return text in actions.REPLIES or isinstance(document, (dict, list))
@@ -145,7 +145,7 @@ def chunks(data: Sequence[str], sent: Sequence[str]) -> list[str]:
     """
     if [*data] == [*sent] or not data:
         return [*data]
-    strings = [strings_in(json_or_none(text)) for text in data]
+    strings = [strings_in(calls.json_or_none(text)) for text in data]
     read = [
         [it[place] for it in strings] for place in strings[0] if all(place in it for it in strings)
     ]
@@ -159,8 +159,8 @@ def stream_error(data: str) -> str | None:
 
     It may be the string of an entrypoint, which may be sent as JSON (U-INVOKE-SSE-CHUNK).
     """
-    document = json_or_none(data)
-    for value in (document, *map(json_or_none, strings_in(document).values())):
+    document = calls.json_or_none(data)
+    for value in (document, *map(calls.json_or_none, strings_in(document).values())):
         error = value.get("error") if isinstance(value, dict) else None
         if isinstance(error, str):
             return error
@@ -206,14 +206,6 @@ def error_in(response: httpx.Response) -> bool:
     code = document.get("code")
     errors = (*failed, document.get("error"), document.get("errors"))
     return any(errors) or (isinstance(code, int) and code >= 400)
-
-
-def json_or_none(text: str) -> Any:
-    """Return the JSON of a text, or None if it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def control_plane(platform: Platform, body: Mapping[str, Any], **options: Any) -> httpx.Response:
@@ -275,7 +267,7 @@ def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def parsed(text: str) -> dict[str, Any]:
     """Parse a string as a JSON object. Fail if it is not one."""
-    document = json_or_none(text)
+    document = calls.json_or_none(text)
     assert isinstance(document, dict), f"{text!r} is not a JSON object"
     return document
 
@@ -298,5 +290,5 @@ def refusal(response: httpx.Response) -> str:
 
 def object_in(response: httpx.Response) -> dict[str, Any]:
     """Return the JSON object of an answer, or an empty one."""
-    document = json_or_none(response.text)
+    document = calls.json_or_none(response.text)
     return document if isinstance(document, dict) else {}

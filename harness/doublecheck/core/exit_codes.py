@@ -47,6 +47,6 @@ _WORST_FIRST = (
 )
 
 
-def listed(*codes: ExitCode) -> str:
+def listed() -> str:
     """Return the codes with their meanings, for a help text."""
-    return ", ".join(f"{code.value}: {code.meaning}" for code in codes or ExitCode)
+    return ", ".join(f"{code.value}: {code.meaning}" for code in ExitCode)

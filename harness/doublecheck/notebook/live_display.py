@@ -6,7 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import AsyncIterable, Coroutine, Iterable, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from doublecheck.core.notebook_repr import Series
 from doublecheck.errors import ArgumentError
@@ -89,24 +89,17 @@ async def _show_async(stream: AsyncIterable[T]) -> Collected[T]:
     return _collected(events)
 
 
-class _Screen(Protocol):
-    def arrived(self, events: Sequence[Any]) -> None: ...
-
-    def ended(self, events: Sequence[Any]) -> None: ...
-
-
-class _Lines:
+class _Screen:
     """Shows a line for each event, outside of notebooks."""
 
     def arrived(self, events: Sequence[Any]) -> None:
-        sys.stdout.write(f"{_line(events[-1])}\n")
-        sys.stdout.flush()
+        print(_line(events[-1]), flush=True)  # noqa: T201
 
     def ended(self, events: Sequence[Any]) -> None:
-        pass
+        """Show what has not been shown yet."""
 
 
-class _Display:
+class _Display(_Screen):
     """A notebook display that is redrawn as events arrive."""
 
     def __init__(self) -> None:
@@ -145,7 +138,7 @@ def _line(event: Any) -> str:
 
 
 def _screen() -> _Screen:
-    return _Lines() if _cell() is None else _Display()
+    return _Screen() if _cell() is None else _Display()
 
 
 def _collected(events: Iterable[T]) -> Collected[T]:

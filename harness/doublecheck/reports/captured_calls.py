@@ -54,7 +54,7 @@ def _all(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
     journals = {
         target.url: _journal(target)
         for target, exchange in recorded
-        if (urlsplit(exchange.request.url).path == f"{admin.PREFIX}/reset")
+        if urlsplit(exchange.request.url).path == f"{admin.PREFIX}/reset"
     }
     for target in {target.url: target for target, _ in recorded}.values():
         entries = journals.get(target.url)
@@ -75,7 +75,7 @@ def _journal(target: Target) -> list[Exchange] | None:
 
 
 def _safe(log: CallLog) -> Iterator[tuple[Target, Exchange]]:
-    for target, recording in tuple(log.calls):
+    for target, recording in tuple(log):
         (exchange,) = without_secrets([recording.exchange], target)
         yield target, exchange
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,11 @@ from doublecheck.reports.report import Report
 from doublecheck.target.target import Kind
 
 FORMAT = "doublecheck-report/1"
+_OF_A_RUN: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("chosen", "examples", "seed", "pytest_exit", "requests", "lost"), int),
+    **dict.fromkeys(("interrupted", "strict_should"), bool),
+    "duration_s": float,
+}
 _LARGEST = 64 * 1024 * 1024  # bytes; a report of all clauses has about 50 KiB
 
 
@@ -30,16 +35,8 @@ def to_document(report: Report) -> dict[str, Any]:
         "written_by": f"doublecheck {__version__}",
         "target": {"name": report.name, "kind": report.kind, "url": report.url},
         "started": None if run.started is None else run.started.isoformat(),
-        "duration_s": run.duration_s,
-        "chosen": run.chosen,
-        "interrupted": run.interrupted,
-        "strict_should": run.strict_should,
-        "examples": run.examples,
-        "seed": run.seed,
-        "pytest_exit": run.pytest_exit,
+        **{name: getattr(run, name) for name in _OF_A_RUN},
         "exit_code": int(run.exit_code),
-        "requests": run.requests,
-        "lost": run.lost,
         "findings": [
             {
                 "cause": finding.cause,
@@ -51,23 +48,11 @@ def to_document(report: Report) -> dict[str, Any]:
         ],
         "clauses": [
             {
-                "id": clause.id,
-                "section": clause.section,
-                "level": clause.level,
-                "scope": clause.scope,
-                "text": clause.text,
+                **vars(clause),
                 "verdict": verdicts[clause].value,
                 "outcome": outcomes[clause],
                 "checks": [
-                    {
-                        "name": check.name,
-                        "verdict": check.verdict.value,
-                        "reason": check.reason,
-                        "duration_s": check.duration_s,
-                        "details": check.details,
-                        "role": check.role,
-                        "cause": check.cause,
-                    }
+                    {name: value for name, value in vars(check).items() if name != "clause"}
                     for check in checks
                 ],
             }
@@ -135,16 +120,8 @@ def _read(document: Mapping[str, Any]) -> Report:
     kinds: Mapping[str, Kind] = {"double": "double", "live": "live"}
     run = Run(
         tuple(check for clause in document["clauses"] for check in _checks(clause)),
-        int(document["pytest_exit"]),
         started=None if started is None else dt.datetime.fromisoformat(started),
-        duration_s=float(document["duration_s"]),
-        chosen=int(document["chosen"]),
-        interrupted=bool(document["interrupted"]),
-        strict_should=bool(document["strict_should"]),
-        requests=int(document["requests"]),
-        lost=int(document["lost"]),
-        examples=int(document["examples"]),
-        seed=int(document["seed"]),
+        **{name: kind(document[name]) for name, kind in _OF_A_RUN.items()},
     )
     url = target["url"]
     return Report(

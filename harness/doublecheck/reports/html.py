@@ -131,15 +131,15 @@ def _explained(row: Row) -> Markup:
             element(
                 "details",
                 element("summary", f"{checks} check{'' if checks == 1 else 's'}"),
-                *(_checks(cell, alone=len(row.cells) == 1) for cell in row.cells),
+                *(
+                    _check(check, cell.name if len(row.cells) > 1 else None)
+                    for cell in row.cells
+                    for check in cell.checks
+                ),
                 open=any(verdict in _TO_LOOK_AT for verdict in row.verdicts),
             ),
         )
     )
-
-
-def _checks(cell: Cell, *, alone: bool) -> Markup:
-    return joined(_check(check, None if alone else cell.name) for check in cell.checks)
 
 
 def _check(check: Check, target: str | None) -> Markup:

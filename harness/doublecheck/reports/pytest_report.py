@@ -15,7 +15,6 @@ below it, as with platform_mock, and it also applies to ``--tb=long``.
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -51,15 +50,10 @@ def configure(config: pytest.Config) -> None:
 _TITLE = "Captured platform calls"
 
 
-def of_test() -> AbstractContextManager[None]:
-    """Keep the calls of a test while the context lasts."""
-    return call_log.of_test()
-
-
 def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
     """Add the calls of a failed test to its report. Contract checks show their own."""
     log = call_log.current()
-    if not report.failed or log is None or not log.calls:
+    if not report.failed or not log:
         return
     from doublecheck.reports.captured_calls import section  # slow: 0.4 s
 

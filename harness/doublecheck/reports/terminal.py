@@ -74,21 +74,15 @@ def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
 
     Checks that got no answer do not count, unless another platform answered.
     """
-    carried = [row for row in rows if any(map(_is_carried_out, row.cells))]
+    silent = (None, *_FOLDED)
+    carried = [row for row in rows if any(cell.outcome not in silent for cell in row.cells)]
     return sorted(carried, key=lambda row: min(map(_rank, row.cells)))
-
-
-def _is_carried_out(cell: Cell) -> bool:
-    return cell.outcome is not None and cell.outcome not in _FOLDED
 
 
 def _rank(cell: Cell) -> int:
     """Return the rank of a cell: each kind of failure, then all others."""
-    return min(_place(cell), OUTCOMES.index(Verdict.PASSED.value))
-
-
-def _place(cell: Cell) -> int:
-    return OUTCOMES.index(cell.outcome) if cell.outcome in OUTCOMES else len(OUTCOMES)
+    others = OUTCOMES.index(Verdict.PASSED.value)
+    return min(OUTCOMES.index(cell.outcome), others) if cell.outcome in OUTCOMES else others
 
 
 def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:

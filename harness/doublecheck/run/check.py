@@ -7,14 +7,12 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from agentdouble.core import ledger
-from agentdouble.errors import LedgerError
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
 from doublecheck.client import open_target
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import ConnectArguments
-from doublecheck.errors import CalibrationError, InterruptedCalibrationError, TargetError
+from doublecheck.errors import InterruptedCalibrationError, TargetError
 from doublecheck.run import checks_process
 from doublecheck.run.checks_process import Bar, Subject, target_of
 from doublecheck.run.platform import connect
@@ -22,7 +20,6 @@ from doublecheck.values.double import Unknowns, ledger_unknowns
 
 if TYPE_CHECKING:
     from doublecheck.client._async.platform import AsyncPlatform
-    from doublecheck.client._sync.platform import Platform
     from doublecheck.reports.report import Report
 
 
@@ -92,7 +89,7 @@ def calibrate(
     Raises CalibrationError for an unknown id, UnreachableError, and InterruptedCalibrationError,
     which contains the findings so far.
     """
-    ids = _ids([only] if isinstance(only, str) else only)
+    ids = findings.ids_of([only] if isinstance(only, str) else only)
     with ExitStack() as stack:
         opened = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
         target = open_target.require_answer(target_of(opened))
@@ -107,15 +104,6 @@ def calibrate(
             found_so_far = Findings(came, target=target.url)
             raise InterruptedCalibrationError(found_so_far, len(ids)) from None
     return Findings(came, target=target.url)
-
-
-def _ids(only: Collection[str]) -> Collection[str]:
-    """Return the unknowns to probe: by default all that have alternatives."""
-    try:
-        named = [ledger.find(id_).id for id_ in only]
-    except LedgerError as error:
-        raise CalibrationError(str(error)) from None
-    return named or [id_ for id_, unknown in ledger.unknowns().items() if unknown.alternatives]
 
 
 def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns:

@@ -120,11 +120,6 @@ class ChecksProcess:
         assert self._process.stdout is not None
         return self._process.stdout
 
-    @property
-    def _lifeline(self) -> IO[str]:
-        assert self._process.stdin is not None
-        return self._process.stdin
-
     def progress(self) -> Iterator[tuple[int, int, str]]:
         """Yield the number of finished checks, of all checks, and the next one's name."""
         for line in self._channel:
@@ -134,7 +129,8 @@ class ChecksProcess:
 
     def interrupt(self) -> None:
         """End the run early. Its report then says that it was interrupted."""
-        self._lifeline.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def document(self) -> Mapping[str, Any]:
         """Return the report. Raise ChecksCrashedError if the process ended without one."""
@@ -281,7 +277,7 @@ def from_configuration(target: str | None, **of_the_run: Any) -> Subject:
     options = {"target": target, **{name: value or None for name, value in of_the_run.items()}}
     run = command.RunOptions(options, spelled=str)
     command.require_target(run)
-    return Subject(run.plan.name, run.kind, run.url, run.arguments(), _environ())
+    return Subject(run.plan.name, run.plan.kind, run.plan.value("url"), run.arguments(), _environ())
 
 
 def from_target(target: Target, **of_the_run: Any) -> Subject:

@@ -16,7 +16,6 @@ from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
-from doublecheck.target.target import Kind
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
@@ -45,17 +44,6 @@ class RunOptions:
     def plan(self) -> Plan:
         """The plan of the platform. Raises TargetError."""
         return plan(self.sources)
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of the platform."""
-        return self.plan.kind
-
-    @property
-    def url(self) -> str | None:
-        """The address of the platform, if it is already running."""
-        url: str | None = self.plan.value("url")
-        return url
 
     def arguments(self) -> list[str]:
         """Return the options as pytest options."""
@@ -132,7 +120,7 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
         if not result.checks and not result.interrupted:
             codes.add(_nothing_ran(run, result.pytest_exit))
             continue
-        reports.append(Report(run.plan.name, run.kind, run.url, result))
+        reports.append(Report(run.plan.name, run.plan.kind, run.plan.value("url"), result))
         codes.add(result.exit_code)
         if result.interrupted:
             break

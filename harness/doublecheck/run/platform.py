@@ -120,7 +120,14 @@ def connect(
     where, stop = arguments.open()
     if stop is None:
         return Platform(where, timeout_s=timeout_s)
-    return _platform(where, timeout_s, stop)
+
+    def on_close() -> None:
+        atexit.unregister(platform.close)
+        stop()
+
+    platform = Platform(where, timeout_s=timeout_s, on_close=on_close)
+    atexit.register(platform.close)
+    return platform
 
 
 async def connect_async(
@@ -151,7 +158,13 @@ async def connect_async(
     where, stop = await _open_in_thread(arguments)
     if stop is None:
         return AsyncPlatform(where, timeout_s=timeout_s)
-    return _async_platform(where, timeout_s, stop)
+
+    async def on_close() -> None:
+        atexit.unregister(stop)
+        await asyncio.to_thread(stop)
+
+    atexit.register(stop)  # at exit no event loop runs that could close the platform
+    return AsyncPlatform(where, timeout_s=timeout_s, on_close=on_close)
 
 
 async def _open_in_thread(arguments: ConnectArguments) -> tuple[Target, Stop | None]:
@@ -166,29 +179,3 @@ async def _open_in_thread(arguments: ConnectArguments) -> tuple[Target, Stop | N
             if stop is not None:
                 await asyncio.to_thread(stop)
         raise
-
-
-def _platform(target: Target, timeout_s: float, stop: Stop) -> Platform:
-    """Return a platform that is closed at the latest when the interpreter exits."""
-
-    def on_close() -> None:
-        atexit.unregister(platform.close)
-        stop()
-
-    platform = Platform(target, timeout_s=timeout_s, on_close=on_close)
-    atexit.register(platform.close)
-    return platform
-
-
-def _async_platform(target: Target, timeout_s: float, stop: Stop) -> AsyncPlatform:
-    """Return a platform whose double stops at the latest when the interpreter exits.
-
-    At exit no event loop runs that could close the platform, so only its double is stopped.
-    """
-
-    async def on_close() -> None:
-        atexit.unregister(stop)
-        await asyncio.to_thread(stop)
-
-    atexit.register(stop)
-    return AsyncPlatform(target, timeout_s=timeout_s, on_close=on_close)

@@ -21,17 +21,11 @@ from typing import TextIO
 import pytest
 
 from doublecheck import contracts
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.run_result import Run
 from doublecheck.core import atomic_files
 from doublecheck.reports.collector import Collector
 from doublecheck.reports.document import to_document
 from doublecheck.reports.report import Report
-
-__all__ = [
-    "Check",
-    "Run",
-    "run",
-]
 
 _FOLDER = Path(contracts.__file__).parent
 _UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")

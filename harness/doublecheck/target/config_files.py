@@ -75,9 +75,9 @@ def read_project(path: Path) -> File | None:
     )
 
 
-def nearest_project(folder: Path | None = None) -> Path | None:
-    """Return the nearest pyproject.toml in a folder, by default the current one, or its parents."""
-    start = (folder or Path.cwd()).absolute()
+def nearest_project() -> Path | None:
+    """Return the nearest pyproject.toml in the current folder or its parents."""
+    start = Path.cwd()
     paths = (parent / "pyproject.toml" for parent in (start, *start.parents))
     return next((path for path in paths if path.is_file()), None)
 

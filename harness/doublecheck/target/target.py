@@ -247,13 +247,10 @@ class Target:
 
 def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
     """Return the URL in the environment, or None."""
-    return environ.get(variable("url")) or _tool_host(environ)
-
-
-def _tool_host(environ: Mapping[str, str]) -> str | None:
-    """Return the address in the PLATFORM_ variables, or None."""
-    host = environ.get(environment.TOOL_HOST)
-    return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}" if host else None
+    url, host = environ.get(variable("url")), environ.get(environment.TOOL_HOST)
+    if url or not host:
+        return url or None
+    return f"{environ.get(environment.TOOL_SCHEME) or 'https'}://{host}"
 
 
 def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:

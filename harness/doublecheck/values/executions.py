@@ -6,7 +6,7 @@ import base64
 import contextlib
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -241,18 +241,12 @@ OnOutput: TypeAlias = Callable[[LiveOutput], None]
 
 def emit_outputs(result: Ran, on_output: OnOutput) -> Ran:
     """Pass the outputs of a result to ``on_output`` and return the result."""
-    for output in of_outputs(result.outputs):
-        on_output(output)
-    return result
-
-
-def of_outputs(outputs: Iterable[Output]) -> Iterator[LiveOutput]:
-    """Yield the messages that correspond to these outputs."""
-    for output in outputs:
+    for output in result.outputs:
         content = {name: getattr(output, name) for name in _SAYS.get(output.output_type, ())}
         if "traceback" in content:
             content["traceback"] = list(content["traceback"] or ())
-        yield LiveOutput(output.output_type, content)
+        on_output(LiveOutput(output.output_type, content))
+    return result
 
 
 def images_of(output: Output) -> tuple[tuple[str, bytes], ...]:

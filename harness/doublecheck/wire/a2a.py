@@ -81,11 +81,7 @@ def cancel(agent: Agent, task_id: str) -> Call[A2aAnswer]:
 
 def read_event(response: httpx.Response, data: str) -> A2aAnswer:
     """Return the event of one ``data:`` line. Raise RefusedError or AnswerError."""
-    try:
-        document = json.loads(data)
-    except ValueError:
-        raise _wrong_answer(response, data) from None
-    return _answer(response, document, data)
+    return _answer(response, calls.json_or_none(data), data)
 
 
 def refuse_no_stream(response: httpx.Response) -> None:

@@ -150,10 +150,7 @@ def sessions(target: Target) -> Call[Sessions]:
 
 
 def _read_health(response: httpx.Response) -> bool:
-    try:
-        document = response.json()
-    except ValueError:
-        return False
+    document = calls.json_or_none(response.content)
     return response.is_success and isinstance(document, dict) and document.get("status") == "ok"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -56,10 +55,7 @@ def probe(target: Target, name: str) -> Call[str]:
 def read_probe(response: httpx.Response) -> str:
     """Return a probe's text from any of its formats (U-PROBE-BODIES)."""
     calls.refuse(response)
-    try:
-        document = json.loads(response.text)
-    except ValueError:
-        return response.text
+    document = calls.json_or_none(response.text)
     if isinstance(document, dict):
         texts = [value for value in document.values() if isinstance(value, str)]
         document = document.get("status") or (texts[0] if len(texts) == 1 else None)

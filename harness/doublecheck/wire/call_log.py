@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from doublecheck.target.target import Target
@@ -18,24 +18,14 @@ if TYPE_CHECKING:
 KEPT = 64
 
 
-class CallLog:
-    """The last calls of a test, oldest first, each with its target."""
-
-    def __init__(self) -> None:
-        self.calls: deque[tuple[Target, Recording]] = deque(maxlen=KEPT)
-
-    def add(self, target: Target, recording: Recording) -> None:
-        """Add a call."""
-        self.calls.append((target, recording))
-
-
+CallLog: TypeAlias = "deque[tuple[Target, Recording]]"
 _open: list[CallLog] = []  # a test that runs pytest in its own process has several
 
 
 @contextmanager
 def of_test() -> Iterator[None]:
     """Keep the calls of a test while the context lasts."""
-    _open.append(CallLog())
+    _open.append(deque(maxlen=KEPT))
     try:
         yield
     finally:
@@ -43,5 +33,5 @@ def of_test() -> Iterator[None]:
 
 
 def current() -> CallLog | None:
-    """Return the calls of the current test, None outside of tests."""
+    """Return the last calls of the current test, oldest first; None outside of tests."""
     return _open[-1] if _open else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -87,19 +86,11 @@ def request(
     if path[:1] not in ("/", "?", ""):
         raise ArgumentError(f"A path must begin with a slash: {path!r}.")
     addressed = surface or surface_of(path)
-    key = (
-        target.token
-        if path.startswith("/_emulator/") and target.token
-        else target.key_of(addressed)
-    )
+    token = target.token if path.startswith("/_emulator/") else None
+    key = token or target.key_of(addressed)
     authorization = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
-    return Request(
-        method,
-        target.at(addressed) + path,
-        {**authorization, **(headers or {})},
-        content,
-        timeout_s,
-    )
+    all_headers = {**authorization, **(headers or {})}
+    return Request(method, target.at(addressed) + path, all_headers, content, timeout_s)
 
 
 def json_content(document: Any) -> bytes:
@@ -108,6 +99,14 @@ def json_content(document: Any) -> bytes:
         return json.dumps(document).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"The value cannot be sent as JSON: {error}.") from None
+
+
+def json_or_none(text: str | bytes) -> Any:
+    """Return the JSON of a text, or None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def read_json(response: httpx.Response) -> Any:
@@ -140,11 +139,10 @@ def refused_by_json_rpc(response: httpx.Response, error: Mapping[str, Any]) -> R
 
 def refuse_by_json_rpc(response: httpx.Response) -> None:
     """Raise RefusedError for a JSON-RPC error that is sent with a status of the client's errors."""
-    with contextlib.suppress(ValueError, RecursionError):
-        document = response.json() if response.is_client_error else {}
-        error = document.get("error") if isinstance(document, dict) else None
-        if isinstance(error, dict) and "jsonrpc" in document:
-            raise refused_by_json_rpc(response, error)
+    document: Any = json_or_none(response.content) if response.is_client_error else None
+    error = document.get("error") if isinstance(document, dict) else None
+    if isinstance(error, dict) and "jsonrpc" in document:
+        raise refused_by_json_rpc(response, error)
 
 
 def _text(response: httpx.Response) -> str:
@@ -179,13 +177,11 @@ def _reason(response: httpx.Response) -> str:
 
 def _message(response: httpx.Response) -> str | None:
     """Return the message in an error's JSON, FastAPI's or JSON-RPC's."""
-    with contextlib.suppress(ValueError, RecursionError):
-        document = response.json()
-        error = document.get("error") if isinstance(document, dict) else None
-        message = error.get("message") if isinstance(error, dict) else None
-        detail = document.get("detail") if isinstance(document, dict) else None
-        return next((text for text in (detail, message) if isinstance(text, str)), None)
-    return None
+    document = json_or_none(response.content)
+    error = document.get("error") if isinstance(document, dict) else None
+    message = error.get("message") if isinstance(error, dict) else None
+    detail = document.get("detail") if isinstance(document, dict) else None
+    return next((text for text in (detail, message) if isinstance(text, str)), None)
 
 
 def route(response: httpx.Response) -> str:

@@ -41,9 +41,9 @@ def listening(listener: Callable[[Exchange], None]) -> Iterator[None]:
 class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exchanges"):
     """The last exchanges of a client, oldest first, including unfinished ones."""
 
-    def __init__(self, target: Target | None = None, *, size: int = KEPT) -> None:
+    def __init__(self, target: Target | None = None) -> None:
         self._target = target
-        self._recordings: deque[Recording] = deque(maxlen=size)
+        self._recordings: deque[Recording] = deque(maxlen=KEPT)
         self.body_limit = BODY_LIMIT  # bytes of a body that are stored
 
     @contextmanager
@@ -53,7 +53,7 @@ class Exchanges(Sequence[Exchange], Shown, drawn_by="notebook.display.double.exc
         self._recordings.append(recording)
         log = call_log.current()
         if log is not None and self._target is not None:
-            log.add(self._target, recording)
+            log.append((self._target, recording))
         try:
             yield recording
         except BaseException as error:

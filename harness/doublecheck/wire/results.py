@@ -13,7 +13,7 @@ from agentdouble.core import invoke_tool
 from doublecheck.errors import DoubleCheckError
 from doublecheck.values.agents import AgentEvents, StreamEvent
 from doublecheck.values.executions import CanFail
-from doublecheck.wire import a2a, api_server, data_plane, mcp, sandbox
+from doublecheck.wire import a2a, api_server, calls, data_plane, mcp, sandbox
 from doublecheck.wire.event_stream import data_of, is_stream
 from doublecheck.wire.exchanges import Exchange
 
@@ -48,10 +48,7 @@ def response_of(exchange: Exchange) -> httpx.Response:
 
 def body_of(exchange: Exchange) -> Mapping[str, Any]:
     """Return the JSON object in the body of a request, or an empty one."""
-    try:
-        document = json.loads(exchange.request.content)
-    except (ValueError, RecursionError):
-        return {}
+    document = calls.json_or_none(exchange.request.content)
     return document if isinstance(document, dict) else {}
 
 

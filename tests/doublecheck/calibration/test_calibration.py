@@ -16,7 +16,7 @@ from agentdouble.core import profiles
 from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings, profile_file
 from doublecheck.calibration.findings import Finding
-from doublecheck.calibration.probes.probing import Patience
+from doublecheck.calibration.probing import Patience
 from doublecheck.cli import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps

@@ -19,8 +19,8 @@ from agentdouble.apps import simple
 from agentdouble.core import ledger
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Platform, Target
-from doublecheck.calibration.probes import probes
-from doublecheck.calibration.probes.probing import Patience, Probing
+from doublecheck.calibration.findings import PROBES
+from doublecheck.calibration.probing import Patience, Probing
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.wire import admin
@@ -126,7 +126,7 @@ def test_an_answer_is_visible_on_the_wire(
             observed = WITNESSES[id_](double, monkeypatch)
         else:
             with Probing(platform, Patience.of(platform)) as at:
-                observed = probes()[id_].look(at)
+                observed = PROBES[id_].look(at)
     finally:
         platform._call(admin.choose(platform.target, {}))
 
@@ -142,5 +142,5 @@ def test_every_unknown_with_alternatives_has_a_probe_or_a_witness() -> None:
     }
 
     required = {"U-SIGNING"}  # a probe tells whether a platform asks for signatures at all
-    assert with_alternatives | required == probes().keys() | WITNESSES.keys()
-    assert not probes().keys() & WITNESSES.keys()
+    assert with_alternatives | required == PROBES.keys() | WITNESSES.keys()
+    assert not PROBES.keys() & WITNESSES.keys()

@@ -10,8 +10,7 @@ import pytest
 import doublecheck
 from agentdouble.core import profiles
 from doublecheck.calibration import findings
-from doublecheck.calibration.probes import probes
-from doublecheck.calibration.probes.probing import Probing
+from doublecheck.calibration.probing import Probing
 from doublecheck.client.open_target import serving_double
 
 
@@ -40,9 +39,8 @@ def test_an_interrupted_calibration_keeps_its_findings(
     def interrupted(_: Probing) -> str:
         raise KeyboardInterrupt
 
-    all_probes = probes()
-    last = dataclasses.replace(all_probes["U-SESSION-DELETE"], look=interrupted)
-    monkeypatch.setattr(findings, "probes", lambda: {**all_probes, "U-SESSION-DELETE": last})
+    last = dataclasses.replace(findings.PROBES["U-SESSION-DELETE"], look=interrupted)
+    monkeypatch.setitem(findings.PROBES, "U-SESSION-DELETE", last)
 
     with pytest.raises(doublecheck.errors.InterruptedCalibrationError, match="1 of 2") as raised:
         doublecheck.calibrate(platform, only=["U-PROBE-BODIES", "U-SESSION-DELETE"])

@@ -340,7 +340,7 @@ class AsyncPlatform:
         """
         if from_snapshot is None:
             return AsyncPlatformSandbox(self, user_id, session_id or uuid.uuid4().hex)
-        instance = await self._resume(from_snapshot, as_new=True, ttl_s=ttl_s)
+        instance = await self._call(sandbox.resume(self.target, from_snapshot.id, True, ttl_s))
         self._copies.append(instance)
         return AsyncPlatformSandbox(self, "", "", instance)
 
@@ -376,10 +376,7 @@ class AsyncPlatform:
 
         ``platform.sandbox(from_snapshot=...)`` makes a copy instead.
         """
-        await self._resume(snapshot, as_new=False, ttl_s=ttl_s)
-
-    async def _resume(self, snapshot: SessionSnapshot, *, as_new: bool, ttl_s: int | None) -> str:
-        return await self._call(sandbox.resume(self.target, snapshot.id, as_new, ttl_s))
+        await self._call(sandbox.resume(self.target, snapshot.id, False, ttl_s))
 
     async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Delete a snapshot of a sandbox session. Its copies are not affected."""

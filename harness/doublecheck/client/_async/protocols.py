@@ -105,12 +105,15 @@ class AsyncMcpClient:
 
     async def tools(self) -> McpTools:
         """Return the server's tools from all pages. Raise AnswerError, also for an endless list."""
-        page = await self.ask("tools/list")
-        tools, followed = mcp.tools_of(page), list[str]()
-        while (cursor := mcp.next_cursor(page, followed)) is not None:
-            page = await self.ask("tools/list", cursor=cursor)
-            tools += mcp.tools_of(page)
-        return McpTools(tools)
+        pages = await self._pages()
+        return McpTools(tool for page in pages for tool in mcp.tools_of(page))
+
+    async def _pages(self) -> list[dict[str, Any]]:
+        """Return the pages of the list of tools. Raise AnswerError for an endless list."""
+        pages, followed = [await self.ask("tools/list")], list[str]()
+        while (cursor := mcp.next_cursor(pages[-1], followed)) is not None:
+            pages.append(await self.ask("tools/list", cursor=cursor))
+        return pages
 
     async def call(self, tool: str, /, **arguments: Any) -> McpResult:
         """Call a tool. A failure is also a result, with ``is_error`` set.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -86,40 +86,22 @@ def _safe(kind: str, content: Any) -> Bundle:
     text = _joined(content)
     if kind in IMAGES:
         return {kind: text} if len(text) <= _LIMIT and _is_base64(text) else {}
-    make = _MAKE.get(kind)
-    return make(text) if make else {}
-
-
-def _html(text: str) -> Bundle:
-    return {HTML: str(framed(text))} if len(text) <= HTML_LIMIT else {}
-
-
-def _markdown(text: str) -> Bundle:
-    passes = len(text) <= _TEXT_LIMIT and not _MORE_THAN_MARKDOWN.search(text)
-    return {MARKDOWN: text} if passes else {}
-
-
-def _latex(text: str) -> Bundle:
-    if len(text) > _TEXT_LIMIT or _MORE_THAN_LATEX.search(text):
+    if kind == HTML:
+        return {HTML: str(framed(text))} if len(text) <= HTML_LIMIT else {}
+    if kind == TEXT:
+        return {TEXT: clipped(text, _TEXT_LIMIT)}
+    if len(text) > _TEXT_LIMIT:
         return {}
-    return {LATEX: _OPENS_TAG.sub("< ", text)}
+    if kind == MARKDOWN and not _MORE_THAN_MARKDOWN.search(text):
+        return {MARKDOWN: text}
+    if kind == LATEX and not _MORE_THAN_LATEX.search(text):
+        return {LATEX: _OPENS_TAG.sub("< ", text)}
+    return {}
 
 
 def _svg(text: Any) -> Bundle:
     drawn = _joined(text)
     return {HTML: str(image(SVG, drawn.encode()))} if len(drawn) <= _LIMIT else {}
-
-
-def _text(text: str) -> Bundle:
-    return {TEXT: clipped(text, _TEXT_LIMIT)}
-
-
-_MAKE: Mapping[str, Callable[[str], Bundle]] = {
-    TEXT: _text,
-    HTML: _html,
-    MARKDOWN: _markdown,
-    LATEX: _latex,
-}
 
 
 def _in_words(data: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from doublecheck.values.executions import BashResult, CodeResult
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
     from doublecheck.notebook.magics.options import CellOptions
-    from doublecheck.values.executions import BashResult, CodeResult, LiveOutput, OnOutput
+    from doublecheck.values.executions import LiveOutput, OnOutput
 
 
 class OutputDisplay:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from agentdouble.core.code_tool import Invocation
 from doublecheck.client._async.platform import AsyncPlatform
@@ -15,9 +15,6 @@ from doublecheck.notebook.magics.options import refuse, write_line
 from doublecheck.run.platform import connect
 from doublecheck.target.target import Target
 from doublecheck.values.executions import SessionSnapshot
-
-if TYPE_CHECKING:
-    from doublecheck.client._sync.platform import Platform
 
 DOUBLE, VARIABLE = "double", "platform"
 _URL = ("http://", "https://")

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from doublecheck.calibration.probes.probing import (
+from doublecheck.calibration.probing import (
     NotSettledError,
     Probing,
     json_of,
@@ -15,7 +15,7 @@ from doublecheck.calibration.probes.probing import (
     probe,
     unlike,
 )
-from doublecheck.wire.calls import json_content
+from doublecheck.wire.calls import json_content, json_or_none
 from doublecheck.wire.event_stream import data_of
 
 if TYPE_CHECKING:
@@ -123,11 +123,7 @@ def health_clash(at: Probing) -> str:
     target = at.platform.target
     if target.api_server != target.url:
         raise NotSettledError("both modes have separate addresses")
-    text = legible(at.ask("GET", "/health").text, "/health answers")
-    try:
-        document = json.loads(text)
-    except ValueError:
-        return "simple-first"
+    document = json_or_none(legible(at.ask("GET", "/health").text, "/health answers"))
     return "api-server" if document == {"status": "ok"} else "simple-first"
 
 

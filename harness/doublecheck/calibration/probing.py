@@ -1,8 +1,12 @@
-"""The tools of a probe: requests to each surface, and the removal of what it created."""
+"""The tools of a probe: requests to each surface, and the removal of what it created.
+
+A probe is a small exchange that finds out which alternative of the ledger a platform implements.
+``doublecheck calibrate`` runs them on a deployment; the tests of the alternatives run the same
+probes on a double with each answer in turn.
+"""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import uuid
@@ -23,12 +27,11 @@ if TYPE_CHECKING:
     import httpx
 
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.target.facts import Surface
     from doublecheck.target.target import Target
 
 Look = Callable[["Probing"], str]
 
-_registered: dict[str, Probe] = {}
+PROBES: dict[str, Probe] = {}  # of all imported modules, by the ids of their unknowns
 
 
 class NotSettledError(Exception):
@@ -75,16 +78,11 @@ def probe(
     """Register a function as the probe of an unknown."""
 
     def register(look: Look) -> Look:
-        assert unknown not in _registered, f"{unknown} already has a probe"
-        _registered[unknown] = Probe(unknown, surfaces, look, writes, slow_s, reference)
+        assert unknown not in PROBES, f"{unknown} already has a probe"
+        PROBES[unknown] = Probe(unknown, surfaces, look, writes, slow_s, reference)
         return look
 
     return register
-
-
-def registered() -> Mapping[str, Probe]:
-    """Return the probes of all imported modules, by the ids of their unknowns."""
-    return _registered
 
 
 T = TypeVar("T")
@@ -229,10 +227,7 @@ def printed(answer: Answer) -> str:
 
 def json_of(text: str) -> dict[str, Any]:
     """Parse a text as a JSON object. Raise NotSettledError if it is not one."""
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None
+    document = calls.json_or_none(text)
     if not isinstance(document, dict):
         raise NotSettledError(f"the answer is not a JSON object: {text[:100]!r}")
     return document
@@ -286,10 +281,7 @@ def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
 
 
 def _answer(response: httpx.Response) -> Answer:
-    try:
-        document = response.json()
-    except ValueError:
-        document = None
+    document = calls.json_or_none(response.content)
     if not isinstance(document, dict):
         raise NotSettledError(f"the control plane: HTTP {response.status_code} without JSON")
     metadata = document.get("ResponseMetadata")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from doublecheck.calibration.probes.probing import (
+from doublecheck.calibration.probing import (
     TTL_S,
     WITHIN_S,
     Answer,
@@ -39,11 +39,8 @@ def timeout(at: Probing) -> str:
     ended = inner(at.run("while True: pass", timeout_s=1))
     if ended.get("success"):
         raise NotSettledError("endless code succeeded")
-    return (
-        "interrupted"
-        if printed(at.run("print('mark' in globals())")) == "True"
-        else "instance-lost"
-    )
+    is_kept = printed(at.run("print('mark' in globals())")) == "True"
+    return "interrupted" if is_kept else "instance-lost"
 
 
 @probe("U-EXEC-CONCURRENCY", "sandbox", writes=True)

@@ -6,7 +6,7 @@ import datetime as dt
 import json
 
 from agentdouble.core import invoke_tool
-from doublecheck.calibration.probes.probing import (
+from doublecheck.calibration.probing import (
     TTL_S,
     Answer,
     NotSettledError,
@@ -15,7 +15,7 @@ from doublecheck.calibration.probes.probing import (
     probe,
     unlike,
 )
-from doublecheck.calibration.probes.sessions import moment
+from doublecheck.calibration.sessions import moment
 from doublecheck.wire.calls import Request
 
 

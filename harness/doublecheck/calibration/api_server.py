@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from doublecheck.calibration.probes.probing import (
+from doublecheck.calibration.probing import (
     REFERENCE_AGENT,
     NotSettledError,
     Probing,
@@ -16,10 +16,8 @@ from doublecheck.calibration.probes.probing import (
     unlike,
 )
 from doublecheck.values.agents import AgentSession
+from doublecheck.wire import api_server
 from doublecheck.wire.event_stream import data_of
-
-if TYPE_CHECKING:
-    import httpx
 
 
 @probe("U-LIST-APPS", "api_server")
@@ -100,17 +98,12 @@ def _sessions(at: Probing) -> str:
 def _create(at: Probing, body: Any = None) -> dict[str, Any]:
     """Create a session that is deleted at the end."""
     path = _sessions(at)
-    session = _read(at.ask("POST", path, body or {}))
+    answer = at.ask("POST", path, body or {})
+    session = answer.json() if answer.is_success else None
+    if not isinstance(session, dict) or "id" not in session:
+        raise NotSettledError(f"the session was not created: HTTP {answer.status_code}")
     at.finally_(lambda: at.ask("DELETE", f"{path}/{session['id']}"))
     return session
-
-
-def _read(response: httpx.Response) -> dict[str, Any]:
-    """Read the session in an answer. Raise NotSettledError if the answer is not a session."""
-    document = response.json() if response.is_success else None
-    if not isinstance(document, dict) or "id" not in document:
-        raise NotSettledError(f"the session was not created: HTTP {response.status_code}")
-    return document
 
 
 @probe("U-EVENT-FIELDS", "api_server", writes=True)
@@ -186,12 +179,7 @@ def _session(at: Probing) -> str:
 
 
 def _run_body(at: Probing, session: str, message: str) -> dict[str, Any]:
-    return {
-        "appName": _agent(at),
-        "userId": f"u-{at.token}",
-        "sessionId": session,
-        "newMessage": {"role": "user", "parts": [{"text": message}]},
-    }
+    return api_server.body(AgentSession(session, _agent(at), f"u-{at.token}"), message, {})
 
 
 def _failing(at: Probing) -> str:
