@@ -23,7 +23,6 @@ from doublecheck.client.open_target import opened
 from doublecheck.core.markup import Markup, coloured, pre
 from doublecheck.core.notebook_repr import visible
 from doublecheck.errors import TargetError
-from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
 
 SETTLED, NOTHING_SETTLED = 0, 3
@@ -42,8 +41,7 @@ def calibrate(
 
     findings.ids_of(only)
     profile_file.check(output)
-    given_options = {key: value for key, value in options.items() if value not in (None, False)}
-    sources = Sources(given_options, project=nearest_project(), spelled="--{}".format)
+    sources = Sources.of(options)
     planned = plan(sources)
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")

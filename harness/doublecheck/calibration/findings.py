@@ -164,8 +164,5 @@ def _text(content: bytes) -> str:
     printable = "".join(
         c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text
     )
-    return (
-        printable
-        if len(printable) <= _BODY_CHARS
-        else f"{printable[:_BODY_CHARS]}... ({len(printable) - _BODY_CHARS} more characters)"
-    )
+    more = len(printable) - _BODY_CHARS
+    return printable if more <= 0 else f"{printable[:_BODY_CHARS]}... ({more} more characters)"

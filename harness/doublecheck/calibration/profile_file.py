@@ -41,7 +41,7 @@ def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
     An answer that the double does not support yet is only added as evidence. Raises
     CalibrationError.
     """
-    document = _read(file) if file.exists() else _new()
+    document = _read(file) if file.exists() else tomlkit.parse(f"# {_HEAD}\n")
     chosen, evidence = (_table(document, name) for name in ("unknowns", "evidence"))
     for finding in findings:
         if not finding.settled:
@@ -52,12 +52,6 @@ def write(file: Path, target: str, findings: Sequence[Finding]) -> None:
             chosen.pop(finding.unknown, None)
         evidence[finding.unknown] = _evidence(finding, target)
     _replace(file, tomlkit.dumps(document))
-
-
-def _new() -> TOMLDocument:
-    document = tomlkit.document()
-    document.add(tomlkit.comment(_HEAD))
-    return document
 
 
 def _read(file: Path) -> TOMLDocument:

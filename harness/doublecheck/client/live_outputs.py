@@ -33,6 +33,8 @@ _LISTENING_WITHIN_S = 10.0  # until a double confirms that it sends outputs
 _SILENCE_S = 30.0  # between two events, after the result has arrived
 _LAST_OUTPUTS_S = 10.0  # for interrupted code; a double kills code that continues longer
 _NOTHING_BEGUN_S = 1.0
+_CUT = "[some outputs were too fast to be shown live; the result has all of them]\n"
+_MISSED = LiveOutput("stream", {"name": "stderr", "text": _CUT})
 
 
 async def run_async(
@@ -132,7 +134,7 @@ async def _run(
         if not receiver.begun:
             return emit_outputs(result, on_output)
         if receiver.dropped or not receiver.over:
-            on_output(_missed())
+            on_output(_MISSED)
         return result
 
 
@@ -208,8 +210,3 @@ async def _send(
     named = request if name is None else event_stream.named(request, name)
     with transport.translated(request.url), exchanges.recording(request) as recording:
         return recording.answered(await http.request(**transport.arguments(named)))
-
-
-def _missed() -> LiveOutput:
-    text = "[some outputs were too fast to be shown live; the result has all of them]\n"
-    return LiveOutput("stream", {"name": "stderr", "text": text})

@@ -37,9 +37,8 @@ def keep_noise_out() -> None:
     """Make these loggers pass on only the user's records; calls after the first do nothing."""
     for name in _LEAST:
         logger = logging.getLogger(name)
-        if logger.propagate and not any(
-            isinstance(handler, _HandingOn) for handler in logger.handlers
-        ):
+        handled = any(isinstance(handler, _HandingOn) for handler in logger.handlers)
+        if logger.propagate and not handled:
             logger.addHandler(_HandingOn(name))
             logger.propagate = False
 

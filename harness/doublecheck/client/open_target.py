@@ -16,7 +16,6 @@ from agentdouble.core import environment, running
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import log_filter, preflight, transport
 from doublecheck.errors import ArgumentError, MissingExtraError, TargetError
-from doublecheck.target.config_files import nearest_project
 from doublecheck.target.facts import FACTS, variable
 from doublecheck.target.plan import Plan, Sources, plan, target_of_plan
 from doublecheck.target.target import Target, is_loopback, named_url
@@ -123,7 +122,7 @@ class ConnectArguments:
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The keys of target {name!r} must come from the environment.")
         options = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
-        sources = Sources(options, project=nearest_project(), spelled=str)
+        sources = Sources.of(options, spelled=str)
         planned = plan(sources, name)
         if planned.in_process:
             return _own_double()

@@ -13,6 +13,7 @@ from typing import Any
 
 from doublecheck.compare.differences import Difference, Explaining, Kind
 from doublecheck.compare.fields import TIME, Fields, Pairs, loaded, parsed, pieces
+from doublecheck.wire.calls import media_type
 from doublecheck.wire.event_stream import MEDIA_TYPE, data_of
 from doublecheck.wire.exchanges import Exchange
 
@@ -134,10 +135,6 @@ def relied_on(exchange: Exchange) -> frozenset[str]:
     return frozenset(exchange.headers.get(UNKNOWNS, "").replace(",", " ").split())
 
 
-def _media_type(exchange: Exchange) -> str:
-    return exchange.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 def _document(exchange: Exchange) -> Any:
     """Return the body as JSON, or as text; None if it is empty."""
     body = exchange.body
@@ -217,7 +214,7 @@ class _Comparison:
             return
         if double.status is None:
             return
-        kinds = _media_type(double), _media_type(live)
+        kinds = media_type(double), media_type(live)
         if kinds[0] != kinds[1] and (double.body or live.body):
             yield Difference("value", "content-type", *kinds)
         first, second = (answer.headers.get(_SESSION, "") for answer in (double, live))

@@ -48,7 +48,7 @@ class Sweeping:
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
-    def _choices(self, item: pytest.Item) -> list[Choice]:
+    def _choices(self, item: pytest.Item) -> list[tuple[str, str]]:
         """Return the alternatives to the answers that the last test relied on."""
         relied_on = dict(item.user_properties).get(RELIED_ON)
         if self._noting.target is None or not relied_on:
@@ -111,10 +111,6 @@ def _outcome(reports: Sequence[pytest.TestReport]) -> str:
     return next((outcome for outcome in ("failed", "skipped") if outcome in outcomes), "passed")
 
 
-Choice = tuple[str, str]
-_PROFILE_VARIABLE = "AGENTDOUBLE_PROFILE"
-
-
 class Journal:
     """A double's journal that yields each entry once."""
 
@@ -149,7 +145,9 @@ class Journal:
         )
 
 
-def alternatives(relied_on: Sequence[str], in_force: Mapping[str, str]) -> Iterator[Choice]:
+def alternatives(
+    relied_on: Sequence[str], in_force: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     """Yield each other answer that a double supports, with its unknown."""
     for id_ in relied_on:
         unknown = ledger.find(id_)
@@ -171,5 +169,5 @@ def use_profile(config: pytest.Config, file: Path) -> None:
     except ProfileError as error:
         raise pytest.UsageError(f"--platform-profile: {error}") from None
     patch = pytest.MonkeyPatch()
-    patch.setenv(_PROFILE_VARIABLE, str(file))  # also for a double in another interpreter
+    patch.setenv("AGENTDOUBLE_PROFILE", str(file))  # also for a double in another interpreter
     config.add_cleanup(patch.undo)

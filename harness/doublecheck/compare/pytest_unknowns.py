@@ -148,22 +148,23 @@ def configure(config: pytest.Config) -> None:
                 "workers share a running one: remove -n, or --platform-url."
             )
         return  # the journal has the requests of all workers
-    if config.getoption("platform_profile"):
-        if not pytest_options.in_process(config):
-            raise pytest.UsageError(
-                "--platform-profile applies to a double that the tests start, but the one at "
-                "--platform-url is already running. Start it with: agentdouble serve --profile "
-                "FILE."
-            )
-        from doublecheck.compare import pytest_sweep  # slow: 0.1 s
-
-        pytest_sweep.use_profile(config, Path(config.getoption("platform_profile")).absolute())
+    profile = config.getoption("platform_profile")
+    if profile and not pytest_options.in_process(config):
+        raise pytest.UsageError(
+            "--platform-profile applies to a double that the tests start, but the one at "
+            "--platform-url is already running. Start it with: agentdouble serve --profile "
+            "FILE."
+        )
     noting = Noting(strict=strict, running=not pytest_options.in_process(config))
     config.pluginmanager.register(noting, "doublecheck-unknowns-noting")
-    if sweep:
-        from doublecheck.compare.pytest_sweep import Sweeping  # cycle
+    if profile or sweep:
+        from doublecheck.compare import pytest_sweep  # slow: 0.1 s, and a cycle
 
-        config.pluginmanager.register(Sweeping(noting), "doublecheck-unknowns-sweeping")
+        if profile:
+            pytest_sweep.use_profile(config, Path(profile).absolute())
+        if sweep:
+            sweeping = pytest_sweep.Sweeping(noting)
+            config.pluginmanager.register(sweeping, "doublecheck-unknowns-sweeping")
 
 
 def _relied_on(reports: Sequence[pytest.TestReport]) -> Mapping[str, list[str]]:

@@ -13,7 +13,7 @@ from rich.tree import Tree
 
 from doublecheck.compare.differences import Class, Comparison, Difference, Part
 from doublecheck.core.markup import Markup, framed
-from doublecheck.core.notebook_repr import without_controls
+from doublecheck.core.notebook_repr import counted, without_controls
 from doublecheck.wire.exchanges import Exchange
 
 _FORMAT = "doublecheck-comparison/1"
@@ -38,13 +38,9 @@ def show(comparison: Comparison, console: Console | None = None) -> None:
         branch = tree.add(_labelled(part.name, part.cls))
         for call in part.calls:
             twig = branch.add(_labelled(call.operation, call.cls))
-            reasons = Counter(
-                difference.because for difference in call.differences if difference.because
-            )
+            reasons = Counter(it.because for it in call.differences if it.because)
             for reason, count in reasons.items():
-                twig.add(
-                    Text(f"{reason} explains {count} difference{'s' if count > 1 else ''}", "dim")
-                )
+                twig.add(Text(f"{reason} explains {counted(count, 'difference')}", "dim"))
             for difference in call.differences:
                 if difference.because is None:
                     twig.add(_difference(difference))

@@ -20,7 +20,7 @@ from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import Exchange, without_secrets
-from doublecheck.wire.results import body_of, response_of
+from doublecheck.wire.results import body_of
 
 _SHORTEST_NAME = 6  # a shorter name may occur in unrelated names
 _CONTEXT = re.compile(r'"contextId": ?"([^"]+)"')
@@ -210,7 +210,7 @@ class _Unknowns:
         """
         if not self._double.target.admin:
             return exchanges
-        streamed = any(is_stream(response_of(exchange)) for exchange in exchanges)
+        streamed = any(is_stream(exchange) for exchange in exchanges)
         with Platform(self._double.target) as platform:
             if self._settled is None:
                 ledger = platform.unknowns().items()
@@ -223,7 +223,7 @@ class _Unknowns:
         named = []
         for exchange in exchanges:
             request, unknowns = exchange.request, set(relied_on(exchange))
-            if is_stream(response_of(exchange)):
+            if is_stream(exchange):
                 unknowns.update(of_request.get((request.method, request.url, request.content), ()))
             headers = {**exchange.headers, UNKNOWNS: ", ".join(sorted(unknowns - self._settled))}
             named.append(dataclasses.replace(exchange, headers=headers))

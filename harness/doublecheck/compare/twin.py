@@ -16,7 +16,6 @@ from doublecheck.compare.differences import Comparison, Part
 from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.run.checks_process import Bar, target_of
 from doublecheck.run.platform import Platform, connect
-from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target
 
@@ -110,8 +109,7 @@ def double_of(
 
 def configured(**options: Any) -> Target:
     """Return the platform that options and the configuration name."""
-    values = {name: value for name, value in options.items() if value is not None}
-    sources = Sources(values, project=nearest_project(), spelled="--{}".format)
+    sources = Sources.of(options)
     planned = plan(sources)
     if planned.in_process:
         raise TargetError("Name the other platform with --url or --target.")

@@ -17,8 +17,6 @@ from doublecheck.core.exit_codes import ExitCode
 CLAUSE = "clause"
 LEVEL = "level"
 VERDICT = "verdict"
-SHOULD = "should"
-FAILED = "failed"
 NOT_ASKED = ("could not ask", "error")
 
 
@@ -90,5 +88,5 @@ def _failure(properties: dict[str, Any]) -> str:
     """Return the category of a failed report."""
     if properties.get(VERDICT) in NOT_ASKED:
         return "not asked"
-    recommended = (properties.get(LEVEL), properties.get(VERDICT)) == (SHOULD, FAILED)
+    recommended = properties.get(LEVEL) == "should" and properties.get(VERDICT) == "failed"
     return "recommended" if recommended else "failed"

@@ -98,21 +98,6 @@ def open_session(platform: Platform, server: McpServer) -> McpSession:
     return session
 
 
-def maker(platform: Platform, leftovers: Leftovers) -> Make | None:
-    """Return a function that creates a service in front of a backend, or None."""
-    make_service = platform.target.make_service
-    if make_service is None:
-        return None
-
-    def make(backend: Any) -> Service:
-        name = f"Doublecheck-{uuid.uuid4().hex}"
-        service = Service(platform, name, make_service(name, backend))
-        leftovers.add(service.delete)
-        return service
-
-    return make
-
-
 def text_of(result: McpResult) -> str:
     """Return the text of a result. Fail if the result is an error."""
     assert not result.is_error, result.text
@@ -157,9 +142,16 @@ def mcp_client(platform: Platform) -> Iterator[McpClient]:
 @pytest.fixture
 def make_service(platform: Platform, leftovers: Leftovers) -> Make:
     """A function that creates a service in front of a backend."""
-    make = maker(platform, leftovers)
-    if make is None:
+    make_service = platform.target.make_service
+    if make_service is None:
         pytest.skip(NOT_MADE)
+
+    def make(backend: Any) -> Service:
+        name = f"Doublecheck-{uuid.uuid4().hex}"
+        service = Service(platform, name, make_service(name, backend))
+        leftovers.add(service.delete)
+        return service
+
     return make
 
 
@@ -170,9 +162,9 @@ def service(platform: Platform, make_service: Make) -> Service:
 
 
 @pytest.fixture
-def mcp_server(platform: Platform, leftovers: Leftovers) -> McpServer:
+def mcp_server(platform: Platform, request: pytest.FixtureRequest) -> McpServer:
     """The MCP server under test: a service if one can be created, otherwise the application."""
-    make = maker(platform, leftovers)
-    if make is not None:
-        return make(f"{platform.target.mcp}{mcp.PATH}").server
-    return McpServer.at(platform.target, mcp.PATH, None, None)
+    if platform.target.make_service is None:
+        return McpServer.at(platform.target, mcp.PATH, None, None)
+    service: Service = request.getfixturevalue("service")
+    return service.server

@@ -69,14 +69,13 @@ class Sandbox:
 
     def end(self) -> None:
         """End the session. Skip the check if the platform offers no way to end one."""
+        reason = "the platform does not list the session"
         try:
-            ended = self.platform.destroy_session(user_id=self.user_id, session_id=self.session_id)
+            if self.platform.destroy_session(user_id=self.user_id, session_id=self.session_id):
+                return
         except RefusedError as error:
-            ended, reason = False, str(error)
-        else:
-            reason = "the platform does not list the session"
-        if not ended:
-            not_observable(f"sessions cannot be ended: {reason}")
+            reason = str(error)
+        not_observable(f"sessions cannot be ended: {reason}")
 
     def body(self, code: str, language: str = PYTHON) -> dict[str, Any]:
         """Return the body of an InvokeTool request that runs code or a command."""

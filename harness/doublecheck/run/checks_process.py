@@ -223,6 +223,8 @@ def run_checks(
     on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
 ) -> Report:
     """Run the checks. Raise InterruptedChecksError if they are interrupted."""
+    from doublecheck.reports.document import from_document  # optional: pytest
+
     choice = [] if only is None else command.selection(only)
     strict = ["--platform-strict-should"] if strict_should else []
     arguments = [*subject.arguments, *strict, *choice]
@@ -234,20 +236,14 @@ def run_checks(
                     bar.show(ended, chosen, name)
         except KeyboardInterrupt:
             process.end()
-        report = _report(process.document(), subject)
+        report = dataclasses.replace(
+            from_document(process.document()), name=subject.name, kind=subject.kind, url=subject.url
+        )
     if report.run.interrupted:
         raise InterruptedChecksError(report)
     if not report.run.checks:
         raise command.nothing_matches(f"only={only!r}", "only='INV'")
     return report
-
-
-def _report(document: Mapping[str, Any], subject: Subject) -> Report:
-    from doublecheck.reports.document import from_document  # optional: pytest
-
-    return dataclasses.replace(
-        from_document(document), name=subject.name, kind=subject.kind, url=subject.url
-    )
 
 
 _OURS = ("DOUBLECHECK_", "PLATFORM_")

@@ -14,7 +14,6 @@ import agentdouble
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import MissingExtraError, TargetError
-from doublecheck.target.config_files import nearest_project
 from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
 
 if TYPE_CHECKING:
@@ -37,8 +36,7 @@ class RunOptions:
     @cached_property
     def sources(self) -> Sources:
         """The options about the platform, with the environment and the project."""
-        given_options = {name: value for name, value in self.platform.items() if value is not None}
-        return Sources(given_options, project=nearest_project(), spelled=self.spelled)
+        return Sources.of(self.platform, self.spelled)
 
     @cached_property
     def plan(self) -> Plan:

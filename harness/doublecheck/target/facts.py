@@ -66,12 +66,16 @@ FACTS = (
     Fact("kind", "kind"),
     Fact("url", "address", "The platform's address (default: a double is started).", argument=True),
     Fact("api_server", "address", "Address of the API server (default: --url)."),
-    Fact("control_plane", "address", "Address of the control plane (default: --url).", "", True),
+    Fact(
+        "control_plane", "address", "Address of the control plane (default: --url).", argument=True
+    ),
     Fact("mcp", "address", "Address of MCP application and services, without /mcp."),
     Fact("a2a", "address", "Address of the A2A application (default: --url)."),
     Fact("offers", "surfaces", "Surfaces of the platform, as application,api_server."),
     Fact("tool_id", "text", "The sandbox tool that code runs in.", "PLATFORM_TOOL_ID", True),
-    Fact("region", "text", "The region of the control plane.", "PLATFORM_TOOL_REGION", True),
+    Fact(
+        "region", "text", "The region of the control plane.", "PLATFORM_TOOL_REGION", argument=True
+    ),
     Fact("ca_file", "file", "The CA file to trust.", "SSL_CERT_FILE"),
     Fact("reference_app", "flag", "The platform runs the reference application."),
     Fact("allow_writes", "flag", "Also create and delete things on a live platform."),

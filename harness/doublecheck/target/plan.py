@@ -76,6 +76,14 @@ class Sources:
     project: Path | None = None
     spelled: Callable[[str], str] = "--platform-{}".format
 
+    @classmethod
+    def of(
+        cls, options: Mapping[str, Any], spelled: Callable[[str], str] = "--{}".format
+    ) -> Sources:
+        """Return the sources for options, without those that are None, and the nearest project."""
+        given_options = {name: value for name, value in options.items() if value is not None}
+        return cls(given_options, project=config_files.nearest_project(), spelled=spelled)
+
     def option(self, key: str) -> str:
         """Return the spelling of a key's option."""
         return self.spelled(key.replace("_", "-"))

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from agentdouble.core import environment
 from agentdouble.core.invoke_tool import DEFAULT_REGION, Address
-from agentdouble.core.signing import Credentials
+from agentdouble.core.signing import Credentials as Credentials
 from agentdouble.server import sockets
 from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
@@ -18,14 +18,6 @@ from doublecheck.target.facts import SURFACES, Surface, variable
 
 if TYPE_CHECKING:
     from agentdouble import Emulator
-
-__all__ = [
-    "Credentials",
-    "Kind",
-    "Surface",
-    "Target",
-    "named_url",
-]
 
 
 def is_loopback(url: str) -> bool:

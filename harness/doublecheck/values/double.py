@@ -196,27 +196,20 @@ def ledger_unknowns(
     relied_on: frozenset[str] = frozenset(),
 ) -> Unknowns:
     """Return the ledger with the current answers, by default the defaults."""
-    chosen = in_force or {}
-    return Unknowns(
-        {
-            id_: _unknown(
-                unknown, chosen.get(id_, unknown.default.name), id_ in settled, id_ in relied_on
-            )
-            for id_, unknown in ledger.unknowns().items()
-        }
-    )
-
-
-def _unknown(unknown: ledger.Unknown, answer: str, settled: bool, relied_on: bool) -> Unknown:
-    meanings = {option.name: option.meaning for option in (unknown.default, *unknown.alternatives)}
-    return Unknown(
-        unknown.id,
-        unknown.section,
-        unknown.question,
-        answer,
-        meanings.pop(answer, ""),
-        meanings,
-        unknown.evidence,
-        settled,
-        relied_on,
-    )
+    unknowns = {}
+    for id_, unknown in ledger.unknowns().items():
+        answer = (in_force or {}).get(id_, unknown.default.name)
+        options = (unknown.default, *unknown.alternatives)
+        meanings = {option.name: option.meaning for option in options}
+        unknowns[id_] = Unknown(
+            id=id_,
+            section=unknown.section,
+            question=unknown.question,
+            answer=answer,
+            meaning=meanings.pop(answer, ""),
+            alternatives=meanings,
+            evidence=unknown.evidence,
+            settled=id_ in settled,
+            relied_on=id_ in relied_on,
+        )
+    return Unknowns(unknowns)

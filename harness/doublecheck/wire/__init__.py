@@ -1,4 +1,6 @@
-"""The requests and answers of each surface, as pure functions without input or output.
+"""The requests and answers of each surface, as functions without input or output.
+
+Only the present time, which a signature needs, is read here.
 
 ``calls`` has the request and the reader of its answer that a client needs for a call. There is a
 module for each surface: ``api_server``, ``application``, ``sandbox``, ``data_plane``, ``mcp``,

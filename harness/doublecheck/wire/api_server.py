@@ -26,7 +26,7 @@ _JSON = {"Content-Type": "application/json"}
 
 def apps(target: Target) -> Call[tuple[str, ...]]:
     """Return the call that lists the applications (API-01)."""
-    return Call(calls.request(target, "GET", "/list-apps"), read_apps)
+    return Call(calls.request(target, "GET", "/list-apps"), _read_apps)
 
 
 def create(
@@ -115,7 +115,7 @@ def _segment(name: str, value: str) -> str:
     return quote(value, safe="")
 
 
-def read_apps(response: httpx.Response) -> tuple[str, ...]:
+def _read_apps(response: httpx.Response) -> tuple[str, ...]:
     """Return the names of applications, in any of the list's formats (U-LIST-APPS)."""
     return tuple(_name(app, "name", "appName", "app_name", "id") for app in read_list(response))
 

@@ -16,6 +16,8 @@ from doublecheck.target.target import Target
 if TYPE_CHECKING:
     import httpx
 
+    from doublecheck.wire.exchanges import Exchange
+
 T = TypeVar("T")
 
 _QUOTED_CHARS = 200
@@ -25,9 +27,9 @@ _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I |
 _TITLED_CHARS = 5000
 
 
-def media_type(response: httpx.Response) -> str:
+def media_type(answer: httpx.Response | Exchange) -> str:
     """Return the media type of an answer in lower case, without parameters."""
-    content_type: str = response.headers.get("content-type", "")
+    content_type: str = answer.headers.get("content-type", "")
     return content_type.partition(";")[0].strip().lower()
 
 

@@ -27,6 +27,8 @@ from doublecheck.wire.sandbox import Place
 if TYPE_CHECKING:
     import httpx
 
+    from doublecheck.wire.exchanges import Exchange
+
 MEDIA_TYPE = "text/event-stream"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -39,9 +41,9 @@ class ServerSentEvent:
     name: str
 
 
-def is_stream(response: httpx.Response) -> bool:
+def is_stream(answer: httpx.Response | Exchange) -> bool:
     """Whether an answer is a stream of events, by its Content-Type."""
-    return calls.media_type(response) == MEDIA_TYPE
+    return calls.media_type(answer) == MEDIA_TYPE
 
 
 def read_events(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:

@@ -20,8 +20,6 @@ from doublecheck.notebook.magics.platforms import Platforms
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from doublecheck.notebook.magics.options import CellOptions
-
 
 @magics_class
 class SandboxMagics(Magics):
@@ -57,18 +55,12 @@ class SandboxMagics(Magics):
         with short_errors():
             if cell is None:
                 return commands.run(line, self.platforms)
-            self._run(options.parse(line), cell)
+            parsed = options.parse(line)
+            if not cell.strip():
+                refuse("The cell is empty: write code below %%sandbox.")
+            platform = self.platforms.for_cell(parsed.on).platform
+            cells.show(Cell(cell, parsed), platform, self._shell.user_ns)
         return None
-
-    def _run(self, parsed: CellOptions, cell: str) -> None:
-        if not cell.strip():
-            refuse("The cell is empty: write code below %%sandbox.")
-        platform = self.platforms.for_cell(parsed.on).platform
-        cells.show(Cell(cell, parsed), platform, lambda result: self._store(parsed.out, result))
-
-    def _store(self, name: str | None, result: object) -> None:
-        if name is not None:
-            self._shell.user_ns[name] = result
 
 
 _NAME = "sandbox"

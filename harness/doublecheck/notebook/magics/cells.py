@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from IPython.display import clear_output, publish_display_data
 
@@ -112,10 +112,6 @@ def bad_exit_of(result: BashResult, timeout_s: int | None) -> FailedCellError | 
     return FailedCellError(message, [message])
 
 
-Result: TypeAlias = "CodeResult | BashResult"
-Store: TypeAlias = Callable[[Any], None]
-
-
 @dataclass(frozen=True)
 class Cell:
     """The code of a cell and the options on its first line."""
@@ -123,7 +119,7 @@ class Cell:
     code: str
     options: CellOptions
 
-    def run(self, platform: Platform, on_output: OnOutput | None = None) -> Result:
+    def run(self, platform: Platform, on_output: OnOutput | None = None) -> CodeResult | BashResult:
         """Run the code and return its result."""
         who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
         who["timeout_s"] = self.options.timeout_s
@@ -135,11 +131,12 @@ class Cell:
         return result
 
 
-def show(cell: Cell, platform: Platform, store: Store) -> None:
+def show(cell: Cell, platform: Platform, variables: MutableMapping[str, object]) -> None:
     """Run a cell, show its output and store its result. Raise FailedCellError if it failed."""
     options = cell.options
     result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
-    store(result)
+    if options.out is not None:
+        variables[options.out] = result
     if isinstance(result, CodeResult):
         failure = failure_of(result)
     else:
