@@ -63,25 +63,16 @@ function setClock(clock) {
   clockRead = performance.now();
 }
 
-async function readClock() {
-  setClock(await ask("/clock"));
-}
-
-async function readSessions() {
-  const listing = await ask("/sessions");
-  double.sessions = listing.sessions;
-  double.ended = listing.ended;
-}
-
-async function readFaults() {
-  double.faults = (await ask("/faults")).faults;
-}
-
-async function readRequests() {
-  double.requests = (await ask("/journal")).entries.slice(-KEPT);
-}
-
-const readers = { clock: readClock, sessions: readSessions, faults: readFaults, requests: readRequests };
+const readers = {
+  clock: async () => setClock(await ask("/clock")),
+  faults: async () => { double.faults = (await ask("/faults")).faults; },
+  requests: async () => { double.requests = (await ask("/journal")).entries.slice(-KEPT); },
+  async sessions() {
+    const listing = await ask("/sessions");
+    double.sessions = listing.sessions;
+    double.ended = listing.ended;
+  },
+};
 
 /** @type {Map<string, Promise<void>>} */
 const running = new Map();

@@ -1,6 +1,8 @@
 // What a JSON Schema says about one value, as far as a form can show it. A schema comes from a server
 // that may be hostile or wrong: whatever it says, the answer is a kind, if need be "json".
 
+import { decoded } from "./address.js";
+
 const STEPS = 100; // references and parts that are followed for one value
 export const CHOICES = 200; // options that a select has
 const UNITS = /** @type {Record<string, string>} */ ({ s: "seconds", ms: "milliseconds", bytes: "bytes" });
@@ -106,15 +108,6 @@ function pointed(reference, root) {
   if (!reference.startsWith("#")) return undefined;
   const names = reference.slice(1).split("/").slice(1);
   return names.reduce((at, name) => own(at, decoded(name).replaceAll("~1", "/").replaceAll("~0", "~")), root);
-}
-
-/** @param {string} text */
-function decoded(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Whether a value may be meant by an alternative. @param {any} value @param {Shape} shape */

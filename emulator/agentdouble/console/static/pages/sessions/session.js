@@ -1,6 +1,6 @@
 // One session: what it is, prolong, pause or end it, and a tab for each thing that one does in it.
 
-import { act } from "../../lib/api.js";
+import { ApiError, act } from "../../lib/api.js";
 import { attempt, confirmed } from "../../lib/bar.js";
 import { factRows, h, setText } from "../../lib/dom.js";
 import { double, read } from "../../lib/live.js";
@@ -34,12 +34,11 @@ export function session(id) {
     h("button", { onclick: () => change("SetSessionTtl", { Ttl: 10, TtlUnit: "second" }) }, "End in 10 s"),
     h("button", { class: "danger", onclick: () => end() }, "End now"));
   const over = h("p", { class: "none", role: "status" });
-  const log = async () => (await import("./session_log.js")).sessionLog(self);
   const living = tabs("This session", path, [
     { path: "", name: "Code", make: async () => (await import("./session_code.js")).sessionCode(self) },
     { path: "files", name: "Files", make: async () => (await import("./session_files.js")).sessionFiles(self) },
     { path: "snapshots", name: "Snapshots", make: async () => (await import("./session_snapshots.js")).sessionSnapshots(self) },
-    { path: "log", name: "Log", make: log },
+    { path: "log", name: "Log", make: async () => sessionLog(self) },
   ]);
   const past = h("div", { class: "stack" });
   const element = h("div", { class: "stack session" },
@@ -52,10 +51,10 @@ export function session(id) {
   const end = () => confirmed("End this session?", "Its kernel and its files are deleted too.", "End", () => change("DeleteSession"));
 
   /** Show what is left of a session that has ended. */
-  async function remember() {
+  function remember() {
     if (!past.firstChild) {
       past.append(h("p", { class: "none" }, "Its log:"));
-      pastLog = await log();
+      pastLog = sessionLog(self);
       past.append(pastLog.element);
     }
     pastLog?.update?.();
@@ -104,4 +103,26 @@ function factsOf(current) {
   const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = current;
   return { Id: SessionId, Tool: ToolId, Runs: executions,
     Processes: pids.join(", "), Files: home, Memory: memory_bytes && mebibytes(memory_bytes) };
+}
+
+/** What has happened to a session, which the double remembers for a while after its end.
+ * @param {Session} session */
+function sessionLog({ latest, ids }) {
+  const log = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
+  const element = h("section", { class: "panel", "aria-label": "Log" }, log);
+  let read = "";
+
+  async function update() {
+    const session = latest();
+    const news = `${double.status} ${session?.state} ${session?.executions} ${session?.deadline} ${session?.pids}`;
+    if (double.status !== "live" || news === read) return;
+    read = news;
+    try {
+      setText(log, (await act("GetSessionLogs", ids())).Logs || "Nothing has happened yet.");
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) setText(log, "The double has no log of this session.");
+    }
+  }
+
+  return { element, update, show: update };
 }

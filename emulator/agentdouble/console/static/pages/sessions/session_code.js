@@ -1,15 +1,15 @@
 // Cells in a session's own kernel: those that one runs here, and those that its agent runs.
 
-import { RUN_HEADER, act, ask, events, open, post } from "../../lib/api.js";
+import { ApiError, RUN_HEADER, act, ask, events, open, post } from "../../lib/api.js";
 import { attempt } from "../../lib/bar.js";
 import { coloured } from "../../lib/colours.js";
-import { h, say, setText } from "../../lib/dom.js";
+import { h, list, say, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { outputArea } from "../../lib/outputs.js";
 import { timeOfDay } from "../../lib/words.js";
-import { variableTable } from "./variables.js";
 
 const MOST_CELLS = 100;
+const WHY = { busy: "The kernel is busy.", none: "No kernel has started yet.", silent: "The kernel does not answer." };
 
 /** @param {import("./session.js").Session} session */
 export function sessionCode({ path, living, latest, ids }) {
@@ -135,4 +135,26 @@ export function sessionCode({ path, living, latest, ids }) {
   }
 
   return { element, update, close: () => closing.abort() };
+}
+
+/** The variables of a session's Python kernel; to read them is no use of the session.
+ * @param {string} path the session's */
+function variableTable(path) {
+  const rows = h("dl", { class: "variables" });
+  const note = h("p", { class: "none" });
+
+  async function read() {
+    try {
+      const { variables, state, left_out } = await ask(`${path}/variables`);
+      if (state === "busy") return;
+      list(rows, variables, (variable) => `${variable.name} ${variable.type} ${variable.repr}`, (variable) => h("div", null,
+        h("dt", null, variable.name, " ", h("small", null, variable.type)), h("dd", null, h("code", null, variable.repr))));
+      setText(note, variables.length ? (left_out ? `and ${left_out} more` : "")
+        : /** @type {Record<string, string>} */ (WHY)[state] ?? "No variable is set yet.");
+    } catch (error) {
+      if (error instanceof ApiError) setText(note, error.message);
+    }
+  }
+
+  return { element: h("div", null, rows, note), read };
 }

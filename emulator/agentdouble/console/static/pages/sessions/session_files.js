@@ -1,9 +1,9 @@
 // The files of a session: a tree, a text to read and change, files that come and go.
 
+import { ApiError, act, open } from "../../lib/api.js";
 import { attempt, confirmed } from "../../lib/bar.js";
 import { h, list, say, setText } from "../../lib/dom.js";
 import { base64, dropZone, saveBlob, sized } from "../../lib/files.js";
-import { dataPlane } from "../../lib/plane.js";
 import { counted } from "../../lib/words.js";
 import { fileView } from "./file_view.js";
 
@@ -128,4 +128,25 @@ export function sessionFiles({ ids }) {
   }
 
   return { element, show: () => attempt(show) };
+}
+
+/** The data plane of a session: "send" returns the answer, "data" what the answer holds.
+ * @param {() => {ToolId: string, SessionId: string}} idsOf */
+function dataPlane(idsOf) {
+  let query = "";
+
+  /** @param {string} route @param {any} [options] @param {Record<string, string>} [parameters] */
+  async function send(route, options, parameters = {}) {
+    query ||= new URL((await act("GetSession", idsOf())).Endpoint).search; // with the session's token
+    return open(`/served${route}${query}&${new URLSearchParams(parameters)}`, options);
+  }
+
+  /** @param {string} route @param {any} body @returns {Promise<any>} */
+  async function data(route, body) {
+    const answer = await (await send(route, { method: "POST", body })).json();
+    if (answer.success) return answer.data;
+    throw new ApiError(200, answer.message);
+  }
+
+  return { send, data };
 }

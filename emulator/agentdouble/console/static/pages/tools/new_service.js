@@ -2,13 +2,15 @@
 
 import { navigate } from "../../lib/address.js";
 import { act } from "../../lib/api.js";
-import { h, say } from "../../lib/dom.js";
-import { schemaForm } from "../../lib/schema_form.js";
-import { definitionField } from "./definition.js";
-import { COMMAND, commandOf, keyFor, located, TOKEN } from "./backend.js";
+import { h, say, setText } from "../../lib/dom.js";
+import { dropZone } from "../../lib/files.js";
+import { FormError, schemaForm } from "../../lib/schema_form.js";
+import { COMMAND, TOKEN, commandOf, keyFor, located } from "./backend.js";
 import { submitting } from "./submitting.js";
 
 const TEXT = { type: "string" };
+const LARGEST = 24 * 1024 * 1024; // bytes of a definition that fit into a request
+const SHOWN = 200000; // characters in the text area
 const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT, maxLength: 128, description: "It answers at /mcp/NAME.", examples: ["my-service"] } } };
 
 /** Where a service can come from: fields, and the body of the request that they make.
@@ -56,4 +58,48 @@ export function newService() {
     }
   }, [h("h2", null, "New MCP service"), name.element,
     h("fieldset", { class: "choice" }, h("legend", null, "Made from"), h("div", { class: "checks" }, radios)), ...parts]);
+}
+
+/** A Swagger or OpenAPI definition: dropped, chosen or pasted.
+ * @param {(stem: string) => void} onName hears the name of a file */
+function definitionField(onName) {
+  let large = ""; // a file's text, too long to be shown
+  const text = h("textarea", { id: "definition", rows: 8, spellcheck: "false", oninput: () => { large = ""; },
+    placeholder: "OpenAPI 3 or Swagger 2, as JSON or YAML" });
+  const note = h("p", { class: "hint", role: "status" });
+  const file = h("input", { type: "file", id: "definition-file", accept: ".json,.yaml,.yml", onchange: () => take(file.files[0]) });
+  const element = h("div", { class: "drop" },
+    h("div", { class: "field" }, h("label", { for: "definition-file" }, "Definition file: choose it or drop it here"), file),
+    h("div", { class: "field" }, h("label", { for: "definition" }, "Definition"), text), note);
+  dropZone(element, ([first]) => take(first), (dropped) => { text.value = dropped; });
+
+  /** @param {File | undefined} chosen */
+  async function take(chosen) {
+    if (!chosen) return;
+    if (chosen.size > LARGEST) return setText(note, `${chosen.name} is larger than ${LARGEST / 2 ** 20} MiB.`);
+    const content = await chosen.text();
+    large = content.length > SHOWN ? content : "";
+    text.value = large ? "" : content;
+    setText(note, `${chosen.name}: ${content.length} characters${large ? ", too many to be shown" : ""}.`);
+    say(`${chosen.name} is read.`);
+    onName(chosen.name.replace(/\.\w+$/, "").replace(/[^\w.-]+/g, "-").replace(/^[^a-zA-Z0-9]+/, "").slice(0, 128));
+  }
+
+  return {
+    element,
+    read() {
+      if (large || text.value.trim()) return large || text.value;
+      text.focus();
+      throw new FormError("A definition is required: drop a file, choose one, or paste its text.");
+    },
+    /** Select the line that a message names. @param {string} message */
+    showPlace(message) {
+      const line = Number(/\bin line (\d+)/.exec(message)?.[1]);
+      if (!line || large) return;
+      const lines = text.value.split("\n");
+      const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+      text.focus();
+      text.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
+    },
+  };
 }
