@@ -15,7 +15,7 @@ from agentdouble.core.event_bus import EventBus
 from agentdouble.core.signing import Credentials
 from agentdouble.faults import Faults
 from agentdouble.journal.entries import Journal
-from agentdouble.journal.what_if_routes import StartDouble
+from agentdouble.journal.routes import StartDouble
 
 # Import names, not the module: pytester drops modules from sys.modules but not from their package,
 # and an old module would look for old classes of surfaces.

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from agentdouble import Emulator
+from agentdouble.runtimes.instance import HOST, free_port
 from agentdouble.runtimes.launching import HOSTING
-from agentdouble.runtimes.readiness import HOST, free_port
 
 ROUNDS = 12
 MOST_MS = 50.0

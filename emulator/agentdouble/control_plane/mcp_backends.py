@@ -14,8 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentdouble.control_plane import mcp_auth
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
 from agentdouble.control_plane.runtime_artifacts import Sources
-from agentdouble.control_plane.tool_requests import Tag
-from agentdouble.control_plane.wire import Network, Wire, invalid, missing
+from agentdouble.control_plane.wire import Network, Tag, Wire, invalid, missing
 from agentdouble.core import ledger, strict_json
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.mcp_services import Backend, CommandBackend, McpBackend, OpenApiBackend

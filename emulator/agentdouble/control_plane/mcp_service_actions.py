@@ -16,9 +16,9 @@ from agentdouble.control_plane.mcp_backends import (
 )
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
-from agentdouble.control_plane.tool_requests import Tag
 from agentdouble.control_plane.wire import (
     NetworkConfiguration,
+    Tag,
     invalid,
     network_configurations,
     stamp,

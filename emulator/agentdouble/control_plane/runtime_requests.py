@@ -11,11 +11,14 @@ from typing_extensions import TypedDict
 
 from agentdouble.control_plane import runtime_artifacts, wire
 from agentdouble.control_plane.listing import Paging
-from agentdouble.control_plane.tool_requests import Authorizer, ByKey, Tag, Tls
 from agentdouble.control_plane.wire import (
+    Authorizer,
+    ByKey,
     EnvList,
     Network,
     NetworkConfiguration,
+    Tag,
+    Tls,
     Wire,
     invalid,
     network_configurations,

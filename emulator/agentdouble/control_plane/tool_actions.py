@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from agentdouble.control_plane.dispatch import Action, Actions, action_of, fields
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
-from agentdouble.control_plane.tool_requests import CreateTool, ToolFields, UpdateTool
 from agentdouble.control_plane.wire import (
+    Authorizer,
+    EnvList,
+    Network,
     NetworkConfiguration,
+    Tag,
+    Tls,
     Wire,
     invalid,
     network_configurations,
@@ -135,6 +139,62 @@ class ResourceActions(Actions, Generic[R, C, U]):
         """Return the fields that ListX shows."""
         details = self._details(resource).items()
         return {name: value for name, value in details if name not in self.unlisted}
+
+
+ToolName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class TosMount(Wire):
+    """The object storage in a sandbox; refused if it is enabled."""
+
+    Credentials: dict[str, Any] | None = None
+    CredentialType: str | None = None
+    MountPoints: list[dict[str, Any]] | None = None
+    EnableTos: bool | None = None
+
+
+class ToolFields(Wire):
+    """The common fields of CreateTool and UpdateTool."""
+
+    ApmplusEnable: bool | None = None
+    Command: str | None = None
+    CpuMilli: int | None = Field(None, ge=1)
+    Description: str | None = None
+    EnableMcp: bool | None = None
+    ImageUrl: str | None = None
+    LarkAppId: str | None = None
+    LarkAppSecret: str | None = None
+    MemoryMb: int | None = Field(None, ge=1)
+    ModelAgentName: str | None = None
+    Port: int | None = Field(None, ge=1, le=65535)
+    UseCodingPlan: bool | None = None
+    TosMountConfig: TosMount | None = None
+    Envs: EnvList | None = None
+
+
+class CreateTool(ToolFields):
+    """The body of CreateTool."""
+
+    Name: ToolName
+    ToolType: str
+    ClientToken: str | None = Field(None, min_length=1, max_length=128)
+    EnableObjectSetIsolation: bool | None = None
+    EnableSecurity: bool | None = None
+    EnableSnapshot: bool | None = None
+    ProjectName: str | None = None
+    RoleName: str | None = None
+    SkillSpaceId: str | None = None
+    AuthorizerConfiguration: Authorizer | None = None
+    NetworkConfiguration: Network | None = None
+    TlsConfiguration: Tls | None = None
+    Tags: list[Tag] | None = None
+
+
+class UpdateTool(ToolFields):
+    """The body of UpdateTool."""
+
+    ToolId: str
+    ToolType: str | None = None
 
 
 READY = "Ready"

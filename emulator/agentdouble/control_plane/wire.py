@@ -266,6 +266,44 @@ class Network(Wire):
     EnablePublicNetwork: bool | None = None
 
 
+class Tag(Wire):
+    """A tag."""
+
+    Key: str
+    Type: str | None = None
+    Value: str | None = None
+
+
+class ByKey(Wire):
+    """A key that clients must send."""
+
+    ApiKey: str | None = None
+    ApiKeyLocation: str | None = None
+    ApiKeyName: str | None = None
+
+
+class ByToken(Wire):
+    """A token that clients must send."""
+
+    AllowedClients: list[str] | None = None
+    DiscoveryUrl: str
+
+
+class Authorizer(Wire):
+    """How clients authenticate; stored and shown."""
+
+    CustomJwtAuthorizer: ByToken | None = None
+    KeyAuth: ByKey | None = None
+
+
+class Tls(Wire):
+    """The destination of logs; stored and shown."""
+
+    EnableLog: bool
+    TlsProjectId: str | None = None
+    TlsTopicId: str | None = None
+
+
 class NetworkConfiguration(TypedDict):
     """A network that reaches a resource, and the address there."""
 

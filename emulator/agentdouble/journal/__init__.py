@@ -2,11 +2,11 @@
 
 ``middleware`` writes one entry for each request and each WebSocket; ``entries`` holds them, with
 functions that note an unknown, a fault or a failure in the entry of the current request. ``routes``
-has ``/_emulator/journal`` and ``/_emulator/events``. ``failures`` reports the double's own errors
-by a reference that is in the entry, too.
+has ``/_emulator/journal``, ``/_emulator/events`` and ``/_emulator/what-if``. ``failures`` reports
+the double's own errors by a reference that is in the entry, too.
 
 ``resending`` makes a request from an entry. ``what_if`` sends one again under another answer to an
-unknown: its differences are in ``what_if_differences``, its route in ``what_if_routes``.
+unknown: its differences are in ``what_if_differences``.
 
 It may import ``server``, ``core`` and the settings. It knows no surface.
 """

@@ -40,8 +40,8 @@ from agentdouble.journal.resending import (
     headers,
     whole_body,
 )
+from agentdouble.journal.routes import StartDouble
 from agentdouble.journal.what_if_differences import differences, leaves, unfolded
-from agentdouble.journal.what_if_routes import StartDouble
 
 LONGEST_S = 60.0
 MOST = 20  # earlier requests that are sent first

@@ -13,8 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 from agentdouble.core import causes
 from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
-from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.readiness import HOST
+from agentdouble.runtimes.instance import HOST, Instance
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
 from agentdouble.server.upstream import Answer, Connections, RawHeaders
 

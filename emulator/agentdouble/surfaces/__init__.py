@@ -13,11 +13,10 @@ from agentdouble.surfaces.admin import Admin
 from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.control_plane import ControlPlaneActions
+from agentdouble.surfaces.descriptions import LandingPage, OpenApiDocument
 from agentdouble.surfaces.jupyter_server import JupyterServer
-from agentdouble.surfaces.landing_page import LandingPage
 from agentdouble.surfaces.mcp_services import MCPServices
 from agentdouble.surfaces.model_endpoint import ModelEndpoint
-from agentdouble.surfaces.openapi import OpenApiDocument
 from agentdouble.surfaces.runtimes import Runtimes
 from agentdouble.surfaces.sandbox import Sandbox
 from agentdouble.surfaces.surface import Context, Surface

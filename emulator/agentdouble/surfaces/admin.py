@@ -15,9 +15,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from agentdouble.core import ledger
+from agentdouble.core.ledger import Ledger, Unknown
 from agentdouble.errors import (
     FaultError,
     HostingError,
+    LedgerError,
     LiveError,
     ModelError,
     PartError,
@@ -28,13 +31,11 @@ from agentdouble.errors import (
     UnknownServiceError,
 )
 from agentdouble.faults.admin_routes import fault_routes
-from agentdouble.journal.routes import event_routes, journal_routes
-from agentdouble.journal.what_if_routes import what_if_routes
+from agentdouble.journal.routes import event_routes, journal_routes, what_if_routes
 from agentdouble.openapi.operation import Served
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
-from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json, reset_routes
-from agentdouble.surfaces.unknown_routes import unknown_routes
+from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
 
 
 class Admin(Surface):
@@ -64,12 +65,14 @@ class Admin(Surface):
         """Return the routes for the whole double."""
         return [
             Route("/health", self._health),
-            *reset_routes(self.context.parts()),
+            Route("/reset", self._reset, methods=["POST"]),
             Route("/clock", self._clock),
             Route("/clock", self._change_clock, methods=["POST"]),
             *event_routes(self.context.events),
             *journal_routes(self.context.journal),
-            *unknown_routes(self.context),
+            Route("/unknowns", self._unknowns),
+            Route("/unknowns", self._change_unknowns, methods=["PUT"]),
+            Route("/unknowns/catalogue", self._catalogue),
             *what_if_routes(
                 self.context.journal,
                 self.context.ledger,
@@ -132,13 +135,71 @@ class Admin(Surface):
             else:
                 self.context.clock.unfreeze()
         except ValueError as error:
-            raise RefusedError(400, "BadRequest", str(error)) from None
+            raise RefusedError(str(error)) from None
         return await self._clock(request)
 
+    async def _reset(self, request: Request) -> Response:
+        """Reset the double, except for the parts that ``keep`` names, separated by commas.
 
+        With ``wait=false`` it does not wait for the processes of sessions to end.
+        """
+        query = request.query_params
+        keep = query.get("keep")
+        named = None if keep is None else [name for name in keep.split(",") if name]
+        await self.context.parts().reset(query.get("wait") != "false", named)
+        return JSONResponse({"status": "reset"})
+
+    async def _unknowns(self, request: Request) -> Response:
+        """Return the answers in force, and those that journal entries relied on.
+
+        With ``after``, the id of an entry, only later entries count.
+        """
+        after = request.query_params.get("after", "0")
+        if not after.isdecimal() or len(after) > _LONGEST_ID:
+            raise RefusedError("after must be the id of a journal entry.")
+        return JSONResponse(self._answers_since(int(after)))
+
+    async def _change_unknowns(self, request: Request) -> Response:
+        """Choose other answers, on top of those of the double's start, until the next change.
+
+        A reset keeps them, so that tests can run under an alternative.
+        """
+        self.context.ledger.change(_choices(await request.body()))
+        if self.context.events.watched:
+            self.context.events.publish("unknowns", "", "chosen", self._answers)
+        return JSONResponse(self._answers_since(0))
+
+    def _answers(self) -> Mapping[str, Mapping[str, str]]:
+        return {"in_force": self.context.ledger.answers()}
+
+    def _answers_since(self, after: int) -> dict[str, Any]:
+        in_force = self.context.ledger
+        entries = [entry for entry in self.context.journal.entries() if entry.id > after]
+        return {
+            "in_force": in_force.answers(),
+            "settled": sorted(in_force.settled),
+            "relied_on": sorted({id_ for entry in entries for id_ in entry.unknowns}),
+            "last": entries[-1].id if entries else after,
+        }
+
+    async def _catalogue(self, _request: Request) -> Response:
+        """Return each unknown with its alternatives, and the entries that relied on it."""
+        entries: dict[str, list[int]] = {}
+        for entry in self.context.journal.entries():
+            for id_ in entry.unknowns:
+                entries.setdefault(id_, []).append(entry.id)
+        unknowns = ledger.unknowns().values()
+        documents = [
+            _shown_unknown(self.context.ledger, unknown, entries.get(unknown.id, ()))
+            for unknown in unknowns
+        ]
+        return JSONResponse({"unknowns": documents})
+
+
+_LONGEST_ID = 18  # digits
 _FAILURES = (
     *(RefusedError, FaultError, HostingError, LiveError, ModelError, SandboxError, StateError),
-    *(PartError, UnknownServiceError),
+    *(LedgerError, PartError, UnknownServiceError),
 )
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
@@ -178,7 +239,7 @@ def _frozen(body: bytes) -> bool | None:
     document = read_json(body, 'The body must be {"advance_s": N} or {"frozen": true}')
     frozen = document.get("frozen") if isinstance(document, dict) else None
     if frozen is not None and (not isinstance(frozen, bool) or len(document) > 1):
-        raise ValueError('With "frozen" the body must be {"frozen": true} or {"frozen": false}.')
+        raise RefusedError('With "frozen" the body must be {"frozen": true} or {"frozen": false}.')
     return frozen
 
 
@@ -188,8 +249,38 @@ def _seconds(body: bytes) -> dt.timedelta:
     document = read_json(body, explanation)
     number = document.get("advance_s") if isinstance(document, dict) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
-        raise ValueError(f"{explanation}.")
+        raise RefusedError(f"{explanation}.")
     try:
         return dt.timedelta(seconds=number)
     except OverflowError:
-        raise ValueError(f"{explanation}, not that many.") from None
+        raise RefusedError(f"{explanation}, not that many.") from None
+
+
+def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -> dict[str, Any]:
+    answers = (unknown.default, *unknown.alternatives)
+    return {
+        "id": unknown.id,
+        "section": unknown.section,
+        "question": unknown.question,
+        "evidence": unknown.evidence,
+        "in_force": in_force.answer(unknown.id).name,
+        "settled": unknown.id in in_force.settled,
+        "alternatives": [
+            {
+                "name": answer.name,
+                "meaning": answer.meaning,
+                "built": answer.built,
+                "default": answer is unknown.default,
+            }
+            for answer in answers
+        ],
+        "entries": [*entries],
+    }
+
+
+def _choices(body: bytes) -> Mapping[str, str]:
+    explanation = 'The body must be {"U-...": "alternative"}'
+    document = read_json(body, explanation)
+    if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
+        raise RefusedError(f"{explanation}.")
+    return document

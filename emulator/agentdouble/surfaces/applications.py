@@ -71,10 +71,7 @@ class HostedA2A(Surface):
 
     def parts(self) -> Sequence[Part]:
         """Return the tasks."""
-        return [Part("tasks", self._reset, in_state=True)]
-
-    async def _reset(self, _wait: bool) -> None:
-        await self.hosted.reset()
+        return [Part("tasks", lambda _wait: self.hosted.reset(), in_state=True)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -163,10 +163,7 @@ class MCPServices(Surface):
 
     def parts(self) -> Sequence[Part]:
         """Return the services."""
-        return [Part("mcp", self._reset, in_state=True)]
-
-    async def _reset(self, _wait: bool) -> None:
-        await self.services.reset()
+        return [Part("mcp", lambda _wait: self.services.reset(), in_state=True)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

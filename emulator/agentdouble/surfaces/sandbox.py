@@ -34,7 +34,6 @@ from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane.dispatch import Action
-from agentdouble.core.clock import Clock
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.openapi import Format
 from agentdouble.sandbox import languages
@@ -53,81 +52,8 @@ from agentdouble.surfaces.surface import Context, LateApp, Part, RefusedError, S
 LONGEST_DRAIN_S = 30 * 86_400
 
 
-def session_routes(instances: Instances, clock: Clock) -> list[Route]:
-    """Return the routes, relative to the double's own prefix; they raise RefusedError."""
-    routes = _Routes(instances, clock)
-    return [
-        Route("/sessions", routes.all),
-        Route("/sessions/{session_id}/interrupt", routes.interrupt, methods=["POST"]),
-        Route("/sessions/{session_id}/variables", routes.variables),
-        Route("/nodes", routes.nodes),
-        Route("/nodes/{name}/drain", routes.drain, methods=["POST"]),
-    ]
-
-
 class _Deadline(TypedDict):
     deadline_s: Annotated[float, Field(strict=True, ge=0, le=LONGEST_DRAIN_S)]
-
-
-class _Routes:
-    def __init__(self, instances: Instances, clock: Clock) -> None:
-        self._instances = instances
-        self._clock = clock
-
-    async def all(self, _request: Request) -> Response:
-        """Return the living session instances, and the reasons why others ended."""
-        self._instances.destroy_due()
-        alive = [living(instance, self._clock) for instance in self._instances.living()]
-        ended_sessions = [ended(instance) for instance in self._instances.ended()]
-        return JSONResponse({"sessions": alive, "ended": ended_sessions})
-
-    async def interrupt(self, request: Request) -> Response:
-        """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
-        instance = await self._find(request)
-        return _json({"SessionId": instance.id, "interrupted": [*await instance.interrupt()]})
-
-    async def variables(self, request: Request) -> Response:
-        """Return the variables of a session's idle kernel; this does not count as use."""
-        instance = await self._find(request)
-        language = request.query_params.get("language", "python3")
-        kind = languages.find(language)
-        if kind is not languages.PYTHON:
-            message = f"Variables of {kind.display_name} cannot be listed, only those of Python."
-            raise RefusedError(501, "NotImplemented", message)
-        listed = await instance.list_variables()
-        document = {
-            "SessionId": instance.id,
-            "language": language,
-            "state": listed.state,
-            "variables": [*listed.variables],
-            "left_out": listed.omitted,
-        }
-        return _json(document)
-
-    async def nodes(self, _request: Request) -> Response:
-        """Return the nodes: state, sessions, capacity and load."""
-        return JSONResponse({"nodes": self._instances.places.list_nodes()})
-
-    async def drain(self, request: Request) -> Response:
-        """Drain a node; return the nodes at once, while its sessions live on."""
-        expected = 'The body must be {"deadline_s": N} with N seconds, 0 or more'
-        try:
-            document = read_json(await request.body(), expected)
-            deadline_s = TypeAdapter(_Deadline).validate_python(document)["deadline_s"]
-        except ValueError as error:
-            raise RefusedError(400, "BadRequest", f"{expected}: {error}") from None
-        self._instances.places.drain(request.path_params["name"], deadline_s)
-        return await self.nodes(request)
-
-    async def _find(self, request: Request) -> Instance:
-        session_id = request.path_params["session_id"]
-        try:
-            return await self._instances.look_up(session_id)
-        except InstanceEndedError as error:
-            raise RefusedError(404, "NotFound", str(error)) from None
-        except UnknownSessionError:
-            message = f"No session instance {session_id!r}."
-            raise RefusedError(404, "NotFound", message) from None
 
 
 def _json(value: object) -> Response:
@@ -210,9 +136,68 @@ class Sandbox(Surface):
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes that show sessions, and those for live output."""
         return [
-            *session_routes(self.instances, self.context.clock),
+            Route("/sessions", self._list_sessions),
+            Route("/sessions/{session_id}/interrupt", self._interrupt, methods=["POST"]),
+            Route("/sessions/{session_id}/variables", self._variables),
+            Route("/nodes", self._nodes),
+            Route("/nodes/{name}/drain", self._drain, methods=["POST"]),
             *live_routes(self.instances, self.context.settings.tool_id),
         ]
+
+    async def _list_sessions(self, _request: Request) -> Response:
+        """Return the living session instances, and the reasons why others ended."""
+        self.instances.destroy_due()
+        alive = [living(instance, self.context.clock) for instance in self.instances.living()]
+        ended_sessions = [ended(instance) for instance in self.instances.ended()]
+        return JSONResponse({"sessions": alive, "ended": ended_sessions})
+
+    async def _interrupt(self, request: Request) -> Response:
+        """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
+        instance = await self._find(request)
+        return _json({"SessionId": instance.id, "interrupted": [*await instance.interrupt()]})
+
+    async def _variables(self, request: Request) -> Response:
+        """Return the variables of a session's idle kernel; this does not count as use."""
+        instance = await self._find(request)
+        language = request.query_params.get("language", "python3")
+        kind = languages.find(language)
+        if kind is not languages.PYTHON:
+            message = f"Variables of {kind.display_name} cannot be listed, only those of Python."
+            raise RefusedError(message, 501, "NotImplemented")
+        listed = await instance.list_variables()
+        document = {
+            "SessionId": instance.id,
+            "language": language,
+            "state": listed.state,
+            "variables": [*listed.variables],
+            "left_out": listed.omitted,
+        }
+        return _json(document)
+
+    async def _nodes(self, _request: Request) -> Response:
+        """Return the nodes: state, sessions, capacity and load."""
+        return JSONResponse({"nodes": self.instances.places.list_nodes()})
+
+    async def _drain(self, request: Request) -> Response:
+        """Drain a node; return the nodes at once, while its sessions live on."""
+        expected = 'The body must be {"deadline_s": N} with N seconds, 0 or more'
+        try:
+            document = read_json(await request.body(), expected)
+            deadline_s = TypeAdapter(_Deadline).validate_python(document)["deadline_s"]
+        except ValueError as error:
+            raise RefusedError(f"{expected}: {error}") from None
+        self.instances.places.drain(request.path_params["name"], deadline_s)
+        return await self._nodes(request)
+
+    async def _find(self, request: Request) -> Instance:
+        session_id = request.path_params["session_id"]
+        try:
+            return await self.instances.look_up(session_id)
+        except InstanceEndedError as error:
+            raise RefusedError(str(error), 404, "NotFound") from None
+        except UnknownSessionError:
+            message = f"No session instance {session_id!r}."
+            raise RefusedError(message, 404, "NotFound") from None
 
     def health(self) -> Mapping[str, Any]:
         """Return the number of living sessions."""
@@ -225,14 +210,11 @@ class Sandbox(Surface):
     def parts(self) -> Sequence[Part]:
         """Return the sessions, their snapshots, and the tools."""
         tools = Part("tools", self._reset_tools, in_state=True)
-        snapshots = Part("session_snapshots", self._reset_snapshots)
+        snapshots = Part("session_snapshots", lambda wait: self.snapshots.reset(wait=wait))
         return [Part("sessions", self._reset_sessions), snapshots, tools]
 
     async def _reset_sessions(self, wait: bool) -> None:
         await self.instances.reset("the double was reset", wait=wait)
-
-    async def _reset_snapshots(self, wait: bool) -> None:
-        await self.snapshots.reset(wait=wait)
 
     async def _reset_tools(self, _wait: bool) -> None:
         before = self.tools.all()

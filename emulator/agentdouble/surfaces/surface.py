@@ -9,9 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.apps.loading import App
@@ -25,7 +23,7 @@ from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import PartError
 from agentdouble.faults import Faults
 from agentdouble.journal.entries import Journal
-from agentdouble.journal.what_if_routes import StartDouble
+from agentdouble.journal.routes import StartDouble
 from agentdouble.openapi import Format
 from agentdouble.openapi.operation import Served, served
 from agentdouble.server.guard import Refusal
@@ -63,10 +61,8 @@ class Parts:
     ``outlives`` says whether the double has a state that outlives it.
     """
 
-    def __init__(
-        self, parts: Sequence[Part], *, outlives: bool, events: EventBus | None = None
-    ) -> None:
-        self._events = events or EventBus()
+    def __init__(self, parts: Sequence[Part], *, outlives: bool, events: EventBus) -> None:
+        self._events = events
         self._parts = tuple(parts)
         self._outlives = outlives
         self._resetting = asyncio.Lock()  # two resets at once would declare the same runtimes
@@ -92,27 +88,6 @@ class Parts:
         if STATE not in keep or not self._outlives:
             return keep
         return {*keep, *(part.name for part in self._parts if part.in_state)}
-
-
-def reset_routes(parts: Parts) -> list[Route]:
-    """Return the route, relative to the double's own prefix."""
-    return [Route("/reset", _Routes(parts).reset, methods=["POST"])]
-
-
-class _Routes:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-
-    async def reset(self, request: Request) -> Response:
-        """Reset the double, except for the parts that ``keep`` names, separated by commas.
-
-        With ``wait=false`` it does not wait for the processes of sessions to end.
-        """
-        query = request.query_params
-        keep = query.get("keep")
-        named = None if keep is None else [name for name in keep.split(",") if name]
-        await self._parts.reset(query.get("wait") != "false", named)
-        return JSONResponse({"status": "reset"})
 
 
 S = TypeVar("S", bound="Surface")
@@ -248,13 +223,13 @@ class LateApp:
 class RefusedError(Exception):
     """A refused request for one of the double's own routes."""
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    def __init__(self, message: str, status: int = 400, kind: str = "BadRequest") -> None:
         self.refusal = Refusal(status, kind, message)
 
 
 def read_json(body: bytes, explanation: str) -> Any:
-    """Return the document of a body; raise ValueError with a description of the expected body."""
+    """Return the document of a body; raise RefusedError with a description of the expected body."""
     try:
         return strict_json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{explanation}: {error}.") from None
+        raise RefusedError(f"{explanation}: {error}.") from None

@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.apps.mcp import checks
-from agentdouble.apps.mcp.checks import Offered, names_at
+from agentdouble.apps import contract
+from agentdouble.apps.contract import Offered, names_at
 from agentdouble.core.imports import import_now
 from agentdouble.errors import DecorationError
 from agentdouble.journal.failures import ServerErrorMiddleware
@@ -198,7 +198,7 @@ class MCPApp:
         names = names_at(1)
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._add(checks.tool(registered, names, name, description))
+            self._add(contract.tool(registered, names, name, description))
             return registered
 
         return register if function is None else register(function)
@@ -209,7 +209,7 @@ class MCPApp:
         Its docstring becomes the description. Raises DecorationError for any other function.
         """
         # its signature is known, so the SDK need not check it now
-        self._add(checks.agent(function, names_at(1)), now=False)
+        self._add(contract.agent(function, names_at(1)), now=False)
         return function
 
     def resource(
@@ -228,11 +228,13 @@ class MCPApp:
         DecorationError, also for a second resource with the same address.
         """
         names = names_at(1)
-        checks.check_address(uri)
+        contract.check_address(uri)
         texts = {"title": title, "description": description, "mime_type": mime_type}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._add(checks.offered("resource", uri, registered, names, shown_name=name, **texts))
+            self._add(
+                contract.offered("resource", uri, registered, names, shown_name=name, **texts)
+            )
             return registered
 
         return register
@@ -266,7 +268,7 @@ class MCPApp:
         texts = {"shown_name": name, "title": title, "description": description}
 
         def register(registered: AnyFunction) -> AnyFunction:
-            self._add(checks.offered("prompt", name, registered, names, **texts))
+            self._add(contract.offered("prompt", name, registered, names, **texts))
             return registered
 
         return register if function is None else register(function)
@@ -278,7 +280,9 @@ class MCPApp:
         list of strings or None. Raises DecorationError for a second one.
         """
         names = names_at(1)
-        self._add(checks.offered("completion", "for arguments", function, names, description=None))
+        self._add(
+            contract.offered("completion", "for arguments", function, names, description=None)
+        )
         return function
 
     @property

@@ -39,10 +39,9 @@ from mcp.types import (
     UnsubscribeRequestParams,
 )
 
-from agentdouble.apps.contract import from_application, text_of
-from agentdouble.apps.mcp import checks
+from agentdouble.apps import contract
+from agentdouble.apps.contract import Offered, from_application, text_of
 from agentdouble.apps.mcp.app import Runner, current_runner
-from agentdouble.apps.mcp.checks import Offered
 from agentdouble.apps.mcp.context import LOG_LEVEL, Context
 from agentdouble.core import causes, ledger
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
@@ -142,7 +141,7 @@ class AppServer(MCPServer):
                 register = decorate(*where, **offered.options)
                 register(call)
         except Exception as error:  # of the SDK and of pydantic, without a common base
-            raise checks.error(offered.kind, offered.function, str(error)) from error
+            raise contract.refusal(offered.kind, offered.function, str(error)) from error
 
     def _for_sdk(
         self, offered: Offered, context: str | None, hidden: str | None
@@ -300,7 +299,7 @@ def _context_parameter(offered: Offered) -> str | None:
     names = [name for name, p in offered.signature.parameters.items() if _is_context(p.annotation)]
     if len(names) > 1:
         reason = f"only one may get the context, and it has {len(names)}: {', '.join(names)}"
-        raise checks.error(offered.kind, offered.function, reason)
+        raise contract.refusal(offered.kind, offered.function, reason)
     return names[0] if names else None
 
 

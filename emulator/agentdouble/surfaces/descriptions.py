@@ -1,12 +1,13 @@
-"""``/``: lists the paths, for people and programs that know only the double's address.
+"""What a double serves: the paths at ``/``, and ``/openapi.json`` for other languages.
 
-The same rules hold as for other requests: it needs the API key if there is one, and a foreign
-Host or web page never gets it. It shows paths and versions, but no keys or sessions.
+The same rules hold as for other requests: they need the API key if there is one, and a foreign
+Host or web page never gets them. They show paths and versions, but no keys or sessions.
 """
 
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,10 +16,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.openapi import Answer, Format, Operation
-from agentdouble.openapi.operation import described
+from agentdouble.core.threads import run_in_thread
+from agentdouble.openapi import Answer, Format, Operation, operation
+from agentdouble.openapi.operation import Served, described
 from agentdouble.surfaces.applications import HostedApplications
-from agentdouble.surfaces.surface import Surface
+from agentdouble.surfaces.surface import Context, Surface
 
 _HINTS = {
     'eval "$(agentdouble env)"': "points a client at the double",
@@ -29,7 +31,10 @@ _HINTS = {
 
 
 class LandingPage(Surface):
-    """The page at ``/``, unless the application at ``/invoke`` answers there."""
+    """The page at ``/`` for people and programs that know only the double's address.
+
+    The application at ``/invoke`` may answer there instead.
+    """
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route for ``GET /``; requests that name an action never reach it."""
@@ -118,3 +123,82 @@ links on this page would be refused.</p>
 {sections}
 </html>
 """
+
+
+PATH = "/openapi.json"
+
+_API_KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The double's API key (the setting api_key), also accepted in X-API-Key.",
+}
+_SCHEMES: Mapping[str, Mapping[str, Any]] = {
+    "signature": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "HMAC-SHA256 Credential=<access key>/<date>/<region>/<service>/request, "
+        "SignedHeaders=<names>, Signature=<hex>, and the header X-Date. The page "
+        "emulator/docs/other-languages.md of agentdouble's repository describes the steps.",
+    },
+    "sessionToken": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "Authorization",
+        "description": "The token in the query of a session's Endpoint.",
+    },
+    "serviceKey": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A key of the MCP service.",
+    },
+    "apiKey": _API_KEY,
+}
+_DESCRIPTION = (
+    "The double of a hosted agent platform: its HTTP surfaces as this double serves them, with the "
+    "applications it hosts. It omits WebSockets and routes that are not implemented. An armed "
+    "fault may answer any operation with any status."
+)
+
+
+# The real API server describes its own routes at this path, and they are part of this document.
+# No other surface uses it: applications of this process answer at fixed paths, and runtimes below
+# /runtimes.
+class OpenApiDocument(Surface):
+    """The OpenAPI document of the surfaces, made once."""
+
+    name = "OpenAPI"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._document: bytes | None = None
+
+    def paths(self) -> Mapping[str, str]:
+        """Return the path of the document."""
+        return {PATH: "the surfaces as an OpenAPI document"}
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return the route of the document."""
+        return [Route(PATH, self._show)]
+
+    @operation(dict[str, Any])
+    async def _show(self, _request: Request) -> Response:
+        """Return this document."""
+        if self._document is None:
+            surfaces = [
+                (surface.format(), await surface.operations()) for surface in self.context.surfaces
+            ]
+            # in a thread, because its import and its schemas take a while
+            self._document = await run_in_thread(lambda: self._build(surfaces))
+        return Response(self._document, media_type="application/json")
+
+    def _build(self, surfaces: Sequence[tuple[Format, Sequence[Served]]]) -> bytes:
+        from agentdouble.openapi.document import document  # slow: 10 ms
+
+        info = {
+            "title": "agentdouble",
+            "version": self.context.version,
+            "description": _DESCRIPTION,
+        }
+        keyed = self.context.settings.api_key is not None
+        return json.dumps(document(info, _SCHEMES, surfaces, keyed=keyed)).encode()
