@@ -30,14 +30,11 @@ from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread, serve
 from agentdouble.settings import Settings
 from agentdouble.standby import Standby, end_if_replaced
-from agentdouble.surfaces import (
-    HostedA2A,
-    HostedApplications,
-    MCPServices,
-    Runtimes,
-    Sandbox,
-    Surface,
-)
+from agentdouble.surfaces.applications import HostedA2A, HostedApplications
+from agentdouble.surfaces.mcp_services import MCPServices
+from agentdouble.surfaces.runtimes import Runtimes
+from agentdouble.surfaces.sandbox import Sandbox
+from agentdouble.surfaces.surface import Surface
 
 if TYPE_CHECKING:
     from agentdouble.console import Console

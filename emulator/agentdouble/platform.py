@@ -22,8 +22,8 @@ from agentdouble.journal.routes import StartDouble
 from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.state import make_store
-from agentdouble.surfaces import SURFACES, Context
-from agentdouble.surfaces.surface import Part, Parts, part_of
+from agentdouble.surfaces import SURFACES
+from agentdouble.surfaces.surface import Context, Part, Parts, part_of
 
 
 class Platform:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Lifespan
 
 from agentdouble import jupyter, mcp_hosting, model
 from agentdouble.apps.a2a import paths as a2a_paths
-from agentdouble.control_plane import is_control_plane, render_refusal
+from agentdouble.control_plane.dispatch import is_control_plane, render_refusal
 from agentdouble.core.environment import jupyter_key, model_key
 from agentdouble.faults import FaultMiddleware
 from agentdouble.journal.failures import ServerErrorMiddleware
@@ -20,7 +20,10 @@ from agentdouble.sandbox.data_plane import session_token
 from agentdouble.server import certificates, guard
 from agentdouble.server.guard import OWN
 from agentdouble.settings import Settings
-from agentdouble.surfaces import Context, HostedApplications, ModelEndpoint, Runtimes
+from agentdouble.surfaces.applications import HostedApplications
+from agentdouble.surfaces.model_endpoint import ModelEndpoint
+from agentdouble.surfaces.runtimes import Runtimes
+from agentdouble.surfaces.surface import Context
 
 
 def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starlette]) -> ASGIApp:

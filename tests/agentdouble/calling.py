@@ -22,7 +22,7 @@ import httpx
 from agentdouble import Emulator
 from agentdouble.core.invoke_tool import Address, HttpRequest, RunCode, build
 from agentdouble.sandbox.instances import Instances
-from agentdouble.surfaces import Sandbox
+from agentdouble.surfaces.sandbox import Sandbox
 
 T = TypeVar("T")
 

@@ -48,8 +48,7 @@ class Part:
     @property
     def text(self) -> str | None:
         """The text, or None for a part without text."""
-        text: str | None = self.wire.get("text")
-        return text
+        return self.wire.get("text")
 
     @property
     def function_call(self) -> Mapping[str, Any] | None:

@@ -22,7 +22,6 @@ def build(
     fields: Mapping[str, Any] | None = None,
     custom_metadata: Mapping[str, Any] | None = None,
     actions: Mapping[str, Any] | None = None,
-    more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a new event; ``fields`` are the fields before the invocation's id."""
     event: dict[str, Any] = dict(fields or {})
@@ -32,7 +31,6 @@ def build(
     event["author"] = author
     event["actions"] = {**no_actions(), **(actions or {})}
     event["nodeInfo"] = {"path": ""}
-    event.update(more or {})
     event["id"] = str(uuid.uuid4())
     event["timestamp"] = timestamp
     return event
@@ -68,8 +66,7 @@ def stored(event: Mapping[str, Any]) -> StoredEvent:
 
 def _copy(delta: dict[str, Any]) -> dict[str, Any]:
     """Return a deep copy, because the creator of the event may change the values later."""
-    copied: dict[str, Any] = loads(dumps(delta)) if delta else delta
-    return copied
+    return loads(dumps(delta)) if delta else delta
 
 
 ABORTED = {

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -91,7 +91,7 @@ class RunHost:
     def artifacts(self, app: str, user: str, session: str | None) -> RunArtifacts:
         """Return the artifacts of a session, or those of the user for None."""
         key = SessionKey(app, user, session or "")
-        return RunArtifacts(self._services.artifacts, key, self._queries.ask)
+        return RunArtifacts(self._services.artifacts, key, self._queries)
 
     async def _events(self, opened: Opened) -> list[Any]:
         parsed = [self._framework.parse(event) for event in opened.unread]
@@ -117,19 +117,18 @@ class RunArtifacts:
         self,
         service: ArtifactService,
         key: SessionKey,
-        ask: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
+        queries: Queries,
     ) -> None:
         self._service = service
         self._key = key
-        self._ask = ask
+        self._ask = queries.ask
 
     async def save(
         self, name: str, part: Mapping[str, Any], custom_metadata: Mapping[str, Any] | None
     ) -> int:
         """Store a new version and return its number."""
         saved = await self._ask(lambda: self._service.save(self._key, name, part, custom_metadata))
-        version: int = saved.version
-        return version
+        return saved.version
 
     async def load(self, name: str, version: int | None) -> bytes | None:
         """Return a version, the newest for None, or None if there is none."""
@@ -138,8 +137,7 @@ class RunArtifacts:
 
     async def names(self) -> Sequence[str]:
         """Return the names, sorted."""
-        names: Sequence[str] = await self._ask(lambda: self._service.names(self._key))
-        return names
+        return await self._ask(lambda: self._service.names(self._key))
 
     async def versions(self, name: str) -> Sequence[Mapping[str, Any]]:
         """Describe every version, oldest first."""
@@ -209,7 +207,10 @@ class FrameworkRun(Run):
                     appended.append(item)
                 elif isinstance(item, RunEvent):
                     sendable.append(item)
-            await self._store_and_send(appended, sendable, send)
+            for key, events in groupby(appended, lambda event: event.key):
+                await self._append(key, [item.event for item in events])
+            if sendable:
+                await send(sendable)
             last = pending.popleft() if pending else None
             if isinstance(last, Query):
                 await last.reply()
@@ -217,14 +218,6 @@ class FrameworkRun(Run):
                 self._raise_error_of(last)
                 return True
         return False
-
-    async def _store_and_send(
-        self, appended: Sequence[Appended], sendable: Sequence[RunEvent], send: Send
-    ) -> None:
-        for key, items in groupby(appended, lambda event: event.key):
-            await self._append(key, [item.event for item in items])
-        if sendable:
-            await send(sendable)
 
     async def _append(self, key: SessionKey, events: Sequence[FrameworkEvent]) -> None:
         stored = [

@@ -66,9 +66,8 @@ class _History:
 class Histories:
     """Histories of sessions, the least recently used first; used on the server's loop alone."""
 
-    def __init__(self, store: SessionStore, most: int = MOST) -> None:
+    def __init__(self, store: SessionStore) -> None:
         self._store = store
-        self._most = most
         self._size = 0
         self._histories: OrderedDict[SessionKey, _History] = OrderedDict()
 
@@ -123,7 +122,7 @@ class Histories:
         history.size += size
         self._size += size
         self._histories.move_to_end(key)
-        while self._size > self._most and len(self._histories) > 1:
+        while self._size > MOST and len(self._histories) > 1:
             self._forget(next(iter(self._histories)))
 
     def _forget(self, key: SessionKey) -> None:

@@ -121,17 +121,11 @@ def _json(value: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         value = str(value)
         text = json.dumps(value, ensure_ascii=False)
-    if text.isascii() or _encodable(text):
-        return text
-    return json.dumps(value)  # a lone surrogate cannot be encoded as UTF-8, but it can be escaped
-
-
-def _encodable(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    except UnicodeEncodeError:  # a lone surrogate, which can be escaped
+        return json.dumps(value)
+    return text
 
 
 PATHS = ("/invoke", "/ping", "/health", "/readiness", "/liveness")

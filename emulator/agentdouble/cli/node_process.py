@@ -23,7 +23,7 @@ from agentdouble.processes import capacity
 from agentdouble.processes.fork_server import processes
 from agentdouble.sandbox.nodes.node_app import NodeApp
 from agentdouble.settings import PREFIX, Settings
-from agentdouble.surfaces import Sandbox
+from agentdouble.surfaces.sandbox import Sandbox
 
 _START_S = 60.0  # for the first request of the front
 _LOOK_S = 0.5

@@ -23,36 +23,14 @@ from agentdouble.core import invoke_tool, strict_json
 from agentdouble.journal import resending
 from agentdouble.journal.entries import UNSEEN, current_entry
 from agentdouble.journal.resending import CannotRepeatError
+from agentdouble.server.disconnects import replay
 from agentdouble.server.guard import OWN
+from agentdouble.server.protocols import TRANSPORT
 
 _API = b"/api"
 _SERVED = b"/api/served"
 _FILES = b"/v1/file/"  # of a session: to read them takes a POST
 REQUEST_HEADER = "x-agentdouble-request"
-
-
-class OwnRoutes:
-    """The double's own routes."""
-
-    def __init__(self, double: Double) -> None:
-        self._double = double
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = OWN.encode() + _raw(scope)[len(_API) :]
-        await self._double.send_on(scope, receive, send, path)
-
-
-class Served:
-    """What the double serves to its clients."""
-
-    def __init__(self, double: Double) -> None:
-        self._double = double
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = _raw(scope)[len(_SERVED) :] or b"/"
-        answer = _AsData(receive, send)
-        looks = scope["method"] in READING or path.startswith(_FILES)
-        await self._double.send_on(_seen(scope, looks), answer.receive, answer.send, path)
 
 
 class Actions:
@@ -103,12 +81,7 @@ def _raw(scope: Scope) -> bytes:
 
 def with_body(body: bytes, receive: Receive) -> Receive:
     """Return a ``receive`` of this body, and then of what becomes of the connection."""
-    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return next_message
+    return replay([{"type": "http.request", "body": body, "more_body": False}], receive)
 
 
 class Watched:
@@ -180,7 +153,8 @@ async def repeat(double: Double, request: Request) -> dict[str, Any]:
         status = message.get("status", status)
 
     watched = Watched(with_body(body, request.receive), told)
-    scope = double.without_connection(request.scope)
+    # without its connection, so that no fault ends the console's own
+    scope = {name: value for name, value in request.scope.items() if name != TRANSPORT}
     with contextlib.suppress(ConnectionResetError):  # a fault, as its entry says
         await double.app({**scope, **changed}, watched.receive, watched.send)
     return {"id": watched.id, "status": status}
@@ -218,8 +192,8 @@ def make_app(double: Double) -> ASGIApp:
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
             Route("/api/console/actions/{name}", Actions(double), methods=["POST"]),
-            Mount("/api/served", Served(double)),
-            Mount("/api", OwnRoutes(double)),
+            Mount("/api/served", routes.served),
+            Mount("/api", routes.own),
         ]
     )
 
@@ -272,8 +246,17 @@ class _Routes:
         try:
             return JSONResponse(await repeat(self._double, request))
         except CannotRepeatError as error:
-            return _refused("CannotRepeat", error)
+            document = {"error": {"type": "CannotRepeat", "message": str(error)}}
+            return JSONResponse(document, error.status)
 
+    async def served(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the double answer what it serves to its clients."""
+        path = _raw(scope)[len(_SERVED) :] or b"/"
+        answer = _AsData(receive, send)
+        looks = scope["method"] in READING or path.startswith(_FILES)
+        await self._double.send_on(_seen(scope, looks), answer.receive, answer.send, path)
 
-def _refused(kind: str, error: CannotRepeatError) -> Response:
-    return JSONResponse({"error": {"type": kind, "message": str(error)}}, error.status)
+    async def own(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the double answer at its own routes."""
+        path = OWN.encode() + _raw(scope)[len(_API) :]
+        await self._double.send_on(scope, receive, send, path)

@@ -20,7 +20,6 @@ from agentdouble.core.signing import Credentials
 from agentdouble.journal.entries import Journal
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
-from agentdouble.server.protocols import TRANSPORT
 
 API = "/api/"
 READING = frozenset({"GET", "HEAD"})
@@ -149,7 +148,8 @@ class Double:
         passes all middleware of the double. What a browser adds is taken out, because the console's
         own checks have judged it.
         """
-        headers = [self._at_the_double(header) for header in _of_no_page(scope)]
+        sent = (header for header in scope["headers"] if header[0] not in _OF_THE_PAGE)
+        headers = [self._at_the_double(header) for header in sent]
         key_value = self.connection.token if path.startswith(OWN.encode()) else self.api_key
         key = dict(scope["headers"]).get(KEY_HEADER, (key_value or "").encode())
         if key:
@@ -170,12 +170,3 @@ class Double:
         console_s = urlsplit(f"//{value.decode('latin-1')}").hostname or "localhost"
         host = f"[{console_s}]" if ":" in console_s else console_s
         return name, f"{host}:{urlsplit(self.connection.url).port}".encode()
-
-    def without_connection(self, scope: Scope) -> Scope:
-        """Return a scope of this process, so that no fault ends the console's own connection."""
-        return {name: scope[name] for name in scope if name != TRANSPORT}
-
-
-def _of_no_page(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return the headers without those that a browser adds, which the console's checks have judged."""
-    return [header for header in scope["headers"] if header[0] not in _OF_THE_PAGE]

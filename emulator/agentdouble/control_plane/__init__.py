@@ -7,19 +7,3 @@ error codes and the addresses in answers. ``listing`` filters and pages lists.
 The modules call the sandbox, the runtimes and the MCP services, and never import a surface.
 ``actions`` is imported at the first request, because a double starts faster without it.
 """
-
-from agentdouble.control_plane.dispatch import (
-    ControlPlane,
-    is_control_plane,
-    names_action,
-    refuse_method,
-    render_refusal,
-)
-
-__all__ = [
-    "ControlPlane",
-    "is_control_plane",
-    "names_action",
-    "refuse_method",
-    "render_refusal",
-]

@@ -132,9 +132,7 @@ class Authenticator:
             raise public_error(error.code, str(error), error.data) from None
         metadata["Region"] = authorization.scope.region
         metadata["Service"] = authorization.scope.service
-        self._permit(authorization.access_key, metadata)
-
-    def _permit(self, access_key: str, metadata: MetadataFields) -> None:
+        access_key = authorization.access_key
         if not self._permitted[access_key]:
             raise public_error(
                 "AccessDenied",

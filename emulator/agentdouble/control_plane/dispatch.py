@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane import authentication, wire
@@ -35,7 +36,7 @@ Action = Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class ControlPlane:
-    """Answers control-plane requests; ``actions`` are the double's actions, by name."""
+    """An ASGI application for requests that name an action; ``actions`` are the double's, by name."""
 
     def __init__(
         self, actions: Mapping[str, Action], authenticator: authentication.Authenticator
@@ -43,7 +44,13 @@ class ControlPlane:
         self._actions = actions
         self._authenticator = authenticator
 
-    async def dispatch(self, request: Request) -> Response:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        is_post = is_control_plane(request)
+        answer = await self._dispatch(request) if is_post else refuse_method(request)
+        await answer(scope, receive, send)
+
+    async def _dispatch(self, request: Request) -> Response:
         """Answer one request with an envelope, also on errors."""
         metadata = _metadata(request)
         try:

@@ -160,75 +160,75 @@ class FaultyCall:
     armed: ArmedFault
     app: ASGIApp
     render: Render
+    scope: Scope
+    receive: Receive
+    send: Send
+
+    async def execute(self, send: Send | None = None) -> None:
+        """Have the application answer, through another ``send`` if it is given."""
+        await self.app(self.scope, self.receive, send or self.send)
 
 
-Effect = Callable[[FaultyCall, Any, Scope, Receive, Send], Awaitable[None]]
+Effect = Callable[[FaultyCall, Any], Awaitable[None]]
 
 
-async def answer(faulty: FaultyCall, scope: Scope, receive: Receive, send: Send) -> None:
+async def answer(
+    armed: ArmedFault, app: ASGIApp, render: Render, scope: Scope, receive: Receive, send: Send
+) -> None:
     """Answer a call according to its fault."""
-    fault = faulty.armed.fault
-    await _EFFECTS[type(fault)](faulty, fault, scope, receive, send)
+    call = FaultyCall(armed, app, render, scope, receive, send)
+    await _EFFECTS[type(armed.fault)](call, armed.fault)
 
 
-async def _fail(call: FaultyCall, fault: Fail, scope: Scope, receive: Receive, send: Send) -> None:
+async def _fail(call: FaultyCall, fault: Fail) -> None:
     call.armed.happened()
     if fault.body is not None:
         response = Response(fault.body, fault.status, media_type=fault.content_type)
     else:
         code, message = fault.error
-        response = call.render(HTTPConnection(scope), Refusal(fault.status, code, message))
+        response = call.render(HTTPConnection(call.scope), Refusal(fault.status, code, message))
     response.headers.update(fault.extra_headers())
-    await response(scope, receive, send)
+    await response(call.scope, call.receive, call.send)
 
 
-async def _gateway(
-    call: FaultyCall, fault: Gateway, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def _gateway(call: FaultyCall, fault: Gateway) -> None:
     call.armed.happened()
-    await Response(fault.page(), fault.status, media_type="text/html")(scope, receive, send)
+    response = Response(fault.page(), fault.status, media_type="text/html")
+    await response(call.scope, call.receive, call.send)
 
 
-async def _delay(
-    call: FaultyCall, fault: Delay, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def _delay(call: FaultyCall, fault: Delay) -> None:
     async def send_late(message: Message) -> None:
         if message["type"] == "http.response.start":
             call.armed.happened()
             await call.armed.pause(fault.seconds)
-        await send(message)
+        await call.send(message)
 
     async def send_slowly(message: Message) -> None:
         if message.get("body"):
             await call.armed.pause(fault.seconds)
-        await send(message)
+        await call.send(message)
 
     if fault.after_execution:
-        await call.app(scope, receive, send_late)
-        return
-    if fault.each_piece:
-        call.armed.happened()
-        await call.app(scope, receive, send_slowly)
+        await call.execute(send_late)
         return
     call.armed.happened()
+    if fault.each_piece:
+        await call.execute(send_slowly)
+        return
     await call.armed.pause(fault.seconds)
-    await call.app(scope, receive, send)
+    await call.execute()
 
 
-async def _cut(call: FaultyCall, fault: Cut, scope: Scope, receive: Receive, send: Send) -> None:
-    cutter = _Cutter(call.armed, fault, scope, receive, send)
-    await call.app(scope, receive, cutter.send)
+async def _cut(call: FaultyCall, fault: Cut) -> None:
+    await call.execute(_Cutter(call, fault).send)
 
 
 class _Cutter:
     """A wrapper of ``send`` that sends the start of a response and then closes the connection."""
 
-    def __init__(
-        self, armed: ArmedFault, fault: Cut, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        self._armed = armed
-        self._connection = (scope, receive)
-        self._send = send
+    def __init__(self, call: FaultyCall, fault: Cut) -> None:
+        self._call = call
         self._bytes_left = fault.after_bytes
         self._events = EventEnds(fault.after) if fault.after else None
         self._is_cut = False
@@ -237,18 +237,18 @@ class _Cutter:
         if self._is_cut:
             return  # as for a client that has disconnected
         if message["type"] == "http.response.start":
-            await self._send(message)
+            await self._call.send(message)
             return
         content = message.get("body", b"")
         end = self._end(content)
         if end is None:
-            await self._send(message)
+            await self._call.send(message)
             return
         self._is_cut = True
-        self._armed.happened()
+        self._call.armed.happened()
         if end:
-            await self._send({**message, "body": content[:end], "more_body": True})
-        await hang_up(*self._connection)
+            await self._call.send({**message, "body": content[:end], "more_body": True})
+        await hang_up(self._call.scope, self._call.receive)
 
     def _end(self, content: bytes) -> int | None:
         """Return where to cut a piece of the body, or None if the cut is not in this piece."""
@@ -261,29 +261,23 @@ class _Cutter:
         return remaining if content or not remaining else None
 
 
-async def _lose(
-    call: FaultyCall, fault: LoseAnswer, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def _lose(call: FaultyCall, fault: LoseAnswer) -> None:
     async def lose(_message: Message) -> None:
         pass
 
-    await call.app(scope, receive, lose)
+    await call.execute(lose)
     call.armed.happened()
-    await hang_up(scope, receive)
+    await hang_up(call.scope, call.receive)
 
 
-async def _reset(
-    call: FaultyCall, fault: Reset, scope: Scope, receive: Receive, send: Send
-) -> None:
-    while (await receive()).get("more_body", False):
+async def _reset(call: FaultyCall, fault: Reset) -> None:
+    while (await call.receive()).get("more_body", False):
         pass  # a client that is still sending may see a reset as an end
     call.armed.happened()
-    await hang_up(scope, receive, reset=True)
+    await hang_up(call.scope, call.receive, reset=True)
 
 
-async def _wrong_json(
-    call: FaultyCall, fault: WrongJson, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def _wrong_json(call: FaultyCall, fault: WrongJson) -> None:
     def rewrite(body: bytes) -> bytes:
         wrong = wrong_json(body, fault)
         if wrong is None:
@@ -291,14 +285,12 @@ async def _wrong_json(
         call.armed.happened()
         return wrong
 
-    await call.app(scope, receive, RewrittenResponse(send, rewrite).send)
+    await call.execute(RewrittenResponse(call.send, rewrite).send)
 
 
-async def _injected_fault(
-    call: FaultyCall, fault: DuringCode, scope: Scope, receive: Receive, send: Send
-) -> None:
+async def _injected_fault(call: FaultyCall, fault: DuringCode) -> None:
     with injecting(InjectedFault(call.armed.happened, fault.kind, fault.after)):
-        await call.app(scope, receive, send)
+        await call.execute()
 
 
 _EFFECTS: dict[type[Fault], Effect] = {
@@ -334,7 +326,7 @@ class FaultMiddleware:
         app = self._app
         # Nested, so that several faults can happen to one call.
         for armed in reversed(self._faults.matching(call)):  # the one armed first is outermost
-            app = partial(answer, FaultyCall(armed, app, self._render))
+            app = partial(answer, armed, app, self._render)
         await app(scope, receive, send)
 
     def _is_exempt(self, scope: Scope) -> bool:

@@ -169,7 +169,7 @@ def note_unread(fields: Iterable[str]) -> None:
     if entry is None:
         return
     free = max(0, UNREAD_LIMIT - len(entry.unread))
-    entry.unread += [_printable(name[:UNREAD_LENGTH]) for name in itertools.islice(fields, free)]
+    entry.unread += [encodable(name[:UNREAD_LENGTH]) for name in itertools.islice(fields, free)]
 
 
 def note_fault(fault: str) -> None:
@@ -186,7 +186,7 @@ def note_failure(reference: str) -> None:
         entry.failures.append(reference)
 
 
-def _printable(text: str) -> str:
+def encodable(text: str) -> str:
     """Return text that can be encoded, because JSON can contain a lone surrogate."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentdouble.core.redaction import redact, without_secrets
+from agentdouble.journal.entries import encodable
 
 LONGEST = 4000  # characters of a text that is shown
 _IGNORED = re.compile(
@@ -38,7 +39,7 @@ def differences(
             values_shown = {"in_force": values[0], "other": values[2]}
             differences.append(
                 {
-                    "path": _printable(path),
+                    "path": encodable(path),
                     **{
                         name: _short(path, value)
                         for name, value in values_shown.items()
@@ -69,14 +70,9 @@ def _short(path: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
     header = path.removeprefix("headers.")
-    text = _printable(redact(header, value) if header != path else without_secrets(value))
+    text = encodable(redact(header, value) if header != path else without_secrets(value))
     more = len(text) - LONGEST
     return f"{text[:LONGEST]}... ({more} more characters)" if more > 0 else text
-
-
-def _printable(text: str) -> str:
-    """Return text that can be encoded, because JSON can contain a lone surrogate."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:

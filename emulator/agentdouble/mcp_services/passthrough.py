@@ -29,20 +29,16 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.errors import AnswerLostError, McpServiceError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.server.disconnects import cancel_on_disconnect
+from agentdouble.server.exchange import OF_THIS_HOP
 from agentdouble.server.upstream import Answer, Connections
 
 RawHeaders = list[tuple[bytes, bytes]]
 
 VIA = b"via"
 
-_OF_ONE_HOP = frozenset(
-    (
-        *(b"connection", b"content-length", b"keep-alive", b"proxy-authenticate"),
-        *(b"proxy-authorization", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
-    )
-)
+_OF_ONE_HOP = OF_THIS_HOP | {b"proxy-authenticate", b"proxy-authorization"}
 _STAYS_HERE = _OF_ONE_HOP | frozenset(  # they are for this server, not for the backend
-    (b"authorization", b"cookie", b"expect", b"forwarded", b"host", b"origin", b"x-api-key")
+    (b"authorization", b"cookie", b"forwarded", b"host", b"origin", b"x-api-key")
 )
 _NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the backend
     (
@@ -172,7 +168,9 @@ class PassThrough:
         """Return the response that replaces an answer, or None if the answer is passed on."""
         if 200 <= answer.status < 300 and _kind(answer) not in _MCP_CONTENT:
             try:
-                if await _is_blank(answer) or _is_receipt(answer, request_body):
+                # no client reads the content, such as the Accepted of Express's sendStatus
+                is_receipt = answer.status == 202 and _request_id(request_body) is None
+                if await _is_blank(answer) or is_receipt:
                     return _without_content(answer)
             except AnswerLostError as error:
                 return self._lost(error)
@@ -249,14 +247,6 @@ async def _is_blank(answer: Answer) -> bool:
         if chunk.strip() or size > _LARGEST_BLANK:
             return False
     return True
-
-
-def _is_receipt(answer: Answer, request_body: bytes) -> bool:
-    """Return whether an answer is a 202 for a message that expects none.
-
-    Its content, such as the ``Accepted`` of Express's ``sendStatus``, is read by no client.
-    """
-    return answer.status == 202 and _request_id(request_body) is None
 
 
 def _without_content(answer: Answer) -> Response:

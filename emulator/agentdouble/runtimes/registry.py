@@ -118,21 +118,16 @@ class RuntimeRegistry(Registry[Managed]):
         Raises DeclarationError, RuntimeNameError, and ActionError if another request had the
         token.
         """
-        return await unbroken(self._create(table, fields or {}, client_token, request))
 
-    async def _create(
-        self,
-        table: Table,
-        fields: Mapping[str, Any],
-        client_token: str | None,
-        request: str | None,
-    ) -> Managed:
-        async with self._changing:
-            existing = self._made_already(client_token, request)
-            if existing is not None:
-                return existing
-            managed = self._make(_declare(table), fields)
-            return await self._begin(replace(managed, client_token=client_token, request=request))
+        async def create() -> Managed:
+            async with self._changing:
+                existing = self._made_already(client_token, request)
+                if existing is not None:
+                    return existing
+                new = self._make(_declare(table), fields or {})
+                return await self._begin(replace(new, client_token=client_token, request=request))
+
+        return await unbroken(create())
 
     async def update(
         self,
@@ -147,53 +142,46 @@ class RuntimeRegistry(Registry[Managed]):
         A change to None removes a key from the table. Raises UnknownRuntimeError, DeclarationError
         and RuntimeNameError.
         """
-        return await unbroken(self._update(id_, changes, fields or {}, release))
 
-    async def _update(
-        self, id_: str, changes: Mapping[str, Any], fields: Mapping[str, Any], release: bool
-    ) -> Version:
-        async with self._changing:
-            managed = self.get(id_)
-            runtime, before = managed.runtime, managed.runtime.find_version(managed.latest)
-            definition = _declare({**before.definition.table(), **changes})
-            versions = runtime.versions
-            version = runtime.add(definition, {**before.fields, **fields})
-            released = version.number if release else managed.released
-            changed = replace(
-                managed, latest=version.number, released=released, updated_at=version.created_at
-            )
-            try:
-                await self._keep(changed)
-            except BaseException:
-                runtime.versions = versions
-                raise
-            if release:
-                runtime.deploy(version, "Updating")
-        self._publish(managed, "changed")
-        return version
+        async def update() -> Version:
+            async with self._changing:
+                managed = self.get(id_)
+                runtime, before = managed.runtime, managed.runtime.find_version(managed.latest)
+                definition = _declare({**before.definition.table(), **changes})
+                versions = runtime.versions
+                version = runtime.add(definition, {**before.fields, **(fields or {})})
+                number, now = version.number, version.created_at
+                released = number if release else managed.released
+                changed = replace(managed, latest=number, released=released, updated_at=now)
+                try:
+                    await self._keep(changed)
+                except BaseException:
+                    runtime.versions = versions
+                    raise
+                if release:
+                    runtime.deploy(version, "Updating")
+            self._publish(managed, "changed")
+            return version
+
+        return await unbroken(update())
 
     async def release(self, id_: str, number: int | None = None) -> Version:
         """Bring a version into force, by default the newest.
 
         Raises UnknownRuntimeError and UnknownVersionError.
         """
-        return await unbroken(self._release(id_, number))
 
-    async def _release(self, id_: str, number: int | None) -> Version:
-        async with self._changing:
-            managed = self.get(id_)
-            version = managed.runtime.find_version(number)
-            await self._keep(
-                replace(
-                    managed,
-                    latest=version.number,
-                    released=version.number,
-                    updated_at=self._clock.now(),
-                )
-            )
-            self._publish(managed, "changed")
-            managed.runtime.deploy(version)
-            return version
+        async def release() -> Version:
+            async with self._changing:
+                managed = self.get(id_)
+                version = managed.runtime.find_version(number)
+                newest, now = version.number, self._clock.now()
+                await self._keep(replace(managed, latest=newest, released=newest, updated_at=now))
+                self._publish(managed, "changed")
+                managed.runtime.deploy(version)
+                return version
+
+        return await unbroken(release())
 
     # What runs
 

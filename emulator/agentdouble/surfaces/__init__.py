@@ -14,27 +14,11 @@ from agentdouble.surfaces.api_server import ApiServerMode
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
 from agentdouble.surfaces.control_plane import ControlPlaneActions
 from agentdouble.surfaces.descriptions import LandingPage, OpenApiDocument
-from agentdouble.surfaces.jupyter_server import JupyterServer
 from agentdouble.surfaces.mcp_services import MCPServices
 from agentdouble.surfaces.model_endpoint import ModelEndpoint
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.sandbox import Sandbox
-from agentdouble.surfaces.surface import Context, Surface
-
-__all__ = [
-    "SURFACES",
-    "ApiServerMode",
-    "Context",
-    "ControlPlaneActions",
-    "HostedA2A",
-    "HostedApplications",
-    "JupyterServer",
-    "MCPServices",
-    "ModelEndpoint",
-    "Runtimes",
-    "Sandbox",
-    "Surface",
-]
+from agentdouble.surfaces.sandbox import JupyterServer, Sandbox
+from agentdouble.surfaces.surface import Surface
 
 # In the order of paths: the first surface with a path answers, so A2A's /v1/tasks comes before
 # the sandbox's /v1. They start in reverse order and stop in this order, callers first.

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Match, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
-from agentdouble.control_plane import (
-    ControlPlane,
-    is_control_plane,
-    names_action,
-    refuse_method,
-)
 from agentdouble.control_plane.authentication import Authenticator, Failure
-from agentdouble.control_plane.dispatch import Action
+from agentdouble.control_plane.dispatch import Action, ControlPlane, names_action
 from agentdouble.core.invoke_tool import VERSION
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
@@ -62,28 +56,13 @@ class ControlPlaneActions(Surface):
     def _make(self) -> ASGIApp:
         context = self.context
         authenticator = Authenticator(context.credentials, context.settings, context.clock)
-        return _Endpoint(ControlPlane(self._actions(), authenticator))
+        return ControlPlane(self._actions(), authenticator)
 
     def _actions(self) -> Mapping[str, Action]:
         actions: dict[str, Action] = {}
         for surface in self.context.surfaces:
             actions.update(surface.actions())
         return actions
-
-
-class _Endpoint:
-    """The ASGI application behind the route, which answers every method."""
-
-    def __init__(self, control_plane: ControlPlane) -> None:
-        self._control_plane = control_plane
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if is_control_plane(request):
-            answer = await self._control_plane.dispatch(request)
-        else:
-            answer = refuse_method(request)
-        await answer(scope, receive, send)
 
 
 class _ActionRoute(Route):

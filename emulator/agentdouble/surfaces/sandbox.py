@@ -1,4 +1,4 @@
-"""The sandbox: tools, sessions and their data plane, and what no action of the platform returns.
+"""The sandbox: tools, sessions, their data plane, and Jupyter's API over them, below ``/jupyter``.
 
 ``/_emulator/sessions``: facts about sandbox sessions that no action of the platform returns.
 
@@ -24,18 +24,21 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Annotated, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane.dispatch import Action
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
+from agentdouble.jupyter import PREFIX
 from agentdouble.openapi import Format
+from agentdouble.openapi.operation import Served
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
@@ -48,6 +51,9 @@ from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 from agentdouble.surfaces.surface import Context, LateApp, Part, RefusedError, Surface, read_json
+
+if TYPE_CHECKING:
+    from agentdouble.jupyter.session_kernels import SessionKernels
 
 LONGEST_DRAIN_S = 30 * 86_400
 
@@ -240,3 +246,42 @@ class Sandbox(Surface):
 
     def begin_shutdown(self) -> None:
         self.instances.feed.close()
+
+
+class JupyterServer(Surface):
+    """Sessions of the sandbox as kernels of a Jupyter server."""
+
+    name = "Jupyter"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._app = LateApp(self._make_app, "agentdouble.jupyter.jupyter_routes")
+
+    @cached_property
+    def _kernels(self) -> SessionKernels:
+        from agentdouble.jupyter.session_kernels import SessionKernels  # slow: zmq, 0.2 s
+
+        context = self.context
+        instances = context.surface(Sandbox).instances
+        return SessionKernels(instances, context.settings.tool_id, context.clock)
+
+    def _make_app(self) -> ASGIApp:
+        from agentdouble.jupyter.jupyter_routes import jupyter_app  # slow: zmq, 0.2 s
+
+        return jupyter_app(self._kernels, self.context.version)
+
+    def paths(self) -> Mapping[str, str]:
+        """Return the address for ``jupyter lab --gateway-url``."""
+        return {PREFIX: "sessions as kernels: jupyter lab --gateway-url"}
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return one route for all."""
+        return [Mount(PREFIX, self._app)]
+
+    async def operations(self) -> Sequence[Served]:
+        """Return nothing, because the document describes only the platform."""
+        return ()
+
+    def begin_shutdown(self) -> None:
+        if "_kernels" in vars(self):
+            self._kernels.close()

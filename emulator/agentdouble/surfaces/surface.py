@@ -210,8 +210,7 @@ class LateApp:
 
     async def late_routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the application, which is imported for them."""
-        app_routes: Sequence[BaseRoute] = getattr(await self._load(), "routes", ())
-        return app_routes
+        return getattr(await self._load(), "routes", ())
 
     async def _load(self) -> ASGIApp:
         if self._app is None:

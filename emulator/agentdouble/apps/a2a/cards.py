@@ -138,10 +138,9 @@ def both_versions(card: AgentCard) -> AgentCard:
 
 def legacy(card: AgentCard) -> dict[str, Any]:
     """Return a card in the format of version 0.3, with all interfaces."""
-    written: dict[str, Any] = to_compat_agent_card(both_versions(card)).model_dump(
+    return to_compat_agent_card(both_versions(card)).model_dump(
         mode="json", by_alias=True, exclude_none=True
     )
-    return written
 
 
 def _is_legacy(interface: AgentInterface) -> bool:

@@ -156,10 +156,7 @@ async def _notify_legacy(
 
 
 def _written(task: Task) -> dict[str, Any]:
-    written: dict[str, Any] = to_compat_task(task).model_dump(
-        mode="json", by_alias=True, exclude_none=True
-    )
-    return written
+    return to_compat_task(task).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def _headers(config: TaskPushNotificationConfig) -> dict[str, str]:

@@ -171,16 +171,12 @@ def _parts(name: str, value: Any, field: Field) -> list[Any]:
     if field.is_file:
         files = value if isinstance(value, list) else [value]
         return [_file_part(name, file) for file in files]
-    if field.style is not None:
-        return [_text_part(name, text) for name, text in _styled(name, value, field.style)]
+    if field.style is not None:  # a multipart body does not encode its texts
+        encoded_pairs = pairs(name, value, field.style)
+        return [_text_part(unquote(key), unquote(text)) for key, text in encoded_pairs]
     if isinstance(value, list):
         return [part for item in value for part in _parts(name, item, field)]
     return [_text_part(name, text_of(value), is_json=isinstance(value, dict))]
-
-
-def _styled(name: str, value: Any, style: Style) -> list[tuple[str, str]]:
-    """Return the texts of a field with a style; a multipart body does not encode them."""
-    return [(unquote(key), unquote(text)) for key, text in pairs(name, value, style)]
 
 
 def _text_part(name: str, text: str, *, is_json: bool = False) -> Any:
