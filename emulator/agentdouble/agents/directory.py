@@ -18,13 +18,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
 
+from agentdouble.agents import application_imports
 from agentdouble.agents.adk import is_app
 from agentdouble.agents.agent import Adapter, Agent, as_agent
-from agentdouble.agents.application_imports import (
-    import_application,
-    import_lock,
-    prepare_import,
-)
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import apart
 from agentdouble.errors import AgentLoadError, AgentNotFoundError
@@ -155,7 +151,7 @@ class AgentsDirectory:
         Raises AgentNotFoundError, and AgentLoadError with the place and the reason.
         """
         self._check(name)
-        with import_lock(name):
+        with application_imports.import_lock(name):
             return self.loaded(name) or self._load(name)
 
     async def agent(self, name: str) -> Agent:
@@ -227,12 +223,12 @@ class AgentsDirectory:
             import_now(module_name)
             yield from _root_of(sys.modules[module_name])
             return
-        prepare_import(name, self.path)
+        application_imports.prepare_import(name, self.path)
         self._env.read(self.path / name)
-        module = import_application(name, name)
+        module = application_imports.import_application(name, name)
         yield from _root_of(module)
         if hasattr(module, "__path__") and importlib.util.find_spec(f"{name}.agent"):
-            yield from _root_of(import_application(f"{name}.agent", name))
+            yield from _root_of(application_imports.import_application(f"{name}.agent", name))
         config = self.path / name / ROOT_AGENT
         if config.is_file():
             yield yaml_agent(config, name)

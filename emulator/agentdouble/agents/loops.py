@@ -79,9 +79,7 @@ class AgentLoops:
 
     async def submit(self, app: str, start: Start) -> LoopTask:
         """Run a coroutine on the application's loop, in the caller's context."""
-        loop = self._loops.get(app)
-        if loop is None:
-            loop = await self._new_loop(app, None)
+        loop = self._loops.get(app) or await self._new_loop(app, None)
         new = LoopTask(start)
         loop.call_soon(new.begin)
         caller_loop = asyncio.get_running_loop()

@@ -19,14 +19,7 @@ from agentdouble.agents.framework import (
     SessionRecord,
 )
 from agentdouble.agents.loops import LoopTask
-from agentdouble.api_server.agent_run import (
-    Appended,
-    Finished,
-    Item,
-    Queries,
-    Query,
-    run_framework,
-)
+from agentdouble.api_server import agent_run
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.models import CreateSession, RunRequest, dumps, loads, to_wire
 from agentdouble.api_server.run import Opened, Run, RunServices, Send
@@ -41,8 +34,8 @@ class RunHost:
         self,
         services: RunServices,
         framework: Framework,
-        queue: CrossLoopQueue[Item],
-        queries: Queries,
+        queue: CrossLoopQueue[agent_run.Item],
+        queries: agent_run.Queries,
         opened: Opened,
     ) -> None:
         self.aborted = asyncio.Event()
@@ -59,7 +52,7 @@ class RunHost:
     def append(self, app: str, user: str, session: str, event: FrameworkEvent) -> None:
         """Store an event; if its session has been deleted, the run ends."""
         self._queries.check_open()
-        self._queue.put_soon(Appended(SessionKey(app, user, session), event))
+        self._queue.put_soon(agent_run.Appended(SessionKey(app, user, session), event))
 
     async def session(self, app: str, user: str, session: str) -> SessionRecord | None:
         """Return a session with its events, or None."""
@@ -117,7 +110,7 @@ class RunArtifacts:
         self,
         service: ArtifactService,
         key: SessionKey,
-        queries: Queries,
+        queries: agent_run.Queries,
     ) -> None:
         self._service = service
         self._key = key
@@ -178,32 +171,34 @@ class FrameworkRun(Run):
         super().__init__(services, agent, key, body, streaming=streaming)
         self._framework = framework
         self._host: RunHost | None = None
-        self._pending: deque[Item] = deque()  # items from the queue that are not handled yet
+        self._pending: deque[agent_run.Item] = (
+            deque()
+        )  # items from the queue that are not handled yet
 
     async def _answer(self, session: StoredSession, send: Send) -> None:
         """Let the runner answer the message; it stores the message, too."""
         opened = await self._services.histories.open(self.key, session)
         if opened is None:
             raise self._not_found()
-        queue: CrossLoopQueue[Item] = CrossLoopQueue(linger_s=LINGER_S)
-        queries = Queries(queue, self.key.app)
+        queue: CrossLoopQueue[agent_run.Item] = CrossLoopQueue(linger_s=LINGER_S)
+        queries = agent_run.Queries(queue, self.key.app)
         host = self._host = RunHost(self._services, self._framework, queue, queries, opened)
         await self._follow(
-            lambda: run_framework(self._framework, self._input(), host, queue),
+            lambda: agent_run.run_framework(self._framework, self._input(), host, queue),
             queue,
             queries,
             send,
         )
 
-    async def _handle(self, items: Sequence[Item], send: Send) -> bool:
+    async def _handle(self, items: Sequence[agent_run.Item], send: Send) -> bool:
         """Store and send events, and answer queries; return whether the agent has finished."""
         pending = self._pending = deque(items)
         while pending:
-            appended: list[Appended] = []
+            appended: list[agent_run.Appended] = []
             sendable: list[RunEvent] = []
-            while pending and isinstance(pending[0], (Appended, RunEvent)):
+            while pending and isinstance(pending[0], (agent_run.Appended, RunEvent)):
                 item = pending.popleft()
-                if isinstance(item, Appended):
+                if isinstance(item, agent_run.Appended):
                     appended.append(item)
                 elif isinstance(item, RunEvent):
                     sendable.append(item)
@@ -212,9 +207,9 @@ class FrameworkRun(Run):
             if sendable:
                 await send(sendable)
             last = pending.popleft() if pending else None
-            if isinstance(last, Query):
+            if isinstance(last, agent_run.Query):
                 await last.reply()
-            elif isinstance(last, Finished):
+            elif isinstance(last, agent_run.Finished):
                 self._raise_error_of(last)
                 return True
         return False
@@ -229,7 +224,7 @@ class FrameworkRun(Run):
             raise self._not_found()
         self._services.histories.add_stored(key, revision, events)
 
-    async def _abort(self, task: LoopTask, queue: CrossLoopQueue[Item]) -> None:
+    async def _abort(self, task: LoopTask, queue: CrossLoopQueue[agent_run.Item]) -> None:
         """Let the runner store the event of the disconnected client itself."""
         host = self._host
         assert host is not None
@@ -240,7 +235,7 @@ class FrameworkRun(Run):
         except asyncio.TimeoutError:
             _log.warning("The agent of %r continues after its client disconnected.", self.key.app)
 
-    async def _drain(self, queue: CrossLoopQueue[Item]) -> None:
+    async def _drain(self, queue: CrossLoopQueue[agent_run.Item]) -> None:
         """Store the runner's further events until it has finished."""
 
         async def ignore(_events: Sequence[RunEvent]) -> None:

@@ -17,16 +17,7 @@ from weakref import WeakValueDictionary
 from agentdouble.agents.agent import Agent, Message, Part, Session
 from agentdouble.agents.framework import FrameworkEvent, RunEvent
 from agentdouble.agents.loops import AgentLoops, LoopTask, Start
-from agentdouble.api_server import events
-from agentdouble.api_server.agent_run import (
-    Finished,
-    Item,
-    Queries,
-    Query,
-    SessionBackend,
-    Yielded,
-    run_agent,
-)
+from agentdouble.api_server import agent_run, events
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.events import EventBuilder
 from agentdouble.api_server.models import RunRequest, dumps, loads, to_wire
@@ -217,18 +208,22 @@ class Run:
         message = self._message()
         delta = self._body.state_delta or {}
         await self._save([self._events.of_user(message, delta)])
-        queue: CrossLoopQueue[Item] = CrossLoopQueue()
-        queries = Queries(queue, self.key.app)
+        queue: CrossLoopQueue[agent_run.Item] = CrossLoopQueue()
+        queries = agent_run.Queries(queue, self.key.app)
         session_copy = self._session({**session.state, **delta}, queries)
         await self._follow(
-            lambda: run_agent(self._agent, self.key.app, message, session_copy, queue),
+            lambda: agent_run.run_agent(self._agent, self.key.app, message, session_copy, queue),
             queue,
             queries,
             send,
         )
 
     async def _follow(
-        self, start: Start, queue: CrossLoopQueue[Item], queries: Queries, send: Send
+        self,
+        start: Start,
+        queue: CrossLoopQueue[agent_run.Item],
+        queries: agent_run.Queries,
+        send: Send,
     ) -> None:
         """Start the agent on its application's loop and handle what it puts into the queue."""
         with invoked_by(Invocation(self.key.user, self.key.id, self.key.app)):
@@ -248,25 +243,25 @@ class Run:
             if not finished:
                 task.cancel()
 
-    async def _abort(self, task: LoopTask, queue: CrossLoopQueue[Item]) -> None:
+    async def _abort(self, task: LoopTask, queue: CrossLoopQueue[agent_run.Item]) -> None:
         """Store that the client disconnected."""
         await self._store.append(self.key, [events.stored(self._events.of_abort())])
 
-    async def _handle(self, items: Sequence[Item], send: Send) -> bool:
+    async def _handle(self, items: Sequence[agent_run.Item], send: Send) -> bool:
         """Send the yielded events and answer the queries; return whether the agent has finished."""
         ready: list[dict[str, Any]] = []
         for item in items:
-            if isinstance(item, Query):
+            if isinstance(item, agent_run.Query):
                 await self._publish(ready, send)
                 ready = []
                 await item.reply()
-            elif isinstance(item, Finished):
+            elif isinstance(item, agent_run.Finished):
                 if item.error is None:
                     ready += self._events.of_end(item)
                 await self._publish(ready, send)
                 self._raise_error_of(item)
                 return True
-            elif isinstance(item, Yielded):
+            elif isinstance(item, agent_run.Yielded):
                 ready += self._events.of_yielded(item)
         await self._publish(ready, send)
         return False
@@ -302,7 +297,7 @@ class Run:
             raise ValueError("User message cannot contain function calls.")
         return Message(tuple(Part(to_wire(part)) for part in content.parts))
 
-    def _session(self, state: dict[str, Any], queries: Queries) -> Session:
+    def _session(self, state: dict[str, Any], queries: agent_run.Queries) -> Session:
         return Session(
             app_name=self.key.app,
             user_id=self.key.user,
@@ -310,13 +305,15 @@ class Run:
             invocation_id=self._invocation_id,
             state=loads(dumps(state)) if state else {},
             streaming=self._streaming,
-            backend=SessionBackend(self.key, self._store, self._services.artifacts, queries),
+            backend=agent_run.SessionBackend(
+                self.key, self._store, self._services.artifacts, queries
+            ),
         )
 
     def _not_found(self) -> SessionNotFoundError:
         return SessionNotFoundError(f"Session {self.key.id} not found.")
 
-    def _raise_error_of(self, finished: Finished) -> None:
+    def _raise_error_of(self, finished: agent_run.Finished) -> None:
         error = finished.error
         if error is None:
             return

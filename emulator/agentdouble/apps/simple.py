@@ -22,15 +22,8 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import TypedDict
 
 from agentdouble.apps.contract import check_entrypoint, check_ping, from_application
-from agentdouble.core import causes, ledger, strict_json
+from agentdouble.core import causes, code_tool, ledger, strict_json
 from agentdouble.core.clock import Clock
-from agentdouble.core.code_tool import (
-    DEFAULT_SESSION,
-    DEFAULT_USER,
-    Invocation,
-    invoked_by,
-    is_refused_for_its_id,
-)
 from agentdouble.errors import PlatformError
 from agentdouble.journal.failures import KIND, ServerErrorMiddleware, beneath
 from agentdouble.openapi import Answer, operation
@@ -266,7 +259,7 @@ class SimpleApp:
     ) -> Response:
         invocation = self._invocation(headers)
         try:
-            with invoked_by(invocation), causes.passed_on(headers):
+            with code_tool.invoked_by(invocation), causes.passed_on(headers):
                 value = entrypoint(payload, headers)
                 if inspect.iscoroutine(value):
                     value = await self._loop.run(value)
@@ -274,7 +267,7 @@ class SimpleApp:
             detail = error.detail if error.status_code < 500 else ENTRYPOINT_FAILED
             return failure(error.status_code, detail, "HTTPException")
         except PlatformError as error:
-            if not is_refused_for_its_id(error, invocation):
+            if not code_tool.is_refused_for_its_id(error, invocation):
                 return self._failed(error)
             # 400, not the 500 of an exception (INV-07): only the caller can correct the ids.
             _log.warning(
@@ -306,10 +299,10 @@ class SimpleApp:
                 _log.error(message, self.name, exc_info=from_application(error))
             yield stream_failure(error)
 
-    def _invocation(self, headers: Mapping[str, str]) -> Invocation:
-        return Invocation(
-            user_id=headers.get("user_id") or DEFAULT_USER,
-            session_id=headers.get("session_id") or DEFAULT_SESSION,
+    def _invocation(self, headers: Mapping[str, str]) -> code_tool.Invocation:
+        return code_tool.Invocation(
+            user_id=headers.get("user_id") or code_tool.DEFAULT_USER,
+            session_id=headers.get("session_id") or code_tool.DEFAULT_SESSION,
             agent=self.name,
         )
 
@@ -346,14 +339,16 @@ class SimpleApp:
 
 
 async def _chunks(
-    value: AsyncIterator[Any] | Iterator[Any], invocation: Invocation, headers: Mapping[str, str]
+    value: AsyncIterator[Any] | Iterator[Any],
+    invocation: code_tool.Invocation,
+    headers: Mapping[str, str],
 ) -> AsyncIterator[Any]:
     """Yield an entrypoint's chunks, with run_code bound to the invocation.
 
     When this is closed, it closes the entrypoint's generator, which would otherwise wait for the
     garbage collector.
     """
-    with invoked_by(invocation), causes.passed_on(headers):
+    with code_tool.invoked_by(invocation), causes.passed_on(headers):
         if inspect.isgenerator(value):
             with closing(value):
                 for chunk in value:

@@ -9,22 +9,9 @@ import typer
 from agentdouble import __version__
 from agentdouble.cli import call as calling
 from agentdouble.cli import env as environment
+from agentdouble.cli import options
 from agentdouble.cli.faults import faults_app
 from agentdouble.cli.mcp_commands import mcp_app
-from agentdouble.cli.options import (
-    MARKUP,
-    PLAIN_WIDTH,
-    Agents,
-    Config,
-    Faults,
-    Json,
-    Profile,
-    State,
-    Tls,
-    UnknownChoices,
-    Url,
-    formatted,
-)
 from agentdouble.cli.sessions import clock_app, nodes_app, session_app
 from agentdouble.core.environment import CLIENTS
 from agentdouble.core.imports import without_collecting
@@ -32,10 +19,10 @@ from agentdouble.core.imports import without_collecting
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=MARKUP,
-    context_settings={"terminal_width": PLAIN_WIDTH},
+    rich_markup_mode=options.MARKUP,
+    context_settings={"terminal_width": options.PLAIN_WIDTH},
     help="A local double of a hosted agent platform.",
-    epilog=formatted("Start with [bold]agentdouble demo[/bold]."),
+    epilog=options.formatted("Start with [bold]agentdouble demo[/bold]."),
 )
 
 
@@ -54,7 +41,7 @@ def _agentdouble(
     pass
 
 
-_SERVE_EXAMPLES = formatted("""
+_SERVE_EXAMPLES = options.formatted("""
 [bold]Examples[/bold]
 
   agentdouble serve                       the built-in coder
@@ -95,15 +82,15 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond loopback without a key.")
     ] = False,
-    tls: Tls = False,
-    agents: Agents = None,
+    tls: options.Tls = False,
+    agents: options.Agents = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="Reload an agent when it has changed.")
     ] = False,
-    unknown: UnknownChoices = None,
-    profile: Profile = None,
-    state: State = None,
-    faults: Faults = None,
+    unknown: options.UnknownChoices = None,
+    profile: options.Profile = None,
+    state: options.State = None,
+    faults: options.Faults = None,
     nodes: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Run sessions on the machines of ray://HOST:PORT."),
@@ -111,7 +98,7 @@ def serve(
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait until no other double has the database.")
     ] = False,
-    config: Config = None,
+    config: options.Config = None,
     console: Annotated[
         bool | None,
         typer.Option(
@@ -153,7 +140,7 @@ def serve(
 
 
 @app.command(
-    epilog=formatted("[bold]Exit codes[/bold]  0: every step passed, 1: a step failed."),
+    epilog=options.formatted("[bold]Exit codes[/bold]  0: every step passed, 1: a step failed."),
 )
 def demo() -> None:
     """Start a double, let an agent run code in it, and show a session from start to end."""
@@ -162,7 +149,7 @@ def demo() -> None:
     raise typer.Exit(demonstration.run())
 
 
-_ENV_EXAMPLES = formatted("""
+_ENV_EXAMPLES = options.formatted("""
 [bold]Examples[/bold]
 
   eval "$(agentdouble env)"                the specification's names
@@ -183,14 +170,14 @@ def env(
         int | None,
         typer.Option(metavar="PORT", help="Port of the running double, if there are several."),
     ] = None,
-    url: Url = None,
-    as_json: Json = False,
+    url: options.Url = None,
+    as_json: options.Json = False,
 ) -> None:
     """Print the variables that point a client at the running double."""
     environment.show(client, port, url, as_json=as_json)
 
 
-_DOCTOR_EXAMPLES = formatted("""
+_DOCTOR_EXAMPLES = options.formatted("""
 [bold]Examples[/bold]
 
   agentdouble doctor
@@ -217,14 +204,14 @@ def doctor(
 
 
 @app.command()
-def unknowns(as_json: Json = False) -> None:
+def unknowns(as_json: options.Json = False) -> None:
     """List the unknowns of the specification, and the double's choices."""
     from agentdouble.cli import unknowns as ledger  # slow: rich
 
     ledger.show(as_json=as_json)
 
 
-_JOURNAL_EXAMPLES = formatted("""
+_JOURNAL_EXAMPLES = options.formatted("""
 [bold]Examples[/bold]
 
   agentdouble journal                          the latest requests
@@ -248,7 +235,7 @@ def journal(
     status: Annotated[str | None, typer.Option(help="Only with this status.")] = None,
     action: Annotated[str | None, typer.Option(help="Only this action.")] = None,
     session: Annotated[str | None, typer.Option(help="Only of this SessionId.")] = None,
-    url: Url = None,
+    url: options.Url = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, a line for each request.")
     ] = False,
@@ -261,7 +248,7 @@ def journal(
     listing.show(filters, tail, url, follow=follow, as_json=as_json)
 
 
-_EXEC_EXAMPLES = formatted("""
+_EXEC_EXAMPLES = options.formatted("""
 [bold]Examples[/bold]
 
   agentdouble exec -- pytest
@@ -298,13 +285,13 @@ def exec_(
         typer.Option(metavar="[NAME=]MODULE:APP", help="An application to serve (the coder)."),
     ] = None,
     port: Annotated[int | None, typer.Option(metavar="PORT", help="Port (a free one).")] = None,
-    tls: Tls = False,
-    agents: Agents = None,
-    unknown: UnknownChoices = None,
-    profile: Profile = None,
-    state: State = None,
-    faults: Faults = None,
-    config: Config = None,
+    tls: options.Tls = False,
+    agents: options.Agents = None,
+    unknown: options.UnknownChoices = None,
+    profile: options.Profile = None,
+    state: options.State = None,
+    faults: options.Faults = None,
+    config: options.Config = None,
 ) -> None:
     """Run a command with a new double that its clients find, then stop the double."""
     from agentdouble.cli import executing, serving  # slow: the double, 1 s

@@ -153,7 +153,9 @@ class _Stage:
         before = self._sessions()
         self._client.post("/_emulator/clock", json={"advance_s": HALF_HOUR_S})
         self._console.print("  [dim]the double's clock is advanced by 30 minutes[/dim]")
-        have_ended = not any(_alive(pid) for session in before for pid in session["pids"])
+        have_ended = not any(
+            psutil.pid_exists(pid) for session in before for pid in session["pids"]
+        )
         self._verdict(
             len(before) == 2 and not self._sessions() and have_ended,
             f"{len(before)} sessions were alive; none is, and their processes are gone",
@@ -183,7 +185,3 @@ class _Stage:
 
 def _describe(image: re.Match[str]) -> str:
     return f"PNG image, {len(image['data']) * 3 // 4 // 1024} KiB: {image['alt']}"
-
-
-def _alive(pid: int) -> bool:
-    return psutil.pid_exists(pid)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import typer
 
 from agentdouble.cli import call, env
-from agentdouble.cli.options import Json, Url, formatted, print_table
+from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
 from agentdouble.errors import AgentDoubleError
 
 _FAULTS = "/_emulator/faults"
@@ -35,25 +35,18 @@ _EXAMPLES = formatted("""
 
 Fault = Annotated[str, typer.Argument(help="Its id, f1.")]
 
-faults_app = typer.Typer(
-    no_args_is_help=True,
-    help="Arm, list, release and remove faults of a running double.",
-    epilog=_EXAMPLES,
-)
+faults_app = command_group("Arm, list, release and remove faults of a running double.", _EXAMPLES)
 
 
 @faults_app.command("list", epilog=_EXAMPLES)
 def list_(url: Url = None, as_json: Json = False) -> None:
     """List the armed faults, with how often each has happened."""
     state = _request(url, "GET")
-    if as_json:
-        typer.echo(json.dumps(state, indent=2))
-        return
     rows = [
         {"Id": f["id"], "Fault": f["described"], "Calls": f["calls"], "Fired": f["fired"]}
         for f in state["faults"]
     ]
-    print_table(("Id", "Fault", "Calls", "Fired"), rows)
+    print_table(("Id", "Fault", "Calls", "Fired"), rows, state, as_json=as_json)
 
 
 @faults_app.command(epilog=_EXAMPLES)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from agentdouble.cli.env import connect, outbound, read
-from agentdouble.cli.options import Json, Url, formatted, print_table
+from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
 from agentdouble.errors import AgentDoubleError
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ lines.
 [bold]Exit codes[/bold]  0: created, 2: refused.
 """)
 
-mcp_app = typer.Typer(
-    no_args_is_help=True,
-    help="Create, list and delete MCP services of a running double.",
-    epilog=_EXAMPLES,
-)
+mcp_app = command_group("Create, list and delete MCP services of a running double.", _EXAMPLES)
 
 
 @mcp_app.command(epilog=_EXAMPLES + _SECRETS)
@@ -113,11 +109,9 @@ def list_(url: Url = None, as_json: Json = False) -> None:
     """List the services."""
     plane = connect(url)
     services = list(plane.all("ListMCPServices", "MCPServices"))
-    if as_json:
-        typer.echo(json.dumps({"MCPServices": services}, indent=2))
-        return
     rows = [{**service, "Address": _address(service)} for service in services]
-    print_table(("MCPServiceId", "Name", "ProtocolType", "Address"), rows)
+    columns = ("MCPServiceId", "Name", "ProtocolType", "Address")
+    print_table(columns, rows, {"MCPServices": services}, as_json=as_json)
 
 
 @mcp_app.command(epilog=_EXAMPLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -62,11 +63,21 @@ Url = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+def command_group(description: str, examples: str) -> typer.Typer:
+    """Return an application of several commands, which shows its help if none is named."""
+    return typer.Typer(no_args_is_help=True, help=description, epilog=examples)
+
+
+def print_table(
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], document: Any, *, as_json: bool
+) -> None:
     """Print a table of these columns with complete values, so that they can be copied.
 
-    Outside a terminal each row is one line.
+    Outside a terminal each row is one line. With ``as_json``, print the document instead.
     """
+    if as_json:
+        typer.echo(json.dumps(document, indent=2))
+        return
     from rich import console, table  # slow: 0.1 s
 
     content = table.Table()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from agentdouble.cli import env
-from agentdouble.cli.options import Json, Url, formatted, print_table
+from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
 from agentdouble.errors import AgentDoubleError, PlatformError
 
 if TYPE_CHECKING:
@@ -36,22 +36,15 @@ _EXAMPLES = formatted("""
 [bold]Keys[/bold]  Ctrl-C interrupts the code, Ctrl-D leaves; the session goes on.
 """)
 
-session_app = typer.Typer(
-    no_args_is_help=True,
-    help="List, end and use the sessions of a running double.",
-    epilog=_EXAMPLES,
-)
+session_app = command_group("List, end and use the sessions of a running double.", _EXAMPLES)
 
 
 @session_app.command("list", epilog=_EXAMPLES)
 def list_sessions(tool: Tool = None, url: Url = None, as_json: Json = False) -> None:
     """List the living sessions."""
     sessions = env.connect(url).sessions(tool)
-    if as_json:
-        typer.echo(json.dumps(sessions, indent=2))
-        return
     columns = ("SessionId", "UserSessionId", "ToolId", "Status", "ExpireAt")
-    print_table(columns, sessions)
+    print_table(columns, sessions, sessions, as_json=as_json)
 
 
 @session_app.command(epilog=_EXAMPLES)
@@ -222,11 +215,7 @@ _CLOCK_EXAMPLES = formatted("""
   agentdouble clock freeze
 """)
 
-clock_app = typer.Typer(
-    no_args_is_help=True,
-    help="Show, move and stop the time of a running double.",
-    epilog=_CLOCK_EXAMPLES,
-)
+clock_app = command_group("Show, move and stop the time of a running double.", _CLOCK_EXAMPLES)
 
 
 @clock_app.command(epilog=_CLOCK_EXAMPLES)
@@ -292,11 +281,7 @@ _NODES_EXAMPLES = formatted("""
   agentdouble nodes drain worker-2-3fa9c1 --deadline 10m
 """)
 
-nodes_app = typer.Typer(
-    no_args_is_help=True,
-    help="List and drain the nodes of a running double.",
-    epilog=_NODES_EXAMPLES,
-)
+nodes_app = command_group("List and drain the nodes of a running double.", _NODES_EXAMPLES)
 
 
 @nodes_app.command("list", epilog=_NODES_EXAMPLES)
@@ -321,8 +306,5 @@ def drain(
 
 
 def _print_nodes(nodes: Sequence[dict[str, Any]], *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(nodes, indent=2))
-    else:
-        rows = [{name: "" if v is None else v for name, v in node.items()} for node in nodes]
-        print_table(_COLUMNS, rows)
+    rows = [{name: "" if v is None else v for name, v in node.items()} for node in nodes]
+    print_table(_COLUMNS, rows, nodes, as_json=as_json)

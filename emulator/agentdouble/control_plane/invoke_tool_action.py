@@ -9,15 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
+from agentdouble.control_plane import wire
 from agentdouble.control_plane.dispatch import describe, fields
-from agentdouble.control_plane.wire import (
-    Seconds,
-    Wire,
-    check_user_session_id,
-    invalid,
-    missing,
-    read,
-)
 from agentdouble.core import ledger, strict_json
 from agentdouble.openapi.operation import described
 from agentdouble.sandbox import languages
@@ -28,7 +21,7 @@ from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
 
 
-class RunCodePayload(Wire):
+class RunCodePayload(wire.Wire):
     """The JSON inside OperationPayload of RunCode; ``timeout`` is in seconds."""
 
     code: str
@@ -36,7 +29,7 @@ class RunCodePayload(Wire):
     kernel_name: str = "python3"
 
 
-class ExecBashPayload(Wire):
+class ExecBashPayload(wire.Wire):
     """The JSON inside OperationPayload of ExecBash; times are in seconds.
 
     After ``timeout`` the call returns, after ``hard_timeout`` the command ends.
@@ -65,7 +58,7 @@ def _show_payloads(schema: dict[str, Any]) -> None:
     schema["contentSchema"] = {"anyOf": [model.model_json_schema() for model in models]}
 
 
-class InvokeToolRequest(Wire):
+class InvokeToolRequest(wire.Wire):
     """The body of InvokeTool (U-INVOKETOOL-WIRE); ``Ttl`` is in seconds."""
 
     ToolId: str
@@ -73,7 +66,7 @@ class InvokeToolRequest(Wire):
     SessionId: str | None = None
     OperationType: Literal["RunCode", "ExecBash"]
     OperationPayload: str = Field(json_schema_extra=_show_payloads)
-    Ttl: Seconds | None = None
+    Ttl: wire.Seconds | None = None
 
 
 def _show_result(schema: dict[str, Any]) -> None:
@@ -106,7 +99,7 @@ class InvokeTool:
     async def __call__(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Run one request and return the Result of section 2.8; raise ActionError."""
         ledger.choose("U-INVOKETOOL-WIRE")
-        request = read(InvokeToolRequest, body)
+        request = wire.read(InvokeToolRequest, body)
         self._tools.get(request.ToolId)
         operation = self._run_code if request.OperationType == "RunCode" else self._exec_bash
         instance, inner = await operation(request)
@@ -121,7 +114,7 @@ class InvokeTool:
 
     async def _run_code(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
-        payload = read(RunCodePayload, document, "OperationPayload.")
+        payload = wire.read(RunCodePayload, document, "OperationPayload.")
         self._check("code", payload.code)
         timeout_s = self._timeout_s(payload.timeout)
         languages.find(payload.kernel_name)  # a refused request must not create an instance
@@ -141,7 +134,7 @@ class InvokeTool:
 
     async def _exec_bash(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
-        payload = read(ExecBashPayload, document, "OperationPayload.")
+        payload = wire.read(ExecBashPayload, document, "OperationPayload.")
         self._check("command", payload.command)
         if payload.exec_dir:
             self._check("exec_dir", payload.exec_dir)
@@ -155,17 +148,17 @@ class InvokeTool:
         """Refuse text that cannot be run, or that is too long."""
         field = f"OperationPayload.{name}"
         if not text.strip():
-            raise invalid(field, "it must not be empty")
+            raise wire.invalid(field, "it must not be empty")
         if "\0" in text:  # on Python 3.10 a kernel never replies to it
-            raise invalid(field, "it must not contain NUL characters")
+            raise wire.invalid(field, "it must not contain NUL characters")
         try:
             size = len(text.encode())
         except UnicodeEncodeError as error:
             reason = f"it is not valid Unicode text at position {error.start}"
-            raise invalid(field, reason) from None
+            raise wire.invalid(field, reason) from None
         limit = self._settings.code_limit
         if size > limit:
-            raise invalid(field, f"it has {size} bytes; the limit is {limit}")
+            raise wire.invalid(field, f"it has {size} bytes; the limit is {limit}")
 
     def _timeout_s(self, asked_s: int | None) -> int:
         ledger.choose("U-EXEC-LIMITS")
@@ -173,7 +166,7 @@ class InvokeTool:
         if asked_s is None:
             return min(self._settings.exec_timeout_s, largest)
         if asked_s > largest:
-            raise invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
+            raise wire.invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
         return asked_s
 
     async def _instance(self, request: InvokeToolRequest) -> Instance:
@@ -183,12 +176,14 @@ class InvokeTool:
             instance = await self._instances.look_up(request.SessionId, request.ToolId)
             owner = instance.key.user_session_id
             if name not in (None, owner):
-                raise invalid("UserSessionId", f"the session {instance.id!r} belongs to {owner!r}")
+                raise wire.invalid(
+                    "UserSessionId", f"the session {instance.id!r} belongs to {owner!r}"
+                )
             name = owner
         elif name is None:
-            raise missing("UserSessionId")
+            raise wire.missing("UserSessionId")
         else:
-            check_user_session_id(name)
+            wire.check_user_session_id(name)
         return await self._instances.get_or_create(request.ToolId, name, request.Ttl)
 
 
@@ -196,9 +191,9 @@ def _json_object(text: str) -> Mapping[str, Any]:
     try:
         document = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise invalid("OperationPayload", f"it is not valid JSON: {error}") from None
+        raise wire.invalid("OperationPayload", f"it is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise invalid("OperationPayload", "it is not a JSON object")
+        raise wire.invalid("OperationPayload", "it is not a JSON object")
     return document
 
 

@@ -7,22 +7,10 @@ from typing import Any, Final, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble.control_plane import mcp_auth, mcp_backends
+from agentdouble.control_plane import mcp_auth, mcp_backends, wire
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
-from agentdouble.control_plane.mcp_backends import (
-    BackendFields,
-    CreateMCPService,
-    UpdateMCPService,
-)
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
-from agentdouble.control_plane.wire import (
-    NetworkConfiguration,
-    Tag,
-    invalid,
-    network_configurations,
-    stamp,
-)
 from agentdouble.journal.entries import note_unread
 from agentdouble.mcp_hosting import PREFIX
 from agentdouble.mcp_services import (
@@ -46,10 +34,10 @@ class ListedService(TypedDict):
     ProjectName: str
     ProtocolType: str
     Status: Literal["Ready"]
-    Tags: list[Tag]
+    Tags: list[wire.Tag]
     CreatedAt: str
     UpdatedAt: str
-    NetworkConfigurations: list[NetworkConfiguration]
+    NetworkConfigurations: list[wire.NetworkConfiguration]
 
 
 class Converted(TypedDict):
@@ -68,15 +56,17 @@ class ShownService(ListedService):
     OutboundAuthorizerConfiguration: NotRequired[AuthorizerConfiguration]
 
 
-class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPService]):
+class MCPServiceActions(
+    ResourceActions[Service, mcp_backends.CreateMCPService, mcp_backends.UpdateMCPService]
+):
     """The actions on MCP services; each service answers at ``/mcp/<Name>``, shown as its Path."""
 
     noun = "MCPService"
     id_field = "MCPServiceId"
     list_field = "MCPServices"
     get_field = "MCPService"
-    create_request = CreateMCPService
-    update_request = UpdateMCPService
+    create_request = mcp_backends.CreateMCPService
+    update_request = mcp_backends.UpdateMCPService
     filters = ("Name", "Status", "ProtocolType")
     details = ShownService
     listed = ListedService
@@ -86,7 +76,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         self._services = services
         self._sources = sources  # where commands may run
 
-    async def _create(self, request: CreateMCPService) -> Service:
+    async def _create(self, request: mcp_backends.CreateMCPService) -> Service:
         _note(request)
         api = request.ProtocolConfiguration and request.ProtocolConfiguration.HttpApiConfiguration
         backend = await mcp_backends.make(
@@ -111,7 +101,7 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             client_token=request.ClientToken,
         )
 
-    async def _update(self, request: UpdateMCPService) -> None:
+    async def _update(self, request: mcp_backends.UpdateMCPService) -> None:
         _note(request)
         service = self._services.get(request.MCPServiceId)
         keys = mcp_auth.requested_keys(
@@ -120,7 +110,9 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
         backend = await self._changed(service, request)
         await self._services.update(service.id, backend=backend, keys=keys, fields=_fields(request))
 
-    async def _changed(self, service: Service, request: UpdateMCPService) -> Backend | None:
+    async def _changed(
+        self, service: Service, request: mcp_backends.UpdateMCPService
+    ) -> Backend | None:
         """Return the new backend that a request sets, or None if it sets none."""
         before, requested = service.backend, request.BackendConfiguration
         authorizer = request.OutboundAuthorizerConfiguration
@@ -128,13 +120,15 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             return None
         if not isinstance(before, (CommandBackend, McpBackend, OpenApiBackend)):
             name = "BackendConfiguration" if requested is not None else mcp_auth.OUTBOUND
-            raise invalid(name, "this service is backed by a server inside the double's process")
+            raise wire.invalid(
+                name, "this service is backed by a server inside the double's process"
+            )
         fields, path = mcp_backends.configuration(before)
         fields = service.fields.get("BackendConfiguration", fields)
         backend = await mcp_backends.make(
             _protocol(before),
             str(service.fields.get("Path", path)),
-            requested or (BackendFields.model_validate(fields) if fields else None),
+            requested or (mcp_backends.BackendFields.model_validate(fields) if fields else None),
             before.document if isinstance(before, OpenApiBackend) else None,
             authorizer,
             self._sources,
@@ -169,9 +163,11 @@ class MCPServiceActions(ResourceActions[Service, CreateMCPService, UpdateMCPServ
             "ProtocolType": stored.get("ProtocolType", _protocol(service.backend)),
             "Status": READY,
             "Tags": stored.get("Tags", []),
-            "CreatedAt": stamp(service.created_at),
-            "UpdatedAt": stamp(service.updated_at),
-            "NetworkConfigurations": network_configurations(stored.get("NetworkConfiguration", {})),
+            "CreatedAt": wire.stamp(service.created_at),
+            "UpdatedAt": wire.stamp(service.updated_at),
+            "NetworkConfigurations": wire.network_configurations(
+                stored.get("NetworkConfiguration", {})
+            ),
         }
 
 
@@ -179,7 +175,7 @@ def _protocol(backend: Backend) -> str:
     return "HTTP" if isinstance(backend, OpenApiBackend) else "MCP"
 
 
-def _note(request: CreateMCPService | UpdateMCPService) -> None:
+def _note(request: mcp_backends.CreateMCPService | mcp_backends.UpdateMCPService) -> None:
     """Note the fields that are stored and shown, but have no effect."""
     values = request.model_dump(exclude_none=True)
     unread: list[str] = [name for name in ("BackendType", "NetworkConfiguration") if name in values]
@@ -190,7 +186,9 @@ def _note(request: CreateMCPService | UpdateMCPService) -> None:
     note_unread(sorted(unread))
 
 
-def _fields(request: CreateMCPService | UpdateMCPService) -> dict[str, Any]:
+def _fields(
+    request: mcp_backends.CreateMCPService | mcp_backends.UpdateMCPService,
+) -> dict[str, Any]:
     """Return a request's fields for a service, without the keys and the definition."""
     excluded = ("Name", "ClientToken", "MCPServiceId", "ProtocolConfiguration")
     keys = {mcp_auth.INBOUND: {"Authorizer": {"KeyAuth": {"ApiKeys": True}}}}

@@ -10,18 +10,6 @@ from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.dispatch import action
 from agentdouble.control_plane.listing import Listed, ListMade, page
 from agentdouble.control_plane.runtime_artifacts import Sources
-from agentdouble.control_plane.runtime_requests import (
-    CreateRuntime,
-    InstanceLogs,
-    ListVersions,
-    OneRuntime,
-    OneVersion,
-    RuntimeFields,
-    ShownInstance,
-    ShownRuntime,
-    ShownVersion,
-    UpdateRuntime,
-)
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.wire import invalid, variables
 from agentdouble.errors import SettingsError, UnknownInstanceError
@@ -50,16 +38,18 @@ _ACTED_ON = {
 _SHOWN = {"Description", "ProjectName", "Tags"}
 
 
-class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
+class RuntimeActions(
+    ResourceActions[Managed, runtime_requests.CreateRuntime, runtime_requests.UpdateRuntime]
+):
     """The actions on runtimes; each answers at ``/runtimes/<Name>``, its public Endpoint."""
 
     noun = "Runtime"
     id_field = "RuntimeId"
     list_field = "AgentKitRuntimes"
-    create_request = CreateRuntime
-    update_request = UpdateRuntime
+    create_request = runtime_requests.CreateRuntime
+    update_request = runtime_requests.UpdateRuntime
     list_request = ListMade
-    details = ShownRuntime
+    details = runtime_requests.ShownRuntime
     filters = ("Name", "Description", "Status", "ArtifactType")
     unlisted = (
         "FailedLogFileUrl",
@@ -75,14 +65,14 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         self._runtimes = registry
         self._sources = sources
 
-    @action("ReleaseRuntime", OneVersion, RuntimeId=str)
-    async def release(self, request: OneVersion) -> dict[str, Any]:
+    @action("ReleaseRuntime", runtime_requests.OneVersion, RuntimeId=str)
+    async def release(self, request: runtime_requests.OneVersion) -> dict[str, Any]:
         """Bring a version into force; an older version is a rollback."""
         await self._runtimes.release(request.RuntimeId, request.VersionNumber)
         return {"RuntimeId": request.RuntimeId}
 
-    @action("GetRuntimeVersion", OneVersion, ShownVersion)
-    async def get_version(self, request: OneVersion) -> dict[str, Any]:
+    @action("GetRuntimeVersion", runtime_requests.OneVersion, runtime_requests.ShownVersion)
+    async def get_version(self, request: runtime_requests.OneVersion) -> dict[str, Any]:
         """Return a version, by default the one in force."""
         managed = self._runtimes.get(request.RuntimeId)
         version = managed.runtime.version
@@ -92,11 +82,11 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
 
     @action(
         "ListRuntimeVersions",
-        ListVersions,
-        AgentKitRuntimeVersions=list[ShownVersion],
+        runtime_requests.ListVersions,
+        AgentKitRuntimeVersions=list[runtime_requests.ShownVersion],
         NextToken=str,
     )
-    async def list_versions(self, request: ListVersions) -> dict[str, Any]:
+    async def list_versions(self, request: runtime_requests.ListVersions) -> dict[str, Any]:
         """Return the stored versions, oldest first."""
         managed = self._runtimes.get(request.RuntimeId)
         versions = (
@@ -111,17 +101,20 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         return {"AgentKitRuntimeVersions": items, "NextToken": token}
 
     @action(
-        "ListRuntimeInstances", OneRuntime, InstanceItems=list[ShownInstance], RunningInstance=int
+        "ListRuntimeInstances",
+        runtime_requests.OneRuntime,
+        InstanceItems=list[runtime_requests.ShownInstance],
+        RunningInstance=int,
     )
-    async def instances(self, request: OneRuntime) -> dict[str, Any]:
+    async def instances(self, request: runtime_requests.OneRuntime) -> dict[str, Any]:
         """Return the living instances; a runtime that is scaled to zero has none."""
         managed = self._runtimes.get(request.RuntimeId)
         items = runtime_requests.shown_instances(managed)
         running = sum(item["InstanceStatus"] == "Ready" for item in items)
         return {"InstanceItems": items, "RunningInstance": running}
 
-    @action("GetRuntimeInstanceLogs", InstanceLogs, Logs=str)
-    async def logs(self, request: InstanceLogs) -> dict[str, Any]:
+    @action("GetRuntimeInstanceLogs", runtime_requests.InstanceLogs, Logs=str)
+    async def logs(self, request: runtime_requests.InstanceLogs) -> dict[str, Any]:
         """Return the last lines of an instance, also of one that has ended recently."""
         managed = self._runtimes.get(request.RuntimeId)
         logs = managed.runtime.logs
@@ -130,7 +123,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
             raise UnknownInstanceError(managed.name, request.InstanceName, logs.instances)
         return {"Logs": log.text(request.Limit)}
 
-    async def _create(self, request: CreateRuntime) -> Managed:
+    async def _create(self, request: runtime_requests.CreateRuntime) -> Managed:
         table = {
             "name": request.Name,
             **runtime_artifacts.read(request.ArtifactType, request.ArtifactUrl, self._sources),
@@ -148,7 +141,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
                 request=digest(request.model_dump(mode="json", exclude={"ClientToken"})),
             )
 
-    async def _update(self, request: UpdateRuntime) -> None:
+    async def _update(self, request: runtime_requests.UpdateRuntime) -> None:
         """Create a version; it serves when it is released, or at once with ReleaseEnable."""
         kind = request.ArtifactType or runtime_artifacts.FILE
         artifact = {}
@@ -168,7 +161,7 @@ class RuntimeActions(ResourceActions[Managed, CreateRuntime, UpdateRuntime]):
         return runtime_requests.details(managed)
 
 
-def _changes(request: RuntimeFields) -> dict[str, Any]:
+def _changes(request: runtime_requests.RuntimeFields) -> dict[str, Any]:
     """Return a request's changes to a runtime's table, without the artifact."""
     scaling = {key: getattr(request, field) for field, key in _SCALING.items()}
     changes = {key: value for key, value in scaling.items() if value is not None}
@@ -179,7 +172,7 @@ def _changes(request: RuntimeFields) -> dict[str, Any]:
     return changes
 
 
-def _fields(request: RuntimeFields) -> dict[str, Any]:
+def _fields(request: runtime_requests.RuntimeFields) -> dict[str, Any]:
     """Return the fields that are stored and shown, but have no effect; note them as unread."""
     stored = request.model_dump(mode="json", exclude=_ACTED_ON, exclude_none=True)
     note_unread(sorted(stored.keys() - _SHOWN))

@@ -11,19 +11,6 @@ from typing_extensions import TypedDict
 
 from agentdouble.control_plane import runtime_artifacts, wire
 from agentdouble.control_plane.listing import Paging
-from agentdouble.control_plane.wire import (
-    Authorizer,
-    ByKey,
-    EnvList,
-    Network,
-    NetworkConfiguration,
-    Tag,
-    Tls,
-    Wire,
-    invalid,
-    network_configurations,
-    stamp,
-)
 from agentdouble.errors import NotBuiltError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.definition import Definition, Version
@@ -33,7 +20,7 @@ from agentdouble.settings import MIB
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
 
 
-class RuntimeFields(Wire):
+class RuntimeFields(wire.Wire):
     """The common fields of CreateRuntime and UpdateRuntime."""
 
     ApmplusEnable: bool | None = None
@@ -48,8 +35,8 @@ class RuntimeFields(Wire):
     MinInstance: int | None = Field(None, ge=0)
     ModelAgentName: str | None = None
     ToolId: str | None = None
-    Envs: EnvList | None = None
-    Tags: list[Tag] | None = None
+    Envs: wire.EnvList | None = None
+    Tags: list[wire.Tag] | None = None
 
 
 class CreateRuntime(RuntimeFields):
@@ -63,9 +50,9 @@ class CreateRuntime(RuntimeFields):
     GatewayInstanceId: str | None = None
     GatewayMode: str | None = None
     ProjectName: str | None = None
-    AuthorizerConfiguration: Authorizer | None = None
-    NetworkConfiguration: Network | None = None
-    TlsConfiguration: Tls | None = None
+    AuthorizerConfiguration: wire.Authorizer | None = None
+    NetworkConfiguration: wire.Network | None = None
+    TlsConfiguration: wire.Tls | None = None
 
 
 class UpdateRuntime(RuntimeFields):
@@ -77,7 +64,7 @@ class UpdateRuntime(RuntimeFields):
     ReleaseEnable: bool | None = None
 
 
-class OneRuntime(Wire):
+class OneRuntime(wire.Wire):
     """The body of ListRuntimeInstances."""
 
     RuntimeId: str
@@ -113,7 +100,7 @@ class ShownRuntime(CreateRuntime):
     Command: str | None = None
     CreatedAt: str
     UpdatedAt: str
-    NetworkConfigurations: list[NetworkConfiguration]
+    NetworkConfigurations: list[wire.NetworkConfiguration]
 
 
 class ShownVersion(CreateRuntime):
@@ -140,24 +127,24 @@ class ShownInstance(TypedDict):
     RuntimeId: str
 
 
-def requested_authorizer(authorizer: Authorizer | None) -> dict[str, Any]:
+def requested_authorizer(authorizer: wire.Authorizer | None) -> dict[str, Any]:
     """Return the authorizer of a request, in the form of a runtime's table.
 
     A runtime always gets one (AUT-02): if the request has none, the platform generates a key, which
     GetRuntime shows. ApiKeyName names the key, not a header, because real clients send
     Authorization: Bearer. Raises ActionError.
     """
-    by = authorizer or Authorizer()
+    by = authorizer or wire.Authorizer()
     if by.CustomJwtAuthorizer is not None:
         if by.KeyAuth is not None:
             reason = "it must have either a KeyAuth or a CustomJwtAuthorizer"
-            raise invalid("AuthorizerConfiguration", reason)
+            raise wire.invalid("AuthorizerConfiguration", reason)
         token = by.CustomJwtAuthorizer
         return {
             "discovery_url": token.DiscoveryUrl,
             "allowed_clients": token.AllowedClients or [],
         }
-    key = by.KeyAuth or ByKey()
+    key = by.KeyAuth or wire.ByKey()
     location = (key.ApiKeyLocation or "Header").capitalize()
     if location == "Body":
         raise NotBuiltError("An API key in the request's body")
@@ -197,8 +184,8 @@ def details(managed: Managed) -> dict[str, Any]:
     logs = f"{base}/_emulator/runtimes/{managed.name}/logs"
     return {
         **_fields_of(managed, runtime.version),
-        "CreatedAt": stamp(managed.created_at),
-        "UpdatedAt": stamp(managed.updated_at),
+        "CreatedAt": wire.stamp(managed.created_at),
+        "UpdatedAt": wire.stamp(managed.updated_at),
         "CurrentVersionNumber": runtime.version.number,
         "Status": status.word,
         "StatusMessage": status.message,
@@ -215,8 +202,8 @@ def shown_version(managed: Managed, version: Version, *, listed: bool = False) -
     fields = {
         **_fields_of(managed, version),
         "VersionNumber": version.number,
-        "CreatedAt": stamp(version.created_at),
-        "UpdatedAt": stamp(version.created_at),
+        "CreatedAt": wire.stamp(version.created_at),
+        "UpdatedAt": wire.stamp(version.created_at),
         "Endpoint": f"{wire.base_url()}{PREFIX}{managed.name}",
         "Status": status,
     }
@@ -232,7 +219,7 @@ def shown_instances(managed: Managed) -> list[ShownInstance]:
             "InstanceName": instance.name,
             "AliasName": instance.name,
             "InstanceStatus": _STATUS.get(instance.state, "Terminated"),
-            "CreateTime": stamp(instance.created_at),
+            "CreateTime": wire.stamp(instance.created_at),
             "RevisionNumber": instance.version,
             "RuntimeId": managed.id,
         }
@@ -264,5 +251,5 @@ def _fields_of(managed: Managed, version: Version) -> dict[str, Any]:
         "MinInstance": definition.min_instances,
         "MaxInstance": definition.max_instances,
         "MaxConcurrency": definition.max_concurrency,
-        "NetworkConfigurations": network_configurations(network, f"{PREFIX}{managed.name}"),
+        "NetworkConfigurations": wire.network_configurations(network, f"{PREFIX}{managed.name}"),
     }

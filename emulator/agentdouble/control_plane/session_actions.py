@@ -10,22 +10,9 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import listing
+from agentdouble.control_plane import listing, wire
 from agentdouble.control_plane.dispatch import Actions, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
-from agentdouble.control_plane.wire import (
-    EnvList,
-    Moment,
-    Seconds,
-    Unit,
-    Validity,
-    Wire,
-    check_user_session_id,
-    endpoint,
-    stamp,
-    ttl_in_seconds,
-    variables,
-)
 from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, NotBuiltError
 from agentdouble.journal.entries import note_unread
@@ -36,18 +23,18 @@ from agentdouble.sandbox.session_process import LINES, SessionLog
 from agentdouble.sandbox.tools import Tools
 
 
-class Lasting(Wire):
+class Lasting(wire.Wire):
     """A body with a lifetime."""
 
-    Ttl: Validity | None = None
-    TtlUnit: Unit | None = None
+    Ttl: wire.Validity | None = None
+    TtlUnit: wire.Unit | None = None
 
     @property
     def lifetime(self) -> dt.timedelta | None:
         """The lifetime, if there is one; raises ActionError if it is too long."""
         if self.Ttl is None:
             return None
-        return dt.timedelta(seconds=ttl_in_seconds(self.Ttl, self.TtlUnit))
+        return dt.timedelta(seconds=wire.ttl_in_seconds(self.Ttl, self.TtlUnit))
 
 
 class CreateSession(Lasting):
@@ -56,18 +43,18 @@ class CreateSession(Lasting):
     ToolId: str
     UserSessionId: str | None = None
     ImageInfo: Any = None
-    Envs: EnvList | None = None
+    Envs: wire.EnvList | None = None
     TosMountPoints: list[Any] | None = None
 
 
-class OneSession(Wire):
+class OneSession(wire.Wire):
     """The body of GetSession and PauseSession."""
 
     ToolId: str
     SessionId: str
 
 
-class DeleteSession(Wire):
+class DeleteSession(wire.Wire):
     """The body of DeleteSession."""
 
     ToolId: str | None = None
@@ -81,7 +68,7 @@ class ResumeSession(OneSession, Lasting):
 class SetSessionTtl(ResumeSession):
     """The body of SetSessionTtl."""
 
-    Ttl: Validity
+    Ttl: wire.Validity
 
 
 class GetSessionLogs(OneSession):
@@ -94,8 +81,8 @@ class ListSessions(Made):
     """The body of ListSessions."""
 
     ToolId: str
-    ExpireTimeAfter: Moment | None = None
-    ExpireTimeBefore: Moment | None = None
+    ExpireTimeAfter: wire.Moment | None = None
+    ExpireTimeBefore: wire.Moment | None = None
     Filters: list[Filter] | None = None
 
 
@@ -105,7 +92,7 @@ class CreateSessionSnapshot(OneSession):
     RetentionCount: int | None = Field(None, ge=1)
 
 
-class OneSnapshot(Wire):
+class OneSnapshot(wire.Wire):
     """The body of GetSessionSnapshot and DeleteSessionSnapshot."""
 
     ToolId: str
@@ -116,7 +103,7 @@ class ResumeSessionFromSnapshot(OneSnapshot):
     """The body of ResumeSessionFromSnapshot; ``Ttl`` is in seconds."""
 
     CreateNewInstance: bool | None = None
-    Ttl: Seconds | None = None
+    Ttl: wire.Seconds | None = None
 
 
 class ListSessionSnapshots(Made):
@@ -169,18 +156,18 @@ class SessionActions(Actions):
         name = request.UserSessionId
         if name is None:
             name = f"u-{secrets.token_hex(10)}"
-        check_user_session_id(name)
+        wire.check_user_session_id(name)
         lifetime = request.lifetime
         ttl_s = None if lifetime is None else int(lifetime.total_seconds())
         self._tools.get(request.ToolId)
         if request.Envs and await self._instances.find(request.ToolId, name) is not None:
             note_unread(["Envs"])  # its environment already exists
-        envs = variables(request.Envs)
+        envs = wire.variables(request.Envs)
         instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
         return {
             "SessionId": instance.id,
             "UserSessionId": name,
-            "Endpoint": endpoint(instance),
+            "Endpoint": wire.endpoint(instance),
             "InternalEndpoint": "",
         }
 
@@ -224,7 +211,7 @@ class SessionActions(Actions):
         return {
             "ToolId": request.ToolId,
             "SessionId": instance.id,
-            "ExpireAt": stamp(instance.deadline),
+            "ExpireAt": wire.stamp(instance.deadline),
         }
 
     @action("PauseSession", OneSession, SessionId=str, Status=str)
@@ -245,7 +232,7 @@ class SessionActions(Actions):
         return {
             "SessionId": instance.id,
             "Status": _status(instance),
-            "ExpireAt": stamp(instance.deadline),
+            "ExpireAt": wire.stamp(instance.deadline),
         }
 
     @action("DeleteSession", DeleteSession, SessionId=str)
@@ -282,9 +269,11 @@ class SessionActions(Actions):
             "UserSessionId": session.key.user_session_id,
             "ToolType": self._tools.get(session.key.tool_id).type,
             "Status": _status(session) if isinstance(session, Instance) else "Terminated",
-            "CreatedAt": stamp(session.created_at),
-            "ExpireAt": stamp(session.deadline if isinstance(session, Instance) else session.at),
-            "Endpoint": endpoint(session) if isinstance(session, Instance) else "",
+            "CreatedAt": wire.stamp(session.created_at),
+            "ExpireAt": wire.stamp(
+                session.deadline if isinstance(session, Instance) else session.at
+            ),
+            "Endpoint": wire.endpoint(session) if isinstance(session, Instance) else "",
             "InternalEndpoint": "",
         }
 

@@ -8,21 +8,9 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
 
+from agentdouble.control_plane import wire
 from agentdouble.control_plane.dispatch import Action, Actions, action_of, fields
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
-from agentdouble.control_plane.wire import (
-    Authorizer,
-    EnvList,
-    Network,
-    NetworkConfiguration,
-    Tag,
-    Tls,
-    Wire,
-    invalid,
-    network_configurations,
-    read,
-    stamp,
-)
 from agentdouble.errors import NotBuiltError
 from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.instances import Instances
@@ -56,7 +44,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
     def __init__(self, registry: Registry[R]) -> None:
         self._registry = registry
         id_only: Any = {self.id_field: (str, ...)}
-        self._one_request = create_model(f"One{self.noun}", __base__=Wire, **id_only)
+        self._one_request = create_model(f"One{self.noun}", __base__=wire.Wire, **id_only)
 
     def by_name(self) -> Mapping[str, Action]:
         """Return the actions by their names on the platform."""
@@ -72,7 +60,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
     @action_of(lambda self: (self.create_request, self._id_result()))
     async def create(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Create a resource, or return the id of the one that the same ClientToken created."""
-        request = read(self.create_request, body)
+        request = wire.read(self.create_request, body)
         resource = await self._create(request)
         return {self.id_field: resource.id}
 
@@ -85,7 +73,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
     @action_of(lambda self: (self.list_request, self._list_result()))
     async def list(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the resources that pass every filter, the oldest first."""
-        request = read(self.list_request, body)
+        request = wire.read(self.list_request, body)
         matches = request.matching({"Id": self.id_field, **{name: name for name in self.filters}})
         rows = (Listed(r.id, r.created_at, self._listed(r)) for r in self._registry.all())
         items, token = page(request, (listed for listed in rows if matches(listed.item)))
@@ -94,7 +82,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
     @action_of(lambda self: (self.update_request, self._id_result()))
     async def update(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Change a resource; fields that are not in the request stay."""
-        request = read(self.update_request, body)
+        request = wire.read(self.update_request, body)
         await self._update(request)
         return {self.id_field: getattr(request, self.id_field)}
 
@@ -120,7 +108,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
 
     def _find(self, body: Mapping[str, Any]) -> R:
         """Return the resource with the id of a request that has no other field."""
-        request = read(self._one_request, body)
+        request = wire.read(self._one_request, body)
         return self._registry.get(getattr(request, self.id_field))
 
     async def _create(self, request: C) -> R:
@@ -144,7 +132,7 @@ class ResourceActions(Actions, Generic[R, C, U]):
 ToolName = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class TosMount(Wire):
+class TosMount(wire.Wire):
     """The object storage in a sandbox; refused if it is enabled."""
 
     Credentials: dict[str, Any] | None = None
@@ -153,7 +141,7 @@ class TosMount(Wire):
     EnableTos: bool | None = None
 
 
-class ToolFields(Wire):
+class ToolFields(wire.Wire):
     """The common fields of CreateTool and UpdateTool."""
 
     ApmplusEnable: bool | None = None
@@ -169,7 +157,7 @@ class ToolFields(Wire):
     Port: int | None = Field(None, ge=1, le=65535)
     UseCodingPlan: bool | None = None
     TosMountConfig: TosMount | None = None
-    Envs: EnvList | None = None
+    Envs: wire.EnvList | None = None
 
 
 class CreateTool(ToolFields):
@@ -184,10 +172,10 @@ class CreateTool(ToolFields):
     ProjectName: str | None = None
     RoleName: str | None = None
     SkillSpaceId: str | None = None
-    AuthorizerConfiguration: Authorizer | None = None
-    NetworkConfiguration: Network | None = None
-    TlsConfiguration: Tls | None = None
-    Tags: list[Tag] | None = None
+    AuthorizerConfiguration: wire.Authorizer | None = None
+    NetworkConfiguration: wire.Network | None = None
+    TlsConfiguration: wire.Tls | None = None
+    Tags: list[wire.Tag] | None = None
 
 
 class UpdateTool(ToolFields):
@@ -209,7 +197,7 @@ class ShownTool(CreateTool):
     Status: Literal["Ready"]
     CreatedAt: str
     UpdatedAt: str
-    NetworkConfigurations: list[NetworkConfiguration]
+    NetworkConfigurations: list[wire.NetworkConfiguration]
     AssociatedRuntimes: list[str] | None = None
     PolicyName: str | None = None
 
@@ -265,9 +253,9 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
             "Name": tool.name,
             "ToolType": tool.type,
             "Status": READY,
-            "CreatedAt": stamp(tool.created_at),
-            "UpdatedAt": stamp(tool.updated_at),
-            "NetworkConfigurations": network_configurations(network),
+            "CreatedAt": wire.stamp(tool.created_at),
+            "UpdatedAt": wire.stamp(tool.updated_at),
+            "NetworkConfigurations": wire.network_configurations(network),
         }
 
 
@@ -277,7 +265,7 @@ def _check(request: ToolFields, tool_type: str) -> None:
         raise NotBuiltError(f"The ToolType {tool_type}")
     if tool_type != CODE_ENV:
         known_types = ", ".join((CODE_ENV, *_OTHER_TYPES))
-        raise invalid("ToolType", f"{tool_type[:100]!r} is not one of {known_types}")
+        raise wire.invalid("ToolType", f"{tool_type[:100]!r} is not one of {known_types}")
     if request.TosMountConfig is not None and request.TosMountConfig.EnableTos:
         raise NotBuiltError("Object storage in a sandbox (TosMountConfig)")
     note_unread(sorted(_fields(request).keys() - _HEEDED))

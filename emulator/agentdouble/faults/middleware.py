@@ -15,20 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.faults import operations
-from agentdouble.faults.kinds import (
-    Cut,
-    Delay,
-    DuringCode,
-    ExpireInstance,
-    Fail,
-    Fault,
-    Gateway,
-    KillKernel,
-    LoseAnswer,
-    Reset,
-    WrongJson,
-)
+from agentdouble.faults import kinds, operations
 from agentdouble.faults.plan import ArmedFault, Faults
 from agentdouble.journal.entries import UNSEEN
 from agentdouble.server.disconnects import replay
@@ -87,7 +74,7 @@ class RewrittenResponse:
         await self._send({**message, "body": body})
 
 
-def wrong_json(body: bytes, fault: WrongJson) -> bytes | None:
+def wrong_json(body: bytes, fault: kinds.WrongJson) -> bytes | None:
     """Return a response of InvokeTool with wrong inner JSON, or None if it has no inner JSON."""
     try:
         answer = json.loads(body)
@@ -98,7 +85,7 @@ def wrong_json(body: bytes, fault: WrongJson) -> bytes | None:
     return None if answer["Result"]["Result"] is None else json.dumps(answer).encode()
 
 
-def _wrong(inner: str, fault: WrongJson) -> str | None:
+def _wrong(inner: str, fault: kinds.WrongJson) -> str | None:
     if not fault.without:
         return _NO_JSON if fault.text is None else fault.text
     document = json.loads(inner)
@@ -180,7 +167,7 @@ async def answer(
     await _EFFECTS[type(armed.fault)](call, armed.fault)
 
 
-async def _fail(call: FaultyCall, fault: Fail) -> None:
+async def _fail(call: FaultyCall, fault: kinds.Fail) -> None:
     call.armed.happened()
     if fault.body is not None:
         response = Response(fault.body, fault.status, media_type=fault.content_type)
@@ -191,13 +178,13 @@ async def _fail(call: FaultyCall, fault: Fail) -> None:
     await response(call.scope, call.receive, call.send)
 
 
-async def _gateway(call: FaultyCall, fault: Gateway) -> None:
+async def _gateway(call: FaultyCall, fault: kinds.Gateway) -> None:
     call.armed.happened()
     response = Response(fault.page(), fault.status, media_type="text/html")
     await response(call.scope, call.receive, call.send)
 
 
-async def _delay(call: FaultyCall, fault: Delay) -> None:
+async def _delay(call: FaultyCall, fault: kinds.Delay) -> None:
     async def send_late(message: Message) -> None:
         if message["type"] == "http.response.start":
             call.armed.happened()
@@ -220,14 +207,14 @@ async def _delay(call: FaultyCall, fault: Delay) -> None:
     await call.execute()
 
 
-async def _cut(call: FaultyCall, fault: Cut) -> None:
+async def _cut(call: FaultyCall, fault: kinds.Cut) -> None:
     await call.execute(_Cutter(call, fault).send)
 
 
 class _Cutter:
     """A wrapper of ``send`` that sends the start of a response and then closes the connection."""
 
-    def __init__(self, call: FaultyCall, fault: Cut) -> None:
+    def __init__(self, call: FaultyCall, fault: kinds.Cut) -> None:
         self._call = call
         self._bytes_left = fault.after_bytes
         self._events = EventEnds(fault.after) if fault.after else None
@@ -261,7 +248,7 @@ class _Cutter:
         return remaining if content or not remaining else None
 
 
-async def _lose(call: FaultyCall, fault: LoseAnswer) -> None:
+async def _lose(call: FaultyCall, fault: kinds.LoseAnswer) -> None:
     async def lose(_message: Message) -> None:
         pass
 
@@ -270,14 +257,14 @@ async def _lose(call: FaultyCall, fault: LoseAnswer) -> None:
     await hang_up(call.scope, call.receive)
 
 
-async def _reset(call: FaultyCall, fault: Reset) -> None:
+async def _reset(call: FaultyCall, fault: kinds.Reset) -> None:
     while (await call.receive()).get("more_body", False):
         pass  # a client that is still sending may see a reset as an end
     call.armed.happened()
     await hang_up(call.scope, call.receive, reset=True)
 
 
-async def _wrong_json(call: FaultyCall, fault: WrongJson) -> None:
+async def _wrong_json(call: FaultyCall, fault: kinds.WrongJson) -> None:
     def rewrite(body: bytes) -> bytes:
         wrong = wrong_json(body, fault)
         if wrong is None:
@@ -288,21 +275,21 @@ async def _wrong_json(call: FaultyCall, fault: WrongJson) -> None:
     await call.execute(RewrittenResponse(call.send, rewrite).send)
 
 
-async def _injected_fault(call: FaultyCall, fault: DuringCode) -> None:
+async def _injected_fault(call: FaultyCall, fault: kinds.DuringCode) -> None:
     with injecting(InjectedFault(call.armed.happened, fault.kind, fault.after)):
         await call.execute()
 
 
-_EFFECTS: dict[type[Fault], Effect] = {
-    Fail: _fail,
-    Gateway: _gateway,
-    Delay: _delay,
-    Cut: _cut,
-    LoseAnswer: _lose,
-    Reset: _reset,
-    WrongJson: _wrong_json,
-    KillKernel: _injected_fault,
-    ExpireInstance: _injected_fault,
+_EFFECTS: dict[type[kinds.Fault], Effect] = {
+    kinds.Fail: _fail,
+    kinds.Gateway: _gateway,
+    kinds.Delay: _delay,
+    kinds.Cut: _cut,
+    kinds.LoseAnswer: _lose,
+    kinds.Reset: _reset,
+    kinds.WrongJson: _wrong_json,
+    kinds.KillKernel: _injected_fault,
+    kinds.ExpireInstance: _injected_fault,
 }
 
 

@@ -49,7 +49,7 @@ class ArmedFault:
         id_: str,
         fault: Fault,
         operation: Operation,
-        lock: threading.Lock,
+        lock: threading.RLock,
         events: EventBus,
     ) -> None:
         self.id = id_
@@ -118,15 +118,12 @@ class ArmedFault:
     def publish(self, happened: str) -> None:
         """Publish what happened; not called with the lock, because listeners are shown the state."""
         if self._events.watched:
-            self._events.publish("fault", self.id, happened, self._shown)
-
-    def _shown(self) -> Mapping[str, Any]:
-        with self._lock:
-            return self.state().to_dict()
+            self._events.publish("fault", self.id, happened, lambda: self.state().to_dict())
 
     def state(self) -> FaultState:
-        """Return the state of the fault; the plan holds the lock."""
-        return FaultState(self.id, self.fault, self._calls, self._met, self._fired)
+        """Return the state of the fault."""
+        with self._lock:
+            return FaultState(self.id, self.fault, self._calls, self._met, self._fired)
 
 
 class _HeldCall:
@@ -157,7 +154,7 @@ class Faults:
         self._events = events or EventBus()
         self._actions = tuple(actions)
         self._at_start = tuple(parse(document, self._actions) for document in at_start)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._ids = itertools.count(1)
         self._armed: tuple[ArmedFault, ...] = ()
         self._seen: dict[str, int] = {}
@@ -199,8 +196,7 @@ class Faults:
         with self._lock:
             self._armed = tuple(fault for fault in self._armed if fault is not armed)
         armed.release(disarm=True)
-        with self._lock:
-            return armed.state()
+        return armed.state()
 
     def clear(self) -> None:
         """Disarm every fault and forget the calls that were counted."""
@@ -221,20 +217,17 @@ class Faults:
         """Release the calls that a fault holds, but no later ones; raise FaultError."""
         armed = self.find(id_)
         armed.release(disarm=False)
-        with self._lock:
-            return armed.state()
+        return armed.state()
 
     def wait(self, id_: str, *, fired: int = 1, timeout_s: float = 10.0) -> FaultState:
         """Return when a fault has happened ``fired`` times or time is up; raise FaultError."""
         armed = self.find(id_)
         armed.wait(fired, timeout_s)
-        with self._lock:
-            return armed.state()
+        return armed.state()
 
     def states(self) -> tuple[FaultState, ...]:
         """Return the state of each armed fault, in the order in which they were armed."""
-        with self._lock:
-            return tuple(armed.state() for armed in self._armed)
+        return tuple(armed.state() for armed in self._armed)
 
     def seen(self) -> Mapping[str, int]:
         """Return how often each operation was called while a fault was armed."""

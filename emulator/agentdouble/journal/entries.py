@@ -19,16 +19,9 @@ from typing import Any
 
 from starlette.types import Scope
 
-from agentdouble.core import causes
+from agentdouble.core import causes, redaction
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
-from agentdouble.core.redaction import (
-    REDACTED,
-    hide_in_path,
-    hide_in_query,
-    redact,
-    without_secrets,
-)
 from agentdouble.journal import subjects
 
 BODY_LIMIT = 64 * 1024
@@ -74,7 +67,9 @@ class Entry:
     def request_headers(self) -> list[tuple[str, str]]:
         """The request's headers, with names in lower case."""
         headers = _headers(self.request_head)
-        return [(name, REDACTED if name in self.secrets else value) for name, value in headers]
+        return [
+            (name, redaction.REDACTED if name in self.secrets else value) for name, value in headers
+        ]
 
     @property
     def request_body(self) -> str:
@@ -143,7 +138,9 @@ def note_secret(name: str) -> None:
         entry.secrets.add(name.lower())
         address, mark, query = entry.url.partition("?")
         hidden = name.lower()
-        entry.url = f"{address}{mark}{hide_in_query(query, lambda key: key.lower() == hidden)}"
+        entry.url = (
+            f"{address}{mark}{redaction.hide_in_query(query, lambda key: key.lower() == hidden)}"
+        )
 
 
 def note_session(session_id: str) -> None:
@@ -224,12 +221,12 @@ class Journal:
                 host = value
             elif name == causes.RAW_HEADER:
                 cause = value
-        query = hide_in_query(scope["query_string"].decode("latin-1"))
+        query = redaction.hide_in_query(scope["query_string"].decode("latin-1"))
         entry = Entry(
             id=next(self._ids),
             at=self._clock.now(),
             method=scope.get("method", "GET"),  # a WebSocket's handshake has none
-            url=f"{scope['scheme']}://{host.decode('latin-1')}{hide_in_path(scope['path'])}{'?' + query if query else ''}",
+            url=f"{scope['scheme']}://{host.decode('latin-1')}{redaction.hide_in_path(scope['path'])}{'?' + query if query else ''}",
             request_head=headers,
             caused_by=self._cause(cause) if cause else None,
         )
@@ -272,10 +269,10 @@ class Start:
 
     def text(self) -> str:
         """Return the start as text, without tokens."""
-        text = without_secrets(b"".join(self._kept).decode("utf-8", "replace"))
+        text = redaction.without_secrets(b"".join(self._kept).decode("utf-8", "replace"))
         return f"{text}... ({self._cut} more bytes)" if self._cut else text
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     pairs = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in raw]
-    return [(name, redact(name, value)) for name, value in pairs]
+    return [(name, redaction.redact(name, value)) for name, value in pairs]

@@ -34,12 +34,7 @@ from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import resending
 from agentdouble.journal.entries import Entry, Journal, Start
-from agentdouble.journal.resending import (
-    CannotRepeatError,
-    dropped_entry_error,
-    headers,
-    whole_body,
-)
+from agentdouble.journal.resending import CannotRepeatError
 from agentdouble.journal.routes import StartDouble
 from agentdouble.journal.what_if_differences import differences, leaves, unfolded
 
@@ -106,12 +101,14 @@ class WhatIf:
         """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
         entry = self.journal.find(question.entry)
         if entry is None:
-            raise dropped_entry_error()
+            raise resending.dropped_entry_error()
         if not entry.url.startswith("http"):
             raise CannotRepeatError("A WebSocket cannot be sent again.")
         if entry.duration_ms is None:
             raise CannotRepeatError("This request has no answer yet.")
-        headers(entry, whole_body(entry), self.credentials)  # raises before a double is started
+        resending.headers(
+            entry, resending.whole_body(entry), self.credentials
+        )  # raises before a double is started
         in_force = self.ledger.answer(question.unknown).name
         if find(question.unknown).answer(question.answer).name == in_force:
             message = f"{question.answer!r} is already the answer to {question.unknown}."
@@ -148,7 +145,7 @@ class WhatIf:
 
     def _is_repeatable(self, entry: Entry) -> bool:
         try:
-            headers(entry, whole_body(entry), self.credentials)
+            resending.headers(entry, resending.whole_body(entry), self.credentials)
         except CannotRepeatError:
             return False
         return True

@@ -1,6 +1,6 @@
 """The runtimes of one double and everything that serves them, started and stopped together.
 
-``RuntimeRoutes`` are ``/_emulator/runtimes`` and ``/_emulator/metrics``: the runtimes, their logs
+Their own routes are ``/_emulator/runtimes`` and ``/_emulator/metrics``: the runtimes, their logs
 and metrics.
 """
 
@@ -124,83 +124,6 @@ def _measure(instances: list[Instance]) -> Mapping[str, Used]:
 _PARAMETERS = ("tail", "instance", "format")
 
 
-class RuntimeRoutes:
-    """The routes, below the double's own prefix; they raise HostingError."""
-
-    def __init__(
-        self, registry: RuntimeRegistry, monitor: Monitor, watch: Watch, clock: Clock
-    ) -> None:
-        self._registry = registry
-        self._monitor = monitor
-        self._watch = watch
-        self._clock = clock
-
-    def routes(self) -> list[Route]:
-        """Return the routes."""
-        return [
-            Route("/metrics", self.metrics),
-            Route("/runtimes", self.all),
-            Route("/runtimes/{name:path}/logs", self.logs),
-        ]
-
-    async def metrics(self, request: Request) -> Response:
-        """Return the metrics of every runtime in a format of Prometheus."""
-        used = await self._watch.measure()
-        for runtime in self._registry.runtimes():
-            of_runtime = [
-                used[instance.name] for instance in runtime.begun if instance.name in used
-            ]
-            self._monitor.show(
-                runtime.name,
-                memory=sum(use.memory for use in of_runtime),
-                processes=sum(use.processes for use in of_runtime),
-                lines=runtime.logs.printed,
-                states=Counter(instance.state for instance in runtime.begun),
-            )
-        content, kind = self._monitor.render(request.headers.get("accept", ""))
-        return Response(content, headers={"content-type": kind})
-
-    async def all(self, _request: Request) -> Response:
-        """Return every runtime with its instances."""
-        used = await self._watch.measure()
-        return JSONResponse({"runtimes": [self._shown(r, used) for r in self._registry.runtimes()]})
-
-    async def logs(self, request: Request) -> Response:
-        """Return the printed lines of instances."""
-        return printed(request, self._registry.named(request.path_params["name"]).runtime.logs)
-
-    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> dict[str, Any]:
-        return {
-            "name": runtime.name,
-            "id": runtime.id,
-            "status": runtime.status.word,
-            "status_reason": runtime.status.message,
-            "version": runtime.version.number,
-            "instances": [
-                self._instance(instance, used.get(instance.name, Used()))
-                for instance in runtime.begun
-            ],
-            "logs_of": list(runtime.logs.instances),
-        }
-
-    def _instance(self, instance: Instance, used: Used) -> dict[str, Any]:
-        return {
-            "name": instance.name,
-            "state": instance.state,
-            "version": instance.version,
-            "pid": instance.pid,
-            "port": instance.port,
-            "in_flight": instance.in_flight,
-            "served": instance.served,
-            "created_at": instance.created_at.isoformat(),
-            "age_s": (self._clock.now() - instance.created_at).total_seconds(),
-            "idle_since": None if instance.in_flight else instance.idle_since.isoformat(),
-            "memory_bytes": used.memory,
-            "cpu_s": used.cpu_s,
-            "processes": used.processes,
-        }
-
-
 def printed(request: Request, logs: RuntimeLogs) -> Response:
     """Return the lines that a request asks for; raise LogQueryError."""
     query = {"tail": "1000", "instance": None, "format": "json", **request.query_params}
@@ -258,7 +181,8 @@ class Hosting:
         )
         self.app = Gateway(self.registry, monitor, clock)
         self._watch = Watch(self.registry, monitor)
-        self._routes = RuntimeRoutes(self.registry, monitor, self._watch, clock)
+        self._monitor = monitor
+        self._clock = clock
         self._resources = AsyncExitStack()
 
     def addresses(self, url: str) -> Mapping[str, str]:
@@ -266,8 +190,14 @@ class Hosting:
         return {managed.name: f"{url}{PREFIX}{managed.name}" for managed in self.registry.all()}
 
     def admin_app(self) -> Router:
-        """Return the application of the double's own routes: metrics, lists and logs."""
-        return Router(self._routes.routes())
+        """Return the application of the double's own routes; they raise HostingError."""
+        return Router(
+            [
+                Route("/metrics", self._metrics),
+                Route("/runtimes", self._all),
+                Route("/runtimes/{name:path}/logs", self._logs),
+            ]
+        )
 
     def begin(self) -> None:
         """Answer from now on, and keep the least number of instances even without a request."""
@@ -283,3 +213,60 @@ class Hosting:
     async def close(self) -> None:
         """Stop everything; return when nothing is left."""
         await self._resources.aclose()
+
+    async def _metrics(self, request: Request) -> Response:
+        """Return the metrics of every runtime in a format of Prometheus."""
+        used = await self._watch.measure()
+        for runtime in self.registry.runtimes():
+            of_runtime = [
+                used[instance.name] for instance in runtime.begun if instance.name in used
+            ]
+            self._monitor.show(
+                runtime.name,
+                memory=sum(use.memory for use in of_runtime),
+                processes=sum(use.processes for use in of_runtime),
+                lines=runtime.logs.printed,
+                states=Counter(instance.state for instance in runtime.begun),
+            )
+        content, kind = self._monitor.render(request.headers.get("accept", ""))
+        return Response(content, headers={"content-type": kind})
+
+    async def _all(self, _request: Request) -> Response:
+        """Return every runtime with its instances."""
+        used = await self._watch.measure()
+        return JSONResponse({"runtimes": [self._shown(r, used) for r in self.registry.runtimes()]})
+
+    async def _logs(self, request: Request) -> Response:
+        """Return the printed lines of instances."""
+        return printed(request, self.registry.named(request.path_params["name"]).runtime.logs)
+
+    def _shown(self, runtime: Runtime, used: Mapping[str, Used]) -> dict[str, Any]:
+        return {
+            "name": runtime.name,
+            "id": runtime.id,
+            "status": runtime.status.word,
+            "status_reason": runtime.status.message,
+            "version": runtime.version.number,
+            "instances": [
+                self._instance(instance, used.get(instance.name, Used()))
+                for instance in runtime.begun
+            ],
+            "logs_of": list(runtime.logs.instances),
+        }
+
+    def _instance(self, instance: Instance, used: Used) -> dict[str, Any]:
+        return {
+            "name": instance.name,
+            "state": instance.state,
+            "version": instance.version,
+            "pid": instance.pid,
+            "port": instance.port,
+            "in_flight": instance.in_flight,
+            "served": instance.served,
+            "created_at": instance.created_at.isoformat(),
+            "age_s": (self._clock.now() - instance.created_at).total_seconds(),
+            "idle_since": None if instance.in_flight else instance.idle_since.isoformat(),
+            "memory_bytes": used.memory,
+            "cpu_s": used.cpu_s,
+            "processes": used.processes,
+        }

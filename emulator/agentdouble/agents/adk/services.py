@@ -22,13 +22,7 @@ from google.adk.sessions import Session as AdkSession
 from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
 from google.genai import types
 
-from agentdouble.agents.framework import (
-    FrameworkEvent,
-    Host,
-    HostArtifacts,
-    RunEvent,
-    SessionRecord,
-)
+from agentdouble.agents import framework
 from agentdouble.errors import ApiError, RunEndedError
 
 try:  # private functions; a version without them hides nothing from its clients either
@@ -43,12 +37,12 @@ SHARED = "user:"
 _HIDDEN = (b"redential", b"uthType", b"uth_type", b'AuthConfigs":{"', b"__adk_internal_")
 
 
-def to_store(event: Event) -> FrameworkEvent:
+def to_store(event: Event) -> framework.FrameworkEvent:
     """Return an event in its stored form."""
     dumped = _dumped(event)
     public = _public(event, dumped)
     delta = event.actions.state_delta
-    return FrameworkEvent(
+    return framework.FrameworkEvent(
         value=event,
         id=event.id,
         timestamp=event.timestamp,
@@ -86,28 +80,28 @@ def _redacted(event: Event, dumped: bytes) -> bytes:
 class CurrentRun:
     """A run: the host whose sessions it uses, and the event that it stored last."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: framework.Host) -> None:
         self.host = host
-        self._stored: FrameworkEvent | None = None
+        self._stored: framework.FrameworkEvent | None = None
 
     def append(self, session: Any, event: Any) -> None:
         """Store an event in a session."""
         self._stored = stored = to_store(event)
         self.host.append(session.app_name, session.user_id, session.id, stored)
 
-    def to_send(self, event: Any) -> RunEvent:
+    def to_send(self, event: Any) -> framework.RunEvent:
         """Return an event for the client; most were just stored, and are not dumped again."""
         stored, self._stored = self._stored, None
         is_stored = stored is not None and stored.value is event
         json = stored.json if stored is not None and is_stored else to_send(event)
-        return RunEvent(json, bool(event.actions.artifact_delta))
+        return framework.RunEvent(json, bool(event.actions.artifact_delta))
 
 
 _run: ContextVar[CurrentRun] = ContextVar("adk_run")
 _random = random.Random()  # noqa: S311 (ids are no secrets)
 
 
-def enter(host: Host) -> CurrentRun:
+def enter(host: framework.Host) -> CurrentRun:
     """Make the services use this host in this task, and ADK its time and ids."""
     run = CurrentRun(host)
     _run.set(run)
@@ -214,7 +208,7 @@ class Artifacts(BaseArtifactService):  # type: ignore[misc,unused-ignore]
         return versions[number] if 0 <= number < len(versions) else None
 
 
-def _artifacts(app: str, user: str, session: str | None) -> HostArtifacts:
+def _artifacts(app: str, user: str, session: str | None) -> framework.HostArtifacts:
     return current().host.artifacts(app, user, session)
 
 
@@ -283,7 +277,7 @@ def _is_stored(event: Event, events: Sequence[Event]) -> bool:
     return False
 
 
-def to_adk(session: SessionRecord, chosen: Sequence[Event] | None = None) -> AdkSession:
+def to_adk(session: framework.SessionRecord, chosen: Sequence[Event] | None = None) -> AdkSession:
     """Return a session as ADK's, with all of its events or the chosen ones."""
     return AdkSession(
         id=session.id,

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import Event, EventQueue
@@ -28,11 +28,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from agentdouble.agents.loops import AgentLoops, LoopTask
 from agentdouble.apps.a2a.events import EventOrder
 from agentdouble.core import causes, ledger
-from agentdouble.core.clock import Clock
 from agentdouble.core.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.journal.failures import beneath
 from agentdouble.server.loops import CrossLoopQueue
+
+if TYPE_CHECKING:
+    from agentdouble.apps.a2a.application import A2AApp
 
 Work = Callable[[EventQueue], Coroutine[Any, Any, None]]
 Receive = Callable[[Event], Awaitable[None]]
@@ -164,16 +166,6 @@ FAILED = "The agent failed. The application's log says why."
 _log = logging.getLogger(__name__)
 
 
-class Application(Protocol):
-    """The settings of an application that executors use."""
-
-    name: str
-    turn_limit_s: float
-    cancel_limit_s: float
-    show_errors: bool
-    clock: Clock
-
-
 class GuardingExecutor(AgentExecutor):
     """Runs an application's executor on a separate event loop, and orders its events.
 
@@ -181,7 +173,7 @@ class GuardingExecutor(AgentExecutor):
     executor are sent to the caller as they are; the text of other errors only with ``show_errors``.
     """
 
-    def __init__(self, executor: AgentExecutor, app: Application, loop: ExecutorLoop) -> None:
+    def __init__(self, executor: AgentExecutor, app: A2AApp, loop: ExecutorLoop) -> None:
         self._executor = executor
         self._app = app
         self._loop = loop

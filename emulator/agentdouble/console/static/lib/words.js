@@ -58,6 +58,15 @@ export function median(numbers) {
 
 const DEEPEST = 100; // beyond it the spaces before the lines are more than the text
 
+/** A value as JSON says it, or the text itself. @param {string} text @returns {any} */
+export function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** JSON in lines; text inside that is JSON itself is unfolded. null if it is none, or nested too deep.
  * @param {string} text @returns {string | null} */
 export function unfolded(text) {

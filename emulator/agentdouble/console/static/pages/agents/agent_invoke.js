@@ -3,6 +3,7 @@
 
 import { open, textEvents } from "../../lib/api.js";
 import { double } from "../../lib/live.js";
+import { parsed } from "../../lib/words.js";
 import { addressOf, entriesAt, requestOf } from "./agent_requests.js";
 
 /** @typedef {import("./chat.js").Turn} Turn */
@@ -55,15 +56,6 @@ export function invokedAgent({ name, user, session, note }) {
       for await (const { data } of textEvents(answer)) take(parsed(data), turn, true);
       turn.whole();
     } else take(parsed(await answer.text()), turn, false);
-  }
-}
-
-/** A value as JSON says it, or the text itself. @param {string} text */
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
   }
 }
 

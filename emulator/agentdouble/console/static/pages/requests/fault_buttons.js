@@ -2,7 +2,7 @@
 
 import { decoded } from "../../lib/address.js";
 import { h } from "../../lib/dom.js";
-import { addressOf } from "../../lib/words.js";
+import { addressOf, parsed } from "../../lib/words.js";
 
 /** A link to the form that arms a fault for the next calls of a request's operation. @param {any} entry */
 export function faultLink(entry) {
@@ -31,10 +31,6 @@ export function pathOf(entry) {
 
 /** @param {string} body */
 function rpc(body) {
-  try {
-    const message = JSON.parse(body);
-    return typeof message?.method === "string" ? message : null;
-  } catch {
-    return null;
-  }
+  const message = parsed(body);
+  return typeof message?.method === "string" ? message : null;
 }
