@@ -13,7 +13,7 @@ from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
 from agentdouble.core.signing import Credentials
-from agentdouble.faults import Faults
+from agentdouble.faults.plan import Faults
 from agentdouble.journal.entries import Journal
 from agentdouble.journal.routes import StartDouble
 

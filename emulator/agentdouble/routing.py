@@ -13,7 +13,7 @@ from agentdouble import jupyter, mcp_hosting, model
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.control_plane.dispatch import is_control_plane, render_refusal
 from agentdouble.core.environment import jupyter_key, model_key
-from agentdouble.faults import FaultMiddleware
+from agentdouble.faults.middleware import FaultMiddleware
 from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.journal.middleware import JournalMiddleware
 from agentdouble.sandbox.data_plane import session_token

@@ -16,12 +16,7 @@ from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.core import ledger
 from agentdouble.core.threads import run_in_thread
-from agentdouble.errors import (
-    AgentLoadError,
-    AgentNotFoundError,
-    ApiError,
-    SessionNotFoundError,
-)
+from agentdouble.errors import AgentLoadError, AgentNotFoundError, ApiError, SessionNotFoundError
 
 _log = logging.getLogger(__name__)
 

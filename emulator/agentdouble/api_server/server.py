@@ -136,8 +136,16 @@ class ApiServer:
         self.sessions = SessionService(sessions, clock)
         self.artifacts = ArtifactService(artifacts, clock)
         self.runs = Runs(directory, self.sessions, self.artifacts)
-        self._version = version
-        self.app = endpoints.Application(self._routes())
+        self.app = endpoints.Application(
+            [
+                *endpoints.RunRoutes(self.runs).routes(),
+                *endpoints.SessionRoutes(self.sessions).routes(),
+                *ArtifactRoutes(self.artifacts).routes(),
+                *endpoints.unbuilt_routes(),
+                route("GET", "/health", endpoints.health),
+                route("GET", "/version", endpoints.Version(version).show),
+            ]
+        )
 
     async def load(self) -> None:
         """Load the data of an earlier process; the store must be open."""
@@ -153,16 +161,6 @@ class ApiServer:
     async def close(self) -> None:
         """End every run."""
         await self.runs.close()
-
-    def _routes(self) -> list[BaseRoute]:
-        return [
-            *endpoints.RunRoutes(self.runs).routes(),
-            *endpoints.SessionRoutes(self.sessions).routes(),
-            *ArtifactRoutes(self.artifacts).routes(),
-            *endpoints.unbuilt_routes(),
-            endpoints.route("GET", "/health", endpoints.health),
-            endpoints.route("GET", "/version", endpoints.Version(self._version).show),
-        ]
 
 
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:

@@ -27,15 +27,20 @@ def show(client: str, port: int | None, url: str | None, *, as_json: bool) -> No
     """Print a client's variables as ``export`` lines or as JSON."""
     if port is not None and url is not None:
         raise AgentDoubleError("--port and --url both name a double: give one of them.")
-    if client not in environment.CLIENTS:
-        clients = ", ".join(environment.CLIENTS)
-        raise AgentDoubleError(f"--for takes one of {clients}; {client!r} is none of them.")
+    check_client(client)
     connection = double_at(port) if url is None else connection_at(url)
     variables = environment.variables(connection, client)
     if as_json:
         typer.echo(json.dumps(variables, indent=2))
         return
     typer.echo(exports(variables))
+
+
+def check_client(client: str) -> None:
+    """Raise AgentDoubleError if there is no client of that name."""
+    if client not in environment.CLIENTS:
+        clients = ", ".join(environment.CLIENTS)
+        raise AgentDoubleError(f"--for takes one of {clients}; {client!r} is none of them.")
 
 
 def exports(variables: Mapping[str, str]) -> str:

@@ -17,11 +17,10 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 
 from agentdouble.apps.loading import load
-from agentdouble.cli import serving
+from agentdouble.cli import env, serving
 from agentdouble.core import running
 from agentdouble.core.environment import CLIENTS, OWN_ADDRESS
 from agentdouble.emulator import Emulator
-from agentdouble.errors import AgentDoubleError
 from agentdouble.processes import capacity
 from agentdouble.settings import Settings
 
@@ -34,9 +33,7 @@ _NO_LETTER = re.compile(r"[^A-Z0-9]")
 def selected(clients: Sequence[str]) -> tuple[str, ...]:
     """Return the clients whose variables are needed; all if none is given."""
     for client in clients:
-        if client not in CLIENTS:
-            names = ", ".join(CLIENTS)
-            raise AgentDoubleError(f"--for takes one of {names}; {client!r} is none of them.")
+        env.check_client(client)
     return tuple(clients) or CLIENTS
 
 

@@ -183,9 +183,10 @@ PAGES = ("sessions", "requests", "agents", "tools", "unknowns", "faults")
 def make_app(double: Double) -> ASGIApp:
     """Return the application of a double's console."""
     routes = _Routes(double)
+    addresses = ["/", *(f"/{page}{suffix}" for page in PAGES for suffix in ("", "/{id:path}"))]
     return Starlette(
         routes=[
-            *(Route(path, _shell, methods=["GET"]) for path in _addresses()),
+            *(Route(path, _shell, methods=["GET"]) for path in addresses),
             Route("/frame", _frame, methods=["GET"]),
             Route("/frame/scripts", _scripts_frame, methods=["GET"]),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -196,10 +197,6 @@ def make_app(double: Double) -> ASGIApp:
             Mount("/api", routes.own),
         ]
     )
-
-
-def _addresses() -> list[str]:
-    return ["/", *(f"/{page}{suffix}" for page in PAGES for suffix in ("", "/{id:path}"))]
 
 
 async def _shell(_request: Request) -> Response:

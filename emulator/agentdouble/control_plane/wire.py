@@ -15,27 +15,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 from urllib.parse import urlencode
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 from typing_extensions import NotRequired, TypedDict
 
+from agentdouble import errors
 from agentdouble.core import ledger
-from agentdouble.errors import (
-    ActionError,
-    DefinitionError,
-    HostingError,
-    McpServiceError,
-    NotBuiltError,
-    SandboxError,
-    StateError,
-)
 from agentdouble.journal.entries import note_unread
 from agentdouble.processes.workspace import RESERVED
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, TOKEN
@@ -180,13 +165,13 @@ Moment = Annotated[dt.datetime, BeforeValidator(_moment)]
 
 
 Refused: TypeAlias = (
-    ActionError
-    | DefinitionError
-    | HostingError
-    | McpServiceError
-    | NotBuiltError
-    | SandboxError
-    | StateError
+    errors.ActionError
+    | errors.DefinitionError
+    | errors.HostingError
+    | errors.McpServiceError
+    | errors.NotBuiltError
+    | errors.SandboxError
+    | errors.StateError
 )
 REFUSED: tuple[type[Refused], ...] = get_args(Refused)  # for ``except``
 
@@ -215,19 +200,21 @@ PUBLIC: dict[str, Code] = {
 }
 
 
-def public_error(code: str, message: str, data: Mapping[str, Any] | None = None) -> ActionError:
+def public_error(
+    code: str, message: str, data: Mapping[str, Any] | None = None
+) -> errors.ActionError:
     """Return an error of the public table, with its HTTP status."""
-    return ActionError(code, message, status=PUBLIC[code].status, data=data)
+    return errors.ActionError(code, message, status=PUBLIC[code].status, data=data)
 
 
-def missing(field: str) -> ActionError:
+def missing(field: str) -> errors.ActionError:
     """Return the refusal of a request that lacks a field."""
     return public_error("MissingParameter", f"The request is missing {field} parameter.")
 
 
-def invalid(field: str, reason: str) -> ActionError:
+def invalid(field: str, reason: str) -> errors.ActionError:
     """Return the refusal of a field's value; ``reason`` is a clause without a full stop."""
-    return ActionError("InvalidParameter", f"The parameter {field} is invalid: {reason}.")
+    return errors.ActionError("InvalidParameter", f"The parameter {field} is invalid: {reason}.")
 
 
 _base_url: ContextVar[str] = ContextVar("agentdouble_base_url")

@@ -9,14 +9,6 @@ nothing of a lost response. A fault that happens to running code is a context va
 sandbox reads.
 """
 
-from agentdouble.faults.middleware import FaultMiddleware, InjectedFault, injected_fault, injecting
-from agentdouble.faults.plan import Faults, FaultState
+from agentdouble.faults.middleware import InjectedFault, injected_fault, injecting
 
-__all__ = [
-    "FaultMiddleware",
-    "FaultState",
-    "Faults",
-    "InjectedFault",
-    "injected_fault",
-    "injecting",
-]
+__all__ = ["InjectedFault", "injected_fault", "injecting"]

@@ -232,13 +232,15 @@ def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, O
     cls = KINDS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         problem = f"There is no kind of fault {kind!r:.80}." if kind else "A fault needs its kind."
-        raise FaultError(f"{problem}{_near(str(kind), KINDS)} It is one of {_list(KINDS)}.", "kind")
+        raise FaultError(
+            f"{problem}{_near(str(kind), KINDS)} It is one of {', '.join(KINDS)}.", "kind"
+        )
     fields = tuple(cls.model_fields)
     for name in document:
         if name not in fields:
             problem = f"A fault of kind {kind!r} has no field {name!r:.80}."
             raise FaultError(
-                f"{problem}{_near(str(name), fields)} It has {_list(fields)}.", str(name)
+                f"{problem}{_near(str(name), fields)} It has {', '.join(fields)}.", str(name)
             )
     try:
         with _building:
@@ -285,7 +287,3 @@ def _raise(cls: type[Fault], error: ValidationError) -> NoReturn:
 def _near(text: str, names: Iterable[str]) -> str:
     near = difflib.get_close_matches(text[:100].lower(), names, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
-
-
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(names)

@@ -158,11 +158,8 @@ class _WebSocketRecorder(_Recorder):
         kind = message["type"]
         if kind == "websocket.send":
             self._entry.sent_bytes += _size(message)
-        elif kind == "websocket.accept":
-            self._entry.status = 101
-            self._entry.response_head = list(message.get("headers", ()))
-        elif kind == "websocket.http.response.start":
-            self._entry.status = message["status"]
+        elif kind in ("websocket.accept", "websocket.http.response.start"):
+            self._entry.status = message.get("status", 101)
             self._entry.response_head = list(message.get("headers", ()))
         elif kind == "websocket.close" and self._entry.status is None:
             self._entry.status = 403  # what the server answers for it

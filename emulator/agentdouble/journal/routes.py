@@ -127,12 +127,8 @@ def _read(request: Request) -> _Query:
     query = request.query_params
     for name in query:
         if name not in _PARAMETERS:
-            near = difflib.get_close_matches(name[:100].lower(), _PARAMETERS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            allowed = ", ".join(_PARAMETERS)
-            raise _QueryError(
-                f"The journal has no parameter {name[:40]!r}.{hint} It has {allowed}."
-            )
+            problem = f"The journal has no parameter {name[:40]!r}.{_hint(name, _PARAMETERS)}"
+            raise _QueryError(f"{problem} It has {', '.join(_PARAMETERS)}.")
     bodies = query.get("bodies", "false")
     if bodies not in ("true", "false"):
         raise _QueryError(f"bodies must be true or false, not {bodies[:40]!r}.")
@@ -166,23 +162,19 @@ NAMES = (
 
 def event_routes(events: EventBus) -> list[Route]:
     """Return the route, relative to the double's own prefix; it raises TooManyListenersError."""
-    return [Route("/events", _EventRoutes(events).follow)]
 
-
-class _EventRoutes:
-    def __init__(self, events: EventBus) -> None:
-        self._events = events
-
-    async def follow(self, request: Request) -> Response:
+    async def follow(request: Request) -> Response:
         """Stream what happens in the double from now on."""
         only = request.query_params.get("only")
         names = NAMES if only is None else [name for name in only.split(",") if name]
         for name in names:
             if name not in NAMES:
-                refusal = guard.Refusal(400, "BadRequest", _unknown(name))
-                return guard.render_json(request, refusal)
-        listening = self._events.listen()
-        return ListenerResponse(listening, _writer({*names, *ABOUT_THE_STREAM}))
+                message = f"There is no event {name[:40]!r}.{_hint(name, NAMES)}"
+                message += f" only may name {', '.join(NAMES)}."
+                return _refused(request, 400, "BadRequest", message)
+        return ListenerResponse(events.listen(), _writer({*names, *ABOUT_THE_STREAM}))
+
+    return [Route("/events", follow)]
 
 
 def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, None]]:
@@ -197,10 +189,9 @@ def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, 
     return written
 
 
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name[:100].lower(), NAMES, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"There is no event {name[:40]!r}.{hint} only may name {', '.join(NAMES)}."
+def _hint(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name[:100].lower(), names, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 _SHAPE = (

@@ -208,10 +208,7 @@ class Services(Registry[Service]):
     async def revoke(self, service_id: str, key_name: str) -> None:
         """Remove a key, and cancel its requests; raise UnknownServiceError and ServiceKeyError."""
 
-        def change(service: Service) -> Service:
-            return replace(service, keys=_without(service, key_name))
-
-        await self._change(service_id, change)
+        await self._change(service_id, lambda service: _without(service, key_name))
 
     def _unknown(self, value: str, by: str) -> UnknownServiceError:
         return UnknownServiceError(value, self._names())
@@ -244,7 +241,7 @@ class Services(Registry[Service]):
         return [service.name for service in self._items.values()]
 
 
-def _without(service: Service, key_name: str) -> tuple[Key, ...]:
+def _without(service: Service, key_name: str) -> Service:
     remaining = tuple(key for key in service.keys if key.name != key_name)
     if len(remaining) == len(service.keys):
         names = ", ".join(repr(key.name) for key in service.keys) or "none"
@@ -252,7 +249,7 @@ def _without(service: Service, key_name: str) -> tuple[Key, ...]:
             f"The MCP service {service.name!r} has no key {key_name!r}; it has {names}.",
             service=service.name,
         )
-    return remaining
+    return replace(service, keys=remaining)
 
 
 T = TypeVar("T")

@@ -181,12 +181,8 @@ class Scripts:
                 return self._written(step, request)
         raise ModelError(self._explained(request, conditional or fitting), code="no_script")
 
-    def number(self) -> int:
-        """Return the number of a new answer."""
-        return next(self._numbers)
-
     def _written(self, step: Step, request: ModelRequest) -> Answer:
-        number = self.number()
+        number = next(self._numbers)
         for call in step.calls:
             if call.name not in request.tools:
                 near = difflib.get_close_matches(call.name, request.tools, n=1)

@@ -10,17 +10,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
+from agentdouble import errors
 from agentdouble.core.clock import Clock
-from agentdouble.errors import (
-    AccessError,
-    HostingError,
-    InstanceLostError,
-    NotBuiltError,
-    RuntimeBusyError,
-    RuntimeEndedError,
-    RuntimeStartError,
-    UnknownRuntimeError,
-)
 from agentdouble.runtimes import PREFIX, proxying
 from agentdouble.runtimes.authentication.authorizers import render
 from agentdouble.runtimes.authentication.gatekeeper import GatewayAuthenticator
@@ -39,13 +30,14 @@ _END_SEEN_S = 0.2  # a process's end is seen after its connections' end
 _NAMES_SHOWN = 20
 _MCP_SESSION = b"mcp-session-id"
 _SESSIONS = (_MCP_SESSION, b"session_id")  # MCP first: only one instance knows it
-_KINDS: dict[type[HostingError], tuple[int, str, str]] = {  # status, type, word for the metrics
-    InstanceLostError: (502, "InstanceLostError", "lost"),
-    RuntimeStartError: (502, "RuntimeStartError", "start"),
-    RuntimeBusyError: (503, "RuntimeBusyError", "busy"),
-    RuntimeEndedError: (503, "RuntimeEndedError", "ended"),
-    UnknownRuntimeError: (404, "NotFound", ""),
-    AccessError: (0, "", "access"),
+# status, type, word for the metrics
+_KINDS: dict[type[errors.HostingError], tuple[int, str, str]] = {
+    errors.InstanceLostError: (502, "InstanceLostError", "lost"),
+    errors.RuntimeStartError: (502, "RuntimeStartError", "start"),
+    errors.RuntimeBusyError: (503, "RuntimeBusyError", "busy"),
+    errors.RuntimeEndedError: (503, "RuntimeEndedError", "ended"),
+    errors.UnknownRuntimeError: (404, "NotFound", ""),
+    errors.AccessError: (0, "", "access"),
 }
 
 
@@ -68,7 +60,7 @@ class Gateway:
         runtime = self._registry.find(address.name)
         if runtime is None:
             names = [runtime.name for runtime in self._registry.runtimes()[:_NAMES_SHOWN]]
-            unknown = UnknownRuntimeError(address.name, names)
+            unknown = errors.UnknownRuntimeError(address.name, names)
             await _refusal(unknown, address.path)(scope, receive, send)
             return
         with self._monitor.request(runtime.name) as observed:
@@ -88,7 +80,7 @@ class Gateway:
         """Have an instance answer the request, or answer with the reason why none did."""
         scope = request.scope
         if scope["type"] == "websocket":
-            error = NotBuiltError("A WebSocket to a runtime")
+            error = errors.NotBuiltError("A WebSocket to a runtime")
             await _error(501, "NotBuilt", str(error))(*request)
             return
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
@@ -98,10 +90,10 @@ class Gateway:
         try:
             admitted = await self._authenticator.admit(runtime, address.path, *request)
             await self._have_answered(_Request(*admitted), runtime, address, observed)
-        except HostingError as error:
-            broken = isinstance(error, InstanceLostError) and error.amid
+        except errors.HostingError as error:
+            broken = isinstance(error, errors.InstanceLostError) and error.amid
             observed.error = "broken" if broken else _KINDS.get(type(error), (500, "", ""))[2]
-            if isinstance(error, InstanceLostError):
+            if isinstance(error, errors.InstanceLostError):
                 _log.warning("%s", error)
             if broken:
                 await hang_up(scope, request.receive)  # half is not the whole
@@ -116,7 +108,7 @@ class Gateway:
             try:
                 await self._try(request, runtime, address, observed)
                 return
-            except InstanceLostError as error:
+            except errors.InstanceLostError as error:
                 if not error.unreached or not tries_left:
                     raise
 
@@ -134,7 +126,7 @@ class Gateway:
             try:
                 sending = self._sending(runtime, instance, send)
                 await self._proxy.pass_on(instance, address, scope, receive, sending)
-            except InstanceLostError as error:
+            except errors.InstanceLostError as error:
                 if error.unreached:
                     runtime.retire(instance, "crashed")
                 await asyncio.wait({instance.exited}, timeout=_END_SEEN_S)
@@ -179,13 +171,13 @@ def _noting(observed: Observed, send: Send) -> Send:
     return note
 
 
-def _refusal(error: HostingError, path: str) -> Response:
+def _refusal(error: errors.HostingError, path: str) -> Response:
     """Return an error in the simple application's format, or an access error in ``path``'s."""
-    if isinstance(error, AccessError):
+    if isinstance(error, errors.AccessError):
         return render(error, path)
     status, kind, _ = _KINDS.get(type(error), (500, type(error).__name__, ""))
     response = _error(status, kind, str(error))
-    if isinstance(error, RuntimeBusyError):
+    if isinstance(error, errors.RuntimeBusyError):
         response.headers["Retry-After"] = str(error.retry_after_s)
     return response
 

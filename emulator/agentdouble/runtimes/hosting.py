@@ -24,7 +24,7 @@ from agentdouble.core.clock import Clock
 from agentdouble.core.threads import pause, run_in_thread
 from agentdouble.errors import LogQueryError
 from agentdouble.processes import usage
-from agentdouble.runtimes import PREFIX, definition
+from agentdouble.runtimes import definition
 from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.instance import Instance
 from agentdouble.runtimes.launching import Launcher
@@ -184,10 +184,6 @@ class Hosting:
         self._monitor = monitor
         self._clock = clock
         self._resources = AsyncExitStack()
-
-    def addresses(self, url: str) -> Mapping[str, str]:
-        """Return the address of each runtime, by name; ``url`` is the double's."""
-        return {managed.name: f"{url}{PREFIX}{managed.name}" for managed in self.registry.all()}
 
     def admin_app(self) -> Router:
         """Return the application of the double's own routes; they raise HostingError."""

@@ -15,24 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from agentdouble import errors
 from agentdouble.core import ledger
 from agentdouble.core.ledger import Ledger, Unknown
-from agentdouble.errors import (
-    FaultError,
-    HostingError,
-    LedgerError,
-    LiveError,
-    ModelError,
-    PartError,
-    SandboxError,
-    StateError,
-    TooManyListenersError,
-    UnknownRuntimeError,
-    UnknownServiceError,
-)
 from agentdouble.faults.admin_routes import fault_routes
 from agentdouble.journal.routes import event_routes, journal_routes, what_if_routes
-from agentdouble.openapi.operation import Served
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
 from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
@@ -42,6 +29,7 @@ class Admin(Surface):
     """The double's own routes, including those of the other surfaces."""
 
     name = "The double's own"
+    is_documented = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -56,10 +44,6 @@ class Admin(Surface):
         routes = [route for surface in self.context.surfaces for route in surface.admin_routes()]
         app = Starlette(routes=routes, exception_handlers=dict.fromkeys(_FAILURES, _refuse))
         return [Mount(OWN, app)]
-
-    async def operations(self) -> Sequence[Served]:
-        """Return nothing, because the document describes only the platform."""
-        return ()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the whole double."""
@@ -88,7 +72,7 @@ class Admin(Surface):
         status, failure = 200, {}
         try:
             await context.store.check()
-        except StateError as error:
+        except errors.StateError as error:
             status, failure = 503, {"error": {"type": "StateError", "message": str(error)}}
         document = {
             "status": "failing" if failure else "ok",
@@ -198,8 +182,9 @@ class Admin(Surface):
 
 _LONGEST_ID = 18  # digits
 _FAILURES = (
-    *(RefusedError, FaultError, HostingError, LiveError, ModelError, SandboxError, StateError),
-    *(LedgerError, PartError, UnknownServiceError),
+    *(RefusedError, errors.FaultError, errors.HostingError, errors.LedgerError),
+    *(errors.LiveError, errors.ModelError, errors.PartError, errors.SandboxError),
+    *(errors.StateError, errors.UnknownServiceError),
 )
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
@@ -223,13 +208,13 @@ def _refusal(error: Exception) -> Refusal:
     match error:
         case RefusedError():
             return error.refusal
-        case FaultError():
+        case errors.FaultError():
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
-        case StateError():
+        case errors.StateError():
             return Refusal(error.status, "StateError", message)
-        case UnknownRuntimeError() | UnknownServiceError():
+        case errors.UnknownRuntimeError() | errors.UnknownServiceError():
             return Refusal(404, "NotFound", message)
-        case TooManyListenersError():
+        case errors.TooManyListenersError():
             return Refusal(503, "TooManyListeners", message)
     return Refusal(400, "BadRequest", message)
 

@@ -18,7 +18,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from agentdouble.model import PREFIX
-from agentdouble.openapi.operation import Served
 from agentdouble.server.guard import Refusal
 from agentdouble.surfaces.surface import Context, LateApp, Part, Surface, part_of
 
@@ -32,6 +31,7 @@ class ModelEndpoint(Surface):
     """A model in the wire forms of OpenAI and Gemini."""
 
     name = "Model"
+    is_documented = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -56,10 +56,6 @@ class ModelEndpoint(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return one route for all."""
         return [Mount(PREFIX, self._app)]
-
-    async def operations(self) -> Sequence[Served]:
-        """Return nothing, because the document describes only the platform."""
-        return ()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
         """Return the routes that control the model."""

@@ -70,7 +70,8 @@ class Runtimes(Surface):
 
     def addresses(self, url: str) -> Mapping[str, str]:
         """Return the address of each runtime, by name; ``url`` is the double's."""
-        return {} if self._hosting is None else self._hosting.addresses(url)
+        runtimes = () if self._hosting is None else self._hosting.registry.all()
+        return {managed.name: f"{url}{PREFIX}{managed.name}" for managed in runtimes}
 
     def handle(self, call: Call, url: str) -> HostedRuntimes:
         """Return the object by which the program that started the double uses the runtimes."""

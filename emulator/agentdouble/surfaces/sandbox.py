@@ -38,7 +38,6 @@ from agentdouble.control_plane.dispatch import Action
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.jupyter import PREFIX
 from agentdouble.openapi import Format
-from agentdouble.openapi.operation import Served
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
@@ -252,6 +251,7 @@ class JupyterServer(Surface):
     """Sessions of the sandbox as kernels of a Jupyter server."""
 
     name = "Jupyter"
+    is_documented = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -277,10 +277,6 @@ class JupyterServer(Surface):
     def routes(self) -> Sequence[BaseRoute]:
         """Return one route for all."""
         return [Mount(PREFIX, self._app)]
-
-    async def operations(self) -> Sequence[Served]:
-        """Return nothing, because the document describes only the platform."""
-        return ()
 
     def begin_shutdown(self) -> None:
         if "_kernels" in vars(self):

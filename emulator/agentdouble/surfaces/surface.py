@@ -21,7 +21,7 @@ from agentdouble.core.ledger import Ledger
 from agentdouble.core.signing import Credentials
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import PartError
-from agentdouble.faults import Faults
+from agentdouble.faults.plan import Faults
 from agentdouble.journal.entries import Journal
 from agentdouble.journal.routes import StartDouble
 from agentdouble.openapi import Format
@@ -135,6 +135,7 @@ class Surface:
     """
 
     name = ""  # its title on the landing page
+    is_documented = True  # in the OpenAPI document, which describes only the platform
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -153,7 +154,7 @@ class Surface:
 
     async def operations(self) -> Sequence[Served]:
         """Return the operations for the OpenAPI document."""
-        return await served(self.routes())
+        return await served(self.routes()) if self.is_documented else ()
 
     def actions(self) -> Mapping[str, Action]:
         """Return the control-plane actions by name; called at the first action.

@@ -6,9 +6,8 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import FaultError
-from agentdouble.faults import Faults
 from agentdouble.faults.operations import call_of
-from agentdouble.faults.plan import MOST
+from agentdouble.faults.plan import MOST, Faults
 from tests.agentdouble.calling import http
 
 pytestmark = pytest.mark.smoke

@@ -23,13 +23,7 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskStore
-from a2a.types import (
-    AgentCapabilities,
-    AgentCard,
-    CancelTaskRequest,
-    SendMessageRequest,
-    Task,
-)
+from a2a.types import AgentCapabilities, AgentCard, CancelTaskRequest, SendMessageRequest, Task
 from a2a.utils.errors import PushNotificationNotSupportedError, UnsupportedOperationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -212,13 +206,11 @@ class HandlerCard:
     @property
     def capabilities(self) -> AgentCapabilities:
         """The capabilities, without push notifications if the platform has no webhooks."""
-        capabilities = self._card.capabilities
-        if ledger.choose("U-WEBHOOKS") != "none":
-            return capabilities
-        without = AgentCapabilities()
-        without.CopyFrom(capabilities)
-        without.push_notifications = False
-        return without
+        capabilities = AgentCapabilities()
+        capabilities.CopyFrom(self._card.capabilities)
+        if ledger.choose("U-WEBHOOKS") == "none":
+            capabilities.push_notifications = False
+        return capabilities
 
 
 async def assemble(app: A2AApp) -> Service:

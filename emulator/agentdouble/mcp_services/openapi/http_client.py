@@ -106,7 +106,8 @@ class Backend:
             try:
                 if response.next_request is None:
                     return await _read(response)
-                if not _same_origin(request.url, response.next_request.url):
+                urls = (request.url, response.next_request.url)
+                if len({(url.scheme, url.host, url.port) for url in urls}) > 1:
                     raise ToolCallError(
                         f"HTTP {response.status_code}: the API redirects to another host, which "
                         "is not followed."
@@ -130,10 +131,6 @@ async def _read(response: httpx.Response) -> Answer:
         response.charset_encoding or "utf-8",
         bytes(content),
     )
-
-
-def _same_origin(url: httpx.URL, base: httpx.URL) -> bool:
-    return (url.scheme, url.host, url.port) == (base.scheme, base.host, base.port)
 
 
 LONGEST_ERROR = 4000  # characters

@@ -147,21 +147,13 @@ def _form(body: Body, values: Any) -> Content:
             for part in _parts(name, value, body.fields.get(name, Field()))
         ]
         return Content(files=parts) if parts else Content()
-    pairs = [
-        f"{key}={text}"
-        for name, value in values.items()
-        for key, text in _fields(name, value, body.fields.get(name, Field()))
-    ]
-    return Content(body.media_type, "&".join(pairs).encode("ascii"))
-
-
-def _fields(name: str, value: Any, field: Field) -> list[tuple[str, str]]:
-    """Return the encoded pairs of one field; an object without a style is JSON."""
-    if field.style is not None:
-        return pairs(name, value, field.style)
-    if isinstance(value, dict):
-        return pairs(name, value, Style("json"))
-    return pairs(name, value, _REPEATED)
+    encoded = []
+    for name, value in values.items():
+        style = body.fields.get(name, Field()).style
+        if style is None:
+            style = Style("json") if isinstance(value, dict) else _REPEATED
+        encoded += [f"{key}={text}" for key, text in pairs(name, value, style)]
+    return Content(body.media_type, "&".join(encoded).encode("ascii"))
 
 
 def _parts(name: str, value: Any, field: Field) -> list[Any]:

@@ -15,14 +15,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agentdouble.mcp_services.openapi.definition import (
-    Document,
-    Json,
-    listed,
-    mapping,
-    step,
-    steps,
-)
+from agentdouble.mcp_services.openapi.definition import Document, Json, listed, mapping, step, steps
 
 # JSON Schema 2020-12: the other keywords of a definition (xml, discriminator, x-...) say nothing about
 # the JSON of a request. A keyword with a wrong value is left out: with a schema that says less, the

@@ -103,11 +103,9 @@ def _application_scope(scope: Scope, identity: Identity, authorizer: Authorizer)
     if authorizer.location == "Header":
         headers = passed_on(scope["headers"], identity, without=authorizer.name.encode())
         return {**scope, "headers": headers}
-    parts = scope["query_string"].split(b"&")
-    kept_parts = [part for part in parts if _name_of(part) != authorizer.name]
+    parameters = scope["query_string"].decode("latin-1").split("&")
+    others = [
+        text for text in parameters if unquote_plus(text.partition("=")[0]) != authorizer.name
+    ]
     headers = passed_on(scope["headers"], identity)
-    return {**scope, "headers": headers, "query_string": b"&".join(kept_parts)}
-
-
-def _name_of(part: bytes) -> str:
-    return unquote_plus(part.partition(b"=")[0].decode("latin-1"))
+    return {**scope, "headers": headers, "query_string": "&".join(others).encode("latin-1")}

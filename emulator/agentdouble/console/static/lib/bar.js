@@ -93,21 +93,19 @@ function reset() {
   });
 }
 
-async function connect() {
-  await attempt(async () => {
-    const connection = await ask("/console/connection");
-    /** @param {boolean} hidden */
-    const exports_ = (hidden) => Object.entries(connection.variables).map(([name, value]) =>
-      `export ${name}=${hidden && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
-    const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Variables" }, exports_(true));
-    const show = h("button", { onclick: () => setText(text, exports_(false)) }, "Show the secret");
-    const box = dialog("Connect a client",
-      h("p", null, "In another terminal: ", h("code", null, 'eval "$(agentdouble env)"'), ", which is"),
-      text,
-      h("p", { class: "buttons" }, show, copyButton("Copy with the secret", () => exports_(false)),
-        h("button", { onclick: () => box.close(), autofocus: true }, "Close")));
-  });
-}
+const connect = () => attempt(async () => {
+  const connection = await ask("/console/connection");
+  /** @param {boolean} hidden */
+  const exports_ = (hidden) => Object.entries(connection.variables).map(([name, value]) =>
+    `export ${name}=${hidden && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
+  const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Variables" }, exports_(true));
+  const show = h("button", { onclick: () => setText(text, exports_(false)) }, "Show the secret");
+  const box = dialog("Connect a client",
+    h("p", null, "In another terminal: ", h("code", null, 'eval "$(agentdouble env)"'), ", which is"),
+    text,
+    h("p", { class: "buttons" }, show, copyButton("Copy with the secret", () => exports_(false)),
+      h("button", { onclick: () => box.close(), autofocus: true }, "Close")));
+});
 
 /** @param {string} value */
 export const quoted = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
