@@ -1,4 +1,4 @@
-"""Ports that a test reserves before a server listens on them."""
+"""Ports that a test reserves before a server listens on them, and applications on free ports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from starlette.types import ASGIApp
+
+from agentdouble.server.sockets import address_of, open_socket
+from agentdouble.server.starting import ServerThread
 
 
 @contextmanager
@@ -22,3 +27,15 @@ def reserved() -> Iterator[int]:
         if sys.platform != "linux":  # elsewhere it would keep out that server, too
             holder.close()
         yield port
+
+
+@contextmanager
+def served(app: ASGIApp, port: int = 0) -> Iterator[str]:
+    """Serve an application on a loopback port and yield its URL."""
+    listener = open_socket("127.0.0.1", port)
+    thread = ServerThread(app, listener)
+    thread.start()
+    try:
+        yield address_of(listener)
+    finally:
+        thread.stop()

@@ -1,4 +1,4 @@
-"""CORS for allowed web pages, together with an API key."""
+"""Access of web pages: refused by default (AUT-01), CORS for allowed ones, also with an API key."""
 
 from __future__ import annotations
 
@@ -96,3 +96,22 @@ def test_a_foreign_page_is_refused(method: str, origin: str) -> None:
 
     assert answer.status_code == 403
     assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("headers", [{"Origin": PAGE}, {"Host": "page.example"}])
+def test_foreign_origin_or_host_is_refused(shared: Emulator, headers: dict[str, str]) -> None:
+    """By Origin, and by a Host rebound to this machine; also for reads."""
+    assert 403 == http.get(f"{shared.url}/list-apps", headers=headers).status_code
+
+
+@pytest.mark.parametrize("origin", [PAGE, "*"])
+def test_setting_allows_an_origin(origin: str) -> None:
+    """CORS as the real server's --allow_origins: a preflight, and the header on each answer."""
+    with Emulator(allow_origins=(origin,)) as double:
+        preflight = http.options(f"{double.url}/run", headers={**PREFLIGHT, "Origin": PAGE})
+        answer = http.get(f"{double.url}/list-apps", headers={"Origin": PAGE})
+        stranger = http.get(f"{double.url}/list-apps", headers={"Origin": "http://other.example"})
+
+    assert (200, "OK") == (preflight.status_code, preflight.text)
+    assert (200, origin) == (answer.status_code, answer.headers["access-control-allow-origin"])
+    assert (200 if origin == "*" else 403) == stranger.status_code

@@ -17,11 +17,10 @@ from urllib.parse import urlencode
 import pytest
 
 from agentdouble import Emulator
+from tests.agentdouble.runtimes.asking import APPLICATIONS
 
 PYTHON = "DOUBLECHECK_VEADK_PYTHON"
 AGENTKIT = "DOUBLECHECK_AGENTKIT_PYTHON"
-
-APPLICATIONS = Path(__file__).parent / "runtimes" / "applications"
 
 _RUN_CODE = """
 import sys, types

@@ -22,11 +22,10 @@ from starlette.routing import Route
 from agentdouble import Emulator
 from agentdouble.core import running
 from agentdouble.mcp_hosting import Endpoint
-from agentdouble.server.sockets import address_of, open_socket
-from agentdouble.server.starting import ServerThread
 from tests.agentdouble.calling import act
 from tests.console.driving import DEFINITION, PATIENCE_MS, console_page, create_api, go
 from tests.console.driving import create_service as create
+from tests.ports import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -107,11 +106,8 @@ def backend(html: str) -> Iterator[str]:
     """The URL of a real MCP server."""
     endpoint = Endpoint(lambda: hostile_server(html))
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lambda _app: endpoint.running())
-    listener = open_socket("127.0.0.1", 0)
-    thread = ServerThread(app, listener)
-    thread.start()
-    yield f"{address_of(listener)}/mcp"
-    thread.stop()
+    with served(app) as url:
+        yield f"{url}/mcp"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 import trustme  # noqa: F401
 
 from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_WORKBENCHES
+from doublecheck import Platform, Target
 from doublecheck.client import log_filter
 from tests.agentdouble.calling import TOKEN
 
@@ -67,3 +68,11 @@ def _quiet_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if "pytester" in request.fixturenames:
         request.getfixturevalue("pytester")  # it forgets the options of before
         monkeypatch.setenv("PYTEST_ADDOPTS", "-o asyncio_default_fixture_loop_scope=function")
+
+
+@pytest.fixture
+def client(target: Target) -> Iterator[Platform]:
+    """A client of the double that a module serves as ``target``; it is as if it were new."""
+    with Platform(target) as client:
+        client.reset(keep=())
+        yield client

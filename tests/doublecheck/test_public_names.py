@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from importlib import import_module
@@ -7,8 +8,10 @@ from importlib import import_module
 import pytest
 
 import doublecheck
+from doublecheck import errors
 
 pytestmark = pytest.mark.smoke
+
 
 NAMES = [
     "AsyncPlatform",
@@ -122,3 +125,23 @@ def test_a_light_install_has_clients_but_no_double() -> None:
 def _python(code: str) -> str:
     command = [sys.executable, "-W", "error", "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.ArgumentError("No."),
+        errors.ConfigurationError("No.", source="pyproject.toml", key="url"),
+        errors.MissingExtraError("respx", install="agentdouble[mock]"),
+        errors.RefusedError("No.", status=409, body="{}", code="Conflict"),
+        errors.ResultError("It failed:", result=("it",), ename="E", evalue="no", traceback="t"),
+        errors.UnseenRequestError("example.com", ["cloud.com"], "requests"),
+        errors.InterruptedRunError("s1", double=True),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_exceptions_can_be_pickled(error: BaseException) -> None:
+    """Process pools rely on it."""
+    copied = pickle.loads(pickle.dumps(error))
+
+    assert (type(error), str(error), vars(error)) == (type(copied), str(copied), vars(copied))

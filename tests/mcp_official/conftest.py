@@ -2,21 +2,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from starlette.types import ASGIApp
 
 from agentdouble import Emulator
 from agentdouble.mcp_services import McpBackend, ServerBackend
-from agentdouble.server.sockets import address_of, open_socket
-from agentdouble.server.starting import ServerThread
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
 from tests.mcp_official import everything, ordinary
 from tests.mcp_official.everything.state import Events
 from tests.mcp_official.keyed import keyed
 from tests.mcp_official.suite import NotInstalledError, Suite, find_node
+from tests.ports import served
 
 DIRECT, FRONT = "everything", "front"
 ORDINARY, ORDINARY_FRONT = "ordinary", "ordinary-front"
@@ -65,17 +63,6 @@ def with_key(double: Emulator) -> Iterator[Callable[[str], str]]:
         addresses = {APP: f"{double.url}/mcp"}
         for service in (DIRECT, FRONT, ORDINARY, ORDINARY_FRONT):
             _, key = server_of(double, service)["headers"]["Authorization"].split()
-            proxy = stack.enter_context(_served(keyed(double.url, key)))
+            proxy = stack.enter_context(served(keyed(double.url, key)))
             addresses[service] = f"{proxy}/mcp/{service}"
         yield addresses.__getitem__
-
-
-@contextmanager
-def _served(app: ASGIApp) -> Iterator[str]:
-    listener = open_socket("127.0.0.1", 0)
-    thread = ServerThread(app, listener)
-    thread.start()
-    try:
-        yield address_of(listener)
-    finally:
-        thread.stop()

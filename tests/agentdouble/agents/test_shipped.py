@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.agents.shipped import coder
+from agentdouble.agents.shipped.coder import CodeBlock
 from tests.agentdouble.api_server.wire import (
     NO_ACTIONS,
     create,
@@ -20,14 +23,13 @@ from tests.agentdouble.api_server.wire import (
 )
 from tests.agentdouble.calling import http
 
-pytestmark = pytest.mark.smoke
-
 
 def body(app: str, user: str, text: str, **more: Any) -> Any:
     message = {"role": "user", "parts": [{"text": text}]}
     return {**run_body(user, app=app), "newMessage": message, **more}
 
 
+@pytest.mark.smoke
 def test_echo_repeats_the_message(shared: Emulator) -> None:
     """In one event."""
     user = new_user()
@@ -38,6 +40,7 @@ def test_echo_repeats_the_message(shared: Emulator) -> None:
     assert [event("Grüße", "echo")] == generalised(events)
 
 
+@pytest.mark.smoke
 def test_tool_caller_calls_a_tool_and_replies(shared: Emulator) -> None:
     """API-11: a call, its response, and a final reply that counts the turns in the state."""
     user = new_user()
@@ -58,6 +61,7 @@ def test_tool_caller_calls_a_tool_and_replies(shared: Emulator) -> None:
     ) == generalised(final)
 
 
+@pytest.mark.smoke
 def test_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
     """The API server's session is the sandbox's, which keeps its context."""
     user = new_user()
@@ -79,6 +83,7 @@ def test_coder_runs_code_in_the_sandbox(shared: Emulator) -> None:
 PLOT = "import matplotlib.pyplot as p; p.plot([1, 2]); p.show(); p.plot([3]); p.show()"
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_coder_stores_plots_as_artifacts(shared: Emulator) -> None:
     """They are in the event too; a stream separates content and artifacts."""
@@ -103,3 +108,51 @@ def test_coder_stores_plots_as_artifacts(shared: Emulator) -> None:
     )
     stored = read(shared.url, user, "s1", "coder")["events"][1]
     assert (first["content"], saved) == (stored["content"], stored["actions"]["artifactDelta"])
+
+
+@pytest.mark.parametrize(
+    ("message", "blocks"),
+    [
+        ("1 + 1", [("python3", "1 + 1")]),
+        ("Run:\n```python\nprint(1)\n```\nplease", [("python", "print(1)\n")]),
+        ("```\nx\n```", [("python3", "x\n")]),
+        ("``` js title=a\nx\n```\n\n```python3\ny\n```", [("js", "x\n"), ("python3", "y\n")]),
+        ("```python\nprint('```')\n```", [("python", "print('```')\n")]),
+        ("```python\nno end", [("python3", "```python\nno end")]),
+    ],
+)
+def test_fenced_blocks_are_found(message: str, blocks: list[tuple[str, str]]) -> None:
+    """Each block with its language; a message without a block is all code."""
+    assert tuple(CodeBlock(*block) for block in blocks) == coder.code_blocks(message)
+
+
+def ask(double: Emulator, prompt: object) -> str:
+    response = http.post(
+        f"{double.url}/invoke",
+        json={"prompt": prompt},
+        headers={"session_id": "coder"},
+        timeout=120,
+    )
+    answer: str = response.json()
+    return answer
+
+
+@pytest.mark.slow
+def test_coder_runs_the_message_s_code(shared: Emulator) -> None:
+    """The shipped application really runs it, and the session keeps its context."""
+    assert "Done, without output." == ask(shared, "x = 6")
+    assert "42" == ask(shared, "Please run\n```python\nprint(x * 7)\n```")
+
+
+@pytest.mark.slow
+def test_image_is_a_data_uri(shared: Emulator) -> None:
+    """A plot is visible in the answer."""
+    answer = ask(shared, "import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()")
+
+    assert re.search(r"!\[<Figure .*>\]\(data:image/png;base64,iVBOR[\w+/=]+\)$", answer)
+
+
+@pytest.mark.parametrize("prompt", [None, 1, ["x"]])
+def test_prompt_that_is_not_text_is_refused(shared: Emulator, prompt: object) -> None:
+    """The error is the example's own text."""
+    assert "Error: Missing required field 'prompt', a string." == ask(shared, prompt)

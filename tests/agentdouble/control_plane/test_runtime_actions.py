@@ -11,8 +11,8 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import act, http, refusal
+from tests.agentdouble.runtimes.asking import APPLICATIONS
 
-APPLICATIONS = Path(__file__).parent.parent / "runtimes" / "applications"
 COMMAND = f"{sys.executable} -S saying.py"
 DECLARED = {"name": "declared", "command": COMMAND, "directory": str(APPLICATIONS)}
 

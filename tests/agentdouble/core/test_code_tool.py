@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from agentdouble import Emulator, SimpleApp, run_code
 from agentdouble.core.code_tool import Invocation, hosted_by, invoked_by
+from agentdouble.core.environment import Connection, variables
 from agentdouble.errors import (
     CredentialsMissingError,
     EnvelopeError,
@@ -21,9 +22,8 @@ from agentdouble.errors import (
     PlatformUnreachableError,
     ToolIdMissingError,
 )
-from agentdouble.server.sockets import address_of, open_socket
-from agentdouble.server.starting import ServerThread
 from tests.agentdouble.calling import http
+from tests.ports import served
 
 pytestmark = pytest.mark.smoke
 
@@ -171,19 +171,10 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         requests.append(await request.json())
         return PlainTextResponse("Bad Gateway", 502)
 
-    listener = open_socket("127.0.0.1", 0)
-    server = ServerThread(Starlette(routes=[Route("/", answer, methods=["POST"])]), listener)
-    for name, value in {
-        "PLATFORM_TOOL_HOST": address_of(listener).removeprefix("http://"),
-        "PLATFORM_TOOL_SCHEME": "http",
-        "PLATFORM_TOOL_ID": "t-1",
-        "PLATFORM_ACCESS_KEY": "AK",
-        "PLATFORM_SECRET_KEY": "SK",
-    }.items():
-        monkeypatch.setenv(name, value)
-    server.start()
-    yield requests
-    server.stop()
+    with served(Starlette(routes=[Route("/", answer, methods=["POST"])])) as url:
+        for name, value in variables(Connection(url, "t-1", "AK", "SK", "r")).items():
+            monkeypatch.setenv(name, value)
+        yield requests
 
 
 def test_an_invalid_envelope_is_an_error(gateway: list[Any]) -> None:

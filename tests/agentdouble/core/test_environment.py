@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
-from agentdouble.core import environment
+from agentdouble.core import environment, running
 from agentdouble.core.environment import Connection
+from agentdouble.errors import AgentDoubleError
 
 CONNECTION = Connection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing")
 
@@ -67,3 +71,38 @@ def test_an_unknown_client_is_refused() -> None:
     """The error lists the clients."""
     with pytest.raises(ValueError, match="'curl'; there are platform, veadk, agentkit"):
         environment.variables(CONNECTION, "curl")
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that does not exist yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "agentdouble"
+
+
+def test_permissions_of_an_open_directory_are_tightened(directory: Path) -> None:
+    """It may have been created by hand."""
+    directory.mkdir()
+    directory.chmod(0o777)
+    running.credentials()
+
+    assert 0o700 == directory.stat().st_mode & 0o777
+
+
+def test_a_directory_of_another_user_is_refused(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its keys would be taken for ours."""
+    directory.mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+
+    with pytest.raises(AgentDoubleError, match="name one of yours by XDG_STATE_HOME"):
+        running.credentials()
+
+
+def test_an_unlisted_double_is_found_at_its_port_only(directory: Path) -> None:
+    double = Connection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")
+    with running.announced(double, listed=False):
+        assert ([], [double]) == (running.doubles(), running.at(9))
+
+    assert [] == running.at(9)

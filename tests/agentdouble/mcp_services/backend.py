@@ -20,8 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.mcp_hosting import Endpoint
-from agentdouble.server.sockets import address_of, open_socket
-from agentdouble.server.starting import ServerThread
+from tests.ports import served
 
 CREDENTIALS = "Bearer the-backend-s-own-secret"
 SCHEMA: dict[str, Any] = {"type": "object"}
@@ -64,15 +63,11 @@ class Backend:
 
     @contextmanager
     def serving(self, port: int = 0) -> Iterator[Backend]:
-        listener = open_socket("127.0.0.1", port)
-        self.url = address_of(listener)
-        thread = ServerThread(self._app, listener)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.go_on.set()
-            thread.stop()
+        with served(self._app, port) as self.url:
+            try:
+                yield self
+            finally:
+                self.go_on.set()
 
     def clear(self) -> None:
         self.received.clear()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,8 +9,8 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.openapi.driver import Driver, document_of
+from tests.agentdouble.runtimes.asking import APPLICATIONS
 
-APPLICATIONS = Path(__file__).parents[1] / "runtimes" / "applications"
 ARTIFACT = f"file://{APPLICATIONS}?" + urlencode({"command": f"{sys.executable} -S saying.py"})
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from agentdouble import Emulator
 from tests.agentdouble.calling import http, pid_outside
 
-PROGRAM = Path(__file__).with_name("applications") / "asking.py"
+APPLICATIONS = Path(__file__).with_name("applications")
+PROGRAM = APPLICATIONS / "asking.py"
 
 
 def asking_table(name: str, directory: Path, **fields: Any) -> dict[str, Any]:

@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.errors import (
-    DeclarationError,
-    UnknownRuntimeError,
-)
+from agentdouble.errors import DeclarationError, UnknownRuntimeError
 from tests.agentdouble.calling import http
+from tests.agentdouble.runtimes.asking import APPLICATIONS
 
-APPLICATIONS = Path(__file__).with_name("applications")
 SAYING: dict[str, Any] = {"command": [sys.executable, "-S", "saying.py"], "directory": APPLICATIONS}
 DECLARED = {"name": "declared", **SAYING, "directory": str(APPLICATIONS)}
 

@@ -4,9 +4,9 @@ import contextlib
 import http.client
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,15 +16,17 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.calling import http as client
-from tests.agentdouble.runtimes.programs import table
+from tests.agentdouble.runtimes.asking import APPLICATIONS
+
+
+def table(name: str) -> dict[str, Any]:
+    command = [sys.executable, str(APPLICATIONS / "answering.py")]
+    return {"name": name, "command": command, "max_instances": 1}
 
 
 @pytest.fixture(scope="module")
-def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
-    directory = tmp_path_factory.mktemp("answering")
-    with Emulator(
-        runtimes=[table("raw", "answering.py", directory)], body_limit=1_000_000
-    ) as double:
+def double() -> Iterator[Emulator]:
+    with Emulator(runtimes=[table("raw")], body_limit=1_000_000) as double:
         yield double
 
 
@@ -207,9 +209,9 @@ def test_truncated_response_is_not_taken_as_complete(url: str, path: str) -> Non
         client.get(f"{url}/{path}")
 
 
-def test_crashing_instance_fails_only_its_own_requests(tmp_path: Path) -> None:
+def test_crashing_instance_fails_only_its_own_requests() -> None:
     """They get a clear error or a broken response; the next request starts another instance."""
-    with Emulator(runtimes=[table("mortal", "answering.py", tmp_path)]) as double:
+    with Emulator(runtimes=[table("mortal")]) as double:
         url = f"{double.url}/runtimes/mortal"
         before = served_by(url)
         died = client.get(f"{url}/die")

@@ -26,13 +26,6 @@ def target() -> Iterator[Target]:
         yield target
 
 
-@pytest.fixture
-def client(target: Target) -> Iterator[Platform]:
-    with Platform(target) as client:
-        client.reset()
-        yield client
-
-
 def test_create_list_read_and_delete_sessions(client: Platform) -> None:
     created = client.create_session(APP, user_id="ann", session_id="s 1", state={"a": 1})
     listed = client.list_sessions(APP, user_id="ann")

@@ -29,13 +29,6 @@ def target() -> Iterator[Target]:
         yield target
 
 
-@pytest.fixture
-def client(target: Target) -> Iterator[Platform]:
-    with Platform(target) as client:
-        client.reset()
-        yield client
-
-
 def test_failing_code_raises(client: Platform) -> None:
     """The exception has the sandbox's error and the result with earlier output."""
     with pytest.raises(ResultError, match="ZeroDivisionError: division by zero") as raised:

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from doublecheck import AsyncPlatform, Platform, Target
+from doublecheck.client import loop_thread
 from doublecheck.client.open_target import serving_double
 from doublecheck.errors import InterruptedRunError
 from doublecheck.results import CodeResult, Completion, LiveOutput, Output
+from doublecheck.values.executions import OnOutput
 
 PYTHON = """
 import base64, sys
@@ -242,3 +246,32 @@ def test_a_session_kernel_completes_code(platform: Platform) -> None:
     while not completion.matches:  # a kernel has a second to answer
         completion = platform.complete("x = colour_r + 1", 12, session_id="complete")
     assert Completion(("colour_red",), 4, 12) == completion
+
+
+def test_a_listener_error_after_the_work_has_ended_is_raised(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The loop is already closed, so nothing can be cancelled."""
+    closed, cancelled = threading.Event(), threading.Event()
+
+    class Loop(asyncio.SelectorEventLoop):
+        def close(self) -> None:
+            super().close()
+            closed.set()
+            cancelled.wait()
+
+        def call_soon_threadsafe(self, *args: Any, **kwargs: Any) -> asyncio.Handle:
+            if closed.is_set():
+                cancelled.set()
+            return super().call_soon_threadsafe(*args, **kwargs)
+
+    async def work(on_output: OnOutput) -> None:
+        on_output(LiveOutput("stream", {"name": "stdout", "text": "last"}))
+
+    def fail(_output: LiveOutput) -> None:
+        closed.wait()
+        raise LookupError("of the listener")
+
+    monkeypatch.setattr(asyncio, "new_event_loop", Loop)
+    with pytest.raises(LookupError, match="of the listener"):
+        loop_thread.run(work, fail)

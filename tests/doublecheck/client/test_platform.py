@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from doublecheck import Platform, Target, connect
+from doublecheck import AsyncPlatform, Credentials, Platform, Target, connect
 from doublecheck.client.open_target import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_app
 from doublecheck.errors import (
@@ -29,13 +32,6 @@ pytestmark = pytest.mark.smoke
 def target() -> Iterator[Target]:
     with serving_double(reference_app()) as target:
         yield target
-
-
-@pytest.fixture
-def client(target: Target) -> Iterator[Platform]:
-    with Platform(target) as client:
-        client.reset()
-        yield client
 
 
 def test_an_invocation_sends_fields_and_headers(client: Platform) -> None:
@@ -179,3 +175,95 @@ def test_a_missing_answer_differs_from_a_dead_address() -> None:
         silent = Platform(Target(f"http://127.0.0.1:{server.getsockname()[1]}"), timeout_s=0.1)
         with silent, pytest.raises(NoAnswerError, match="did not finish its answer"):
             silent.ping()
+
+
+def test_async_methods_return_the_same(tmp_path: Path) -> None:
+    async def use(target: Target) -> None:
+        async with AsyncPlatform(target) as platform:
+            assert "hi" == await platform.invoke("hi", do="say")
+            stream = platform.stream("", do="stream", chunks=["a", "b"])
+            assert [StreamEvent("a"), StreamEvent("b")] == [event async for event in stream]
+            probes = [platform.ping(), platform.health(), platform.readiness(), platform.liveness()]
+            texts = ["reference application", "healthy", "success", "success"]
+            assert texts == list(await asyncio.gather(*probes))
+            assert "42" == (await platform.run_code("6 * 7")).text
+            assert "42\n" == (await platform.exec_bash("echo $((6 * 7))")).stdout
+            assert "/tmp/f" == await platform.upload("/tmp/f", b"\0\xff")
+            assert b"\0\xff" == await platform.download("/tmp/f")
+            assert 1 == len(await platform.sessions())
+            moved = await platform.clock.advance(minutes=30)
+            assert moved <= await platform.clock.now()
+            assert () == await platform.sessions()
+            assert 12 == len(await platform.journal())
+            await platform.reset()
+            assert () == await platform.journal()
+            with pytest.raises(RefusedError):
+                await platform.invoke("it broke", do="fail")
+            with pytest.raises(AnswerError, match="instead of stream"):
+                await anext(platform.stream("hi"))
+
+    with serving_double(reference_app()) as target:
+        asyncio.run(use(target))
+
+
+@pytest.mark.parametrize("hooks", [True, False], ids=["a loop", "one of nest_asyncio"])
+def test_a_stream_can_be_left_early(hooks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing it closes the connection without warnings at collection."""
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda error: complaints.append(error.exc_value))
+
+    async def use(target: Target) -> StreamEvent:
+        if not hooks:
+            sys.set_asyncgen_hooks(None, None)  # asyncio puts its own back
+        async with AsyncPlatform(target) as platform:
+            stream = platform.stream("", do="stream", chunks=["a", "b"], gate="left")
+            async with contextlib.aclosing(stream) as events:
+                return await anext(events)
+
+    with serving_double(reference_app()) as target:
+        assert (StreamEvent("a"), []) == (asyncio.run(use(target)), complaints)
+
+
+def test_errors_are_the_same() -> None:
+    async def use() -> None:
+        async with AsyncPlatform(
+            Target("http://127.0.0.1:1", tool_id="t-1", credentials=Credentials("AK", "SK"))
+        ) as dead:
+            with pytest.raises(UnreachableError):
+                await dead.ping()
+            with pytest.raises(UnreachableError):
+                await dead.run_code("1")
+            with pytest.raises(UnreachableError):
+                await anext(dead.stream("hi"))
+            with pytest.raises(NotADoubleError):
+                await dead.clock.now()
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("kept_kinds", ["agent_sessions", ["agent_sessions", "clock"]])
+def test_a_reset_keeps_named_parts(client: Platform, kept_kinds: str | list[str]) -> None:
+    client.create_session("echo", session_id="s")
+    client.run_code("1")
+
+    client.reset(keep=kept_kinds)
+
+    assert ("s",) == tuple(session.id for session in client.list_sessions("echo"))
+    assert () == client.sessions()
+
+
+def test_unknown_parts_are_refused(client: Platform) -> None:
+    """The error lists the valid parts."""
+    with pytest.raises(
+        RefusedError, match="it can keep faults, clock, model, sessions, session_snap"
+    ):
+        client.reset(keep=["everything"])
+
+
+def test_a_live_platform_is_not_reset() -> None:
+    """The error comes before any request."""
+    with (
+        Platform(Target(url="http://127.0.0.1:1", kind="live")) as live,
+        pytest.raises(NotADoubleError),
+    ):
+        live.reset()

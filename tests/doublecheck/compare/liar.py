@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import httpx
@@ -14,11 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentdouble.server.sockets import address_of, open_socket
-from agentdouble.server.starting import ServerThread
 from doublecheck import Target
 from doublecheck.compare.run import operation
 from doublecheck.wire.calls import Request as Call
+from tests.ports import served
 
 # changes a document, given its operation and how often that was asked; None leaves it as it is
 Lie = Callable[[str, int, Any], Any]
@@ -79,15 +78,8 @@ class Liar:
 def serving_liar(upstream: str) -> Iterator[Liar]:
     """Serve a lying proxy in front of a platform."""
     liar = Liar(upstream)
-    listener = open_socket("127.0.0.1", 0)
-    liar.url = address_of(listener)
-    server = ServerThread(liar.app, listener)
-    server.start()
-    try:
+    with closing(liar), served(liar.app) as liar.url:
         yield liar
-    finally:
-        server.stop()
-        liar.close()
 
 
 def seen_as_live(behind: Target, liar: Liar) -> Target:

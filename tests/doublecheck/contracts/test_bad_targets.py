@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
 
+from agentdouble.core import environment
 from doublecheck.client import preflight
+from doublecheck.client._sync.platform import Platform
+from doublecheck.client.open_target import serving_double
+from doublecheck.contracts.conftest import REFERENCE_AGENTS
+from doublecheck.contracts.losses import Patience
+from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
+from doublecheck.errors import NoAnswerError
 from doublecheck.reports.collector import Collector
+from doublecheck.run import pytest_run
+from doublecheck.target.target import Target
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import answer
-
-pytestmark = pytest.mark.once
+from tests.doublecheck.lossy_proxy import losing
+from tests.mutants import campaign
 
 CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR, Verdict.COULD_NOT_ASK}
+LIES = ("INV-04-wrap_twice", "API-05-lose_the_first_event", "MCP-03-round_large_integers")
+Check = Callable[[int, str], Run]
 
 
 @pytest.fixture
@@ -33,6 +46,7 @@ def check(pytester: pytest.Pytester) -> Callable[..., Run]:
     return run
 
 
+@pytest.mark.once
 def test_a_hanging_target_makes_every_check_could_not_ask(
     check: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +63,7 @@ def test_a_hanging_target_makes_every_check_could_not_ask(
     assert (True, 3) == (len(run.checks) > 15, accepted)
 
 
+@pytest.mark.once
 def test_a_target_that_stops_answering_is_not_blamed(check: Callable[..., Run]) -> None:
     """Neither the check that is waiting nor the later ones fail."""
     requests: list[str] = []
@@ -72,6 +87,7 @@ def test_a_target_that_stops_answering_is_not_blamed(check: Callable[..., Run]) 
     ], run.checks
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("clause", "module"), [("API-01", "api_server"), ("API-15", "api_server"), ("A2A-01", "a2a")]
 )
@@ -84,3 +100,105 @@ def test_rubbish_answers_do_not_show_a_surface(
 
     assert {Verdict.COULD_NOT_ASK} == {check.verdict for check in run.checks} & CARRIED_OUT
     assert any("answers HTTP 200 with something else" in check.reason for check in run.checks)
+
+
+@pytest.fixture
+def check_losing(monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Check a double behind a proxy that loses every n-th answer."""
+
+    def run(period: int, selected: str) -> Run:
+        with serving_double(*reference_apps(), agents=REFERENCE_AGENTS) as target:
+            credentials = target.address().credentials
+            monkeypatch.setenv(environment.ACCESS_KEY, credentials.access_key)
+            monkeypatch.setenv(environment.SECRET_KEY, credentials.secret_key)
+            monkeypatch.setenv(environment.TOOL_ID, target.sandbox_tool())
+            with losing(urlsplit(target.url).port or 0, period) as (url, proxy):
+                live = ("--platform-target=live", f"--platform-url={url}")
+                allowed = ("--platform-reference-app", "--platform-allow-writes")
+                result = pytest_run.run(
+                    [*live, *allowed, "-k", selected, *campaign.QUIET], verbose=False
+                )
+        assert proxy.lost
+        return result
+
+    return run
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("period", [45, 15])
+def test_a_compliant_platform_never_fails(check_losing: Check, period: int) -> None:
+    run = check_losing(
+        period, "INV or PRB or API-03 or API-09 or API-12 or MCP-03 or A2A-02 or SBX-05"
+    )
+
+    blamed = (Verdict.FAILED, Verdict.ERROR)
+    assert {} == {check.name: check.reason for check in run.checks if check.verdict in blamed}
+    passed = [verdict for verdict in run.verdicts().values() if verdict is Verdict.PASSED]
+    assert len(passed) > len(run.verdicts()) / 2
+
+
+@pytest.mark.once
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lying_platform_never_passes(
+    check_losing: Check, lie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (mutant,) = (mutant for mutant in campaign.mutants() if str(mutant) == lie)
+    mutant.install(monkeypatch)
+
+    run = check_losing(7, mutant.clause)  # some clauses need no more than a dozen requests
+
+    assert {Verdict.FAILED, Verdict.COULD_NOT_ASK} >= set(run.verdicts().values())
+
+
+def reset_some(*numbers: int) -> bad_servers.Behaviour:
+    """Reset the connections with these numbers, and answer the others."""
+    count = itertools.count(1)
+
+    def behave(connection: socket.socket) -> None:
+        if not numbers or next(count) in numbers:
+            bad_servers.reset(connection)
+        else:
+            bad_servers.answer(b"pong")(connection)
+
+    return behave
+
+
+def pinged(behave: bad_servers.Behaviour) -> list[int]:
+    """Ping a server with patience, twice in each attempt; return the numbers of the attempts."""
+    attempts: list[int] = []
+
+    def attempt(number: int) -> None:
+        attempts.append(number)
+        for _ in range(2):
+            platform.request("GET", "/ping")
+
+    with bad_servers.serving(behave) as server:
+        target = Target(server.url, kind="live")
+        with Platform(target, keep_connections=False) as platform:
+            Patience(target).repeat(attempt, (NoAnswerError,))
+    return attempts
+
+
+def test_a_check_is_repeated_after_a_lost_answer() -> None:
+    assert [0, 1] == pinged(reset_some(2))
+    assert [0] == pinged(reset_some(99))
+
+
+def test_a_platform_that_never_answers_a_request_is_not_asked_again() -> None:
+    with pytest.raises(NoAnswerError):
+        pinged(reset_some())
+
+
+def test_what_fails_without_a_lost_answer_is_not_repeated() -> None:
+    attempts: list[int] = []
+
+    def attempt(number: int) -> None:
+        attempts.append(number)
+        raise AssertionError("wrong")
+
+    with pytest.raises(AssertionError):
+        Patience(Target("http://127.0.0.1:1", kind="live")).repeat(attempt, (AssertionError,))
+
+    assert [0] == attempts

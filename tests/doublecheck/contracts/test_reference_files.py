@@ -6,19 +6,20 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import openapi_spec_validator  # noqa: F401 (what pytester imports it forgets)
 import pytest
 
-from doublecheck import contracts
-from doublecheck.contracts import reference_files
+from doublecheck import Target, contracts
+from doublecheck.client.open_target import serving_double
+from doublecheck.contracts import hosting, reference_files
+from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import FolderError
 from doublecheck.reports.collector import Collector
-
-pytestmark = pytest.mark.once
+from doublecheck.run import pytest_run
 
 APPS = ("app.py:app", "app.py:bare", "mcp_app.py:app", "a2a_app.py:app")
 SERVE = ("serve", *APPS, "--agents", "agents", "--port", "0")
@@ -48,6 +49,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         process.communicate(timeout=60)
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_the_written_applications_pass_the_checks(
     served: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
@@ -68,6 +70,7 @@ def test_the_written_applications_pass_the_checks(
     assert [] == [check for check in checks if check.verdict is not Verdict.PASSED]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("sdk", ["agentdouble", "agentkit"])
 def test_everything_to_deploy_is_written(sdk: reference_files.Sdk, tmp_path: Path) -> None:
     """Each protocol has an application, beside agents, requirements and a README."""
@@ -83,6 +86,7 @@ def test_everything_to_deploy_is_written(sdk: reference_files.Sdk, tmp_path: Pat
             compile(path.read_text("utf-8"), path, "exec")
 
 
+@pytest.mark.once
 def test_existing_files_are_overwritten_only_with_force(tmp_path: Path) -> None:
     """Without force nothing is written at all. Identical files do not count."""
     app_path = tmp_path / "app.py"
@@ -97,9 +101,65 @@ def test_existing_files_are_overwritten_only_with_force(tmp_path: Path) -> None:
     assert reference_files.write("agentdouble", tmp_path)
 
 
+@pytest.mark.once
 def test_an_unwritable_folder_is_an_error(tmp_path: Path) -> None:
     """The error names the folder, the reason and the remedy."""
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(FolderError, match=r"file.* cannot be written: .*Choose another folder"):
         reference_files.write("agentdouble", tmp_path / "file")
+
+
+@pytest.fixture(scope="module")
+def double() -> Iterator[Target]:
+    """A double that hosts the reference applications and serves others itself."""
+    with hosting.declared() as declared, serving_double(runtimes=declared.tables) as target:
+        yield target
+
+
+@pytest.fixture
+def live(double: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the options for a deploying platform, with a runtime's address."""
+    for name, value in double.environment().items():
+        monkeypatch.setenv(name, value)
+    return [
+        "--platform-target=live",
+        f"--platform-url={double.url}/runtimes/{hosting.SIMPLE}",
+        f"--platform-control-plane={double.url}",
+        "--platform-offers=application,control_plane,runtimes",
+        "--platform-reference-app",
+        "--platform-allow-writes",
+    ]
+
+
+def verdicts(run: Run) -> Mapping[str, Verdict]:
+    return {clause.id: verdict for clause, verdict in run.verdicts().items()}
+
+
+def test_a_hosted_application_passes_the_same_checks_as_in_process(live: list[str]) -> None:
+    """Checks that only a double can observe are reported as such."""
+    modules = ("test_invocation", "test_probes", "test_hosting")
+    options = ("--platform-examples=1", "-k", "INV or PRB or HST-02 or HST-04")
+    run = pytest_run.run([*live, *options], verbose=False, modules=modules)
+
+    passed = (*(f"INV-{n:02d}" for n in range(1, 10)), *(f"PRB-{n:02d}" for n in range(1, 8)))
+    assert {
+        **dict.fromkeys((*passed, "HST-04"), Verdict.PASSED),
+        "PRB-05": Verdict.NOT_OBSERVABLE,
+        "HST-02": Verdict.NOT_RUN,
+    } == verdicts(run)
+
+
+def test_checks_of_a_missing_runtime_or_identity_are_not_observable(
+    live: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason names the runtime or the variable of the key."""
+    monkeypatch.setattr(hosting, "NEIGHBOUR", "hosted-elsewhere")
+    modules = ("test_hosting", "test_access")
+    run = pytest_run.run([*live, "-k", "HST-03 or AUT-03"], verbose=False, modules=modules)
+
+    assert dict.fromkeys(("HST-03", "AUT-03"), Verdict.NOT_OBSERVABLE) == verdicts(run)
+    assert {
+        "not observable: needs the reference application as a runtime, hosted-elsewhere",
+        "not observable: needs the key of another identity: DOUBLECHECK_OTHER_API_KEY",
+    } == {check.reason for check in run.checks}

@@ -9,6 +9,7 @@ from doublecheck.target.target import is_loopback, named_url
 
 pytestmark = pytest.mark.smoke
 
+
 ENVIRON = {
     "PLATFORM_TOOL_ID": "t-env",
     "PLATFORM_TOOL_HOST": "tools.example.com",
@@ -166,3 +167,16 @@ def test_requests_go_to_the_surface_of_their_path(platform_server: Target) -> No
 def test_a_path_belongs_to_one_surface(path: str, expected: str) -> None:
     """Unknown paths belong to the application."""
     assert expected == surface_of(path)
+
+
+def test_a_secret_is_never_printed() -> None:
+    """Only reveal() returns it."""
+    secret = Secret("abc")
+
+    assert ["***", "Secret('***')", "***"] == [str(secret), repr(secret), f"{secret}"]
+    assert "abc" == secret.reveal()
+
+
+def test_secrets_are_compared_by_value() -> None:
+    """Equal secrets have equal hashes."""
+    assert {Secret("a"), Secret("b")} == {Secret("a"), Secret("b"), Secret("a")}

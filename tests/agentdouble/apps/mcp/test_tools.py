@@ -1,4 +1,4 @@
-"""Functions as tools: errors at decoration, and schemas that clients see."""
+"""Functions as tools: errors at decoration, schemas that clients see, and results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.server.mcpserver import Audio, Image
+from mcp.types import ImageContent, InputRequiredResult, TextContent
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from agentdouble import MCPApp
 from agentdouble.errors import DecorationError
-
-pytestmark = pytest.mark.smoke
 
 
 class Item(BaseModel):
@@ -66,6 +66,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(("function", "reason"), REFUSED)
 def test_invalid_tool_is_refused_at_decoration(function: Any, reason: str) -> None:
     """The error names the function and the problem, and nothing is registered."""
@@ -129,6 +130,7 @@ NO_AGENTS = [
 ]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(("function", "reason"), NO_AGENTS)
 def test_invalid_agent_is_refused(function: Any, reason: str) -> None:
     """Only ``async (prompt: str) -> str`` is an agent as a tool."""
@@ -145,6 +147,7 @@ def lookup(city: str) -> dict[str, str]:
     return {"city": city}
 
 
+@pytest.mark.smoke
 def test_decorated_function_is_returned_unchanged() -> None:
     """By both forms, and by the agent's decorator."""
     app = MCPApp()
@@ -162,6 +165,7 @@ class Place(TypedDict):
     city: str
 
 
+@pytest.mark.smoke
 def test_types_are_the_schema() -> None:
     """Those of parameters and of the result; the dedented docstring is the description."""
     app = MCPApp()
@@ -191,3 +195,58 @@ def test_types_are_the_schema() -> None:
     assert {"$ref": "#/$defs/Place"} == properties["places"]["items"]
     assert (3, "boolean") == (properties["count"]["default"], properties["copy"]["type"])
     assert ["value"] == tool.output_schema["required"]
+
+
+TEXT = TextContent(text="a")
+PICTURE = ImageContent(data="aGk=", mime_type="image/png")
+IMAGE, SOUND = Image(data=b"hi", format="png"), Audio(data=b"hi", format="wav")
+
+
+def called(function: Any) -> tuple[bool, list[str], Any]:
+    """Return whether a structure is declared, the kinds of content, and the structure."""
+    app = MCPApp()
+    app.tool(name="made")(function)
+
+    async def ask() -> Any:
+        async with Client(app.server) as client:
+            (tool,) = (await client.list_tools()).tools
+            result = await client.call_tool("made", {})
+            kinds = [item.text if item.type == "text" else item.type for item in result.content]
+            return tool.output_schema is not None, kinds, result.structured_content
+
+    result: tuple[bool, list[str], Any] = asyncio.run(ask())
+    return result
+
+
+def _anything() -> list[Any]:
+    return [TEXT, PICTURE, "b"]
+
+
+def _image() -> Image:
+    return IMAGE
+
+
+def _unannotated():  # type: ignore[no-untyped-def]
+    return ["a", IMAGE, SOUND, {"b": 1}]
+
+
+def _rounds() -> dict[str, int] | InputRequiredResult:
+    return {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("function", "announced", "content"),
+    [
+        (_anything, True, ["a", "image", "b"]),
+        (_image, False, ["image"]),
+        (_unannotated, False, ["a", "image", "audio", '{\n  "b": 1\n}']),
+        (_rounds, True, ['{\n  "a": 1\n}']),
+    ],
+)
+def test_content_and_values_may_be_mixed(
+    function: Any, announced: bool, content: list[str]
+) -> None:
+    """The SDK's helpers become content; the declared structure is present."""
+    is_error, kinds, structured = called(function)
+
+    assert (announced, content, announced) == (is_error, kinds, structured is not None)

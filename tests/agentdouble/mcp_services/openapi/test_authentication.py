@@ -14,14 +14,13 @@ from mcp.client.streamable_http import streamable_http_client
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi import ApiKey, Auth, Basic, Bearer
-from agentdouble.server.sockets import address_of, open_socket
-from agentdouble.server.starting import ServerThread
 from tests.agentdouble.mcp_services.openapi.calling import (
     capture,
     openapi_3,
     refused,
     swagger_2,
 )
+from tests.ports import served
 
 KEY = "k3y+/for=api"
 SCHEMES = {
@@ -132,21 +131,17 @@ def test_no_secret_is_shown(api: str, auth: Auth, caplog: pytest.LogCaptureFixtu
 def test_caller_s_headers_are_not_forwarded(api: str) -> None:
     """Only arguments reach the API."""
     server = openapi.server(openapi.load(DOCUMENT), base_url=api)
-    listener = open_socket("127.0.0.1", 0)
-    thread = ServerThread(server.streamable_http_app(), listener)
-    url = f"{address_of(listener)}/mcp"
     headers = {"Authorization": "Bearer mine", "X-Mine": "1", "Cookie": "mine=1"}
 
-    async def ask() -> Any:
+    async def ask(url: str) -> Any:
         async with (
             httpx2.AsyncClient(headers=headers) as http,
-            mcp.Client(streamable_http_client(url, http_client=http)) as client,
+            mcp.Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
         ):
             return (await client.call_tool("op", {"q": "1"})).structured_content
 
-    thread.start()
-    result = anyio.run(ask)
-    thread.stop()
+    with served(server.streamable_http_app()) as url:
+        result = anyio.run(ask, url)
 
     assert {
         "accept",

@@ -1,6 +1,8 @@
-"""The agent card as served (sections 4.4.1 and 8 of the protocol)."""
+"""The agent card as served (sections 4.4.1 and 8 of the protocol), and the official client."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 from a2a.types import AgentCard
@@ -8,8 +10,11 @@ from google.protobuf.json_format import ParseDict
 
 from agentdouble import Emulator, agent_card
 from tests.agentdouble.apps.a2a.protocol.ordinary import ordinary
-from tests.agentdouble.apps.a2a.wire import V1, Wire, talk
+from tests.agentdouble.apps.a2a.protocol.receiver import Receiver
+from tests.agentdouble.apps.a2a.wire import V1, Wire, kinds, talk
 from tests.agentdouble.calling import http
+from tests.real_clients.expected import OUTCOME, PUSHED
+from tests.real_clients.programs.a2a_1 import converse_over
 
 CARD = "/.well-known/agent-card.json"
 
@@ -90,3 +95,17 @@ def test_application_may_accept_more_than_text() -> None:
         assert "task" in (await wire.rpc("SendMessage", image))["result"]
 
     talk(ordinary(input_modes=["text/plain", "image/*"]), conversation)
+
+
+BOUND_S = 120
+
+
+@pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON"])
+def test_official_client_has_a_whole_conversation(
+    ordinary_double: Emulator, receiver: Receiver, binding: str
+) -> None:
+    """Messages, streams, input, cancelling, failing, resuming and notifications."""
+    talk = converse_over(ordinary_double.url, binding, receiver.url)
+
+    assert OUTCOME == asyncio.run(asyncio.wait_for(talk, BOUND_S))
+    assert PUSHED == kinds(receiver.until("completed"))

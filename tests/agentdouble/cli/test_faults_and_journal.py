@@ -1,38 +1,24 @@
-"""``agentdouble journal`` and ``clock`` on a double in this process."""
+"""``agentdouble faults``, ``journal`` and ``clock`` on a double in this process."""
 
 from __future__ import annotations
 
 import json
 import re
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import http, run, text
+from tests.agentdouble.calling import background, http, run, text
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
-
-
-@pytest.fixture(scope="module")
-def _double() -> Iterator[Emulator]:
-    with Emulator() as double:
-        yield double
-
-
-@pytest.fixture
-def double(_double: Emulator) -> Emulator:
-    """A newly started double."""
-    _double.reset()
-    return _double
 
 
 @pytest.fixture
 def shell(command_line: CommandLine, double: Emulator) -> CommandLine:
     """A command line with the double's keys."""
-    environment = {**command_line.environment, **double.environment()}
-    return CommandLine(command_line.folder, environment)
+    command_line.environment.update(double.environment())
+    return command_line
 
 
 def output(shell: CommandLine, double: Emulator, *words: str) -> str:
@@ -115,3 +101,67 @@ def test_invalid_time_is_refused(shell: CommandLine, double: Emulator, time: str
 
     assert (2, "") == (done.returncode, done.stdout)
     assert done.stderr.startswith("agentdouble: The time must be like 90s, 29m58s, 1h or 2d, not ")
+
+
+@pytest.fixture
+def faults(shell: CommandLine, double: Emulator) -> Any:
+    """Run a command on a double in this process; return its output or its error."""
+
+    def run(*words: str) -> str:
+        done = shell.run("faults", *words, "--url", double.url)
+        assert (0, "") == (done.returncode, done.stderr) or (2, "", 1) == (
+            done.returncode,
+            done.stdout,
+            done.stderr.count("\n"),
+        )
+        return done.stdout or done.stderr
+
+    return run
+
+
+def test_fault_is_armed_triggered_and_removed(double: Emulator, faults: Any) -> None:
+    """By its fields; values are JSON or text."""
+    fields = ("status=503", "nth=2", "message=not now", 'headers={"X-A": "1"}', "times=all")
+
+    fault = faults("arm", "fail", "/ping", *fields)
+    first, second = (http.get(f"{double.url}/ping") for _ in range(2))
+
+    id_ = fault.partition(":")[0]
+    assert fault.startswith(f"{id_}: fail /ping (nth=2, ")
+    assert (200, 503) == (first.status_code, second.status_code)
+    assert ("1", True) == (second.headers["x-a"], "not now" in second.text)
+    assert f"{id_} │ fail /ping (nth=2, " in faults("list")
+    (listed,) = json.loads(faults("list", "--json"))["faults"]
+    assert http.get(f"{double.url}/_emulator/faults").json()["faults"] == [listed]
+    assert (2, 1) == (listed["calls"], listed["fired"])
+    assert f"{id_} is removed; it has happened 1 times.\n" == faults("remove", id_)
+    assert 200 == http.get(f"{double.url}/ping").status_code
+
+
+def test_held_call_is_released(double: Emulator, faults: Any) -> None:
+    """A delay without a time holds its call."""
+    armed = json.loads(faults("arm", '{"kind": "delay", "operation": "/ping"}', "--json"))
+    request = background(lambda: http.get(f"{double.url}/ping").status_code)
+    double.faults.wait(armed["id"], fired=1)
+
+    assert not request.done()
+    assert f"The calls that {armed['id']} holds go on.\n" == faults("release", armed["id"])
+    assert 200 == request.result()
+    faults("arm", "reset", "/ping")
+    assert "2 faults are removed.\n" == faults("remove", "--all")
+    assert () == double.faults.states()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("arm", "fial", "/ping"), "Did you mean 'fail'?"),
+        (("arm", "fail", "/ping", "503"), "'503' is not NAME=VALUE."),
+        (("arm", "delay", "/ping", "seconds=1e999"), "a value that is not JSON"),
+        (("remove",), "Name a fault"),
+        (("remove", "f99"), "There is no armed fault 'f99'"),
+    ],
+)
+def test_errors_are_one_line(faults: Any, words: tuple[str, ...], says: str) -> None:
+    """They say what to write instead."""
+    assert says in faults(*words)

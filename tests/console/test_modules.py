@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import deno
 import pytest
 
 import agentdouble.console
+from tests.mcp_official.suite import find_npm
 
 API = Path(agentdouble.console.__file__).parent / "static/lib/api.js"
 PROGRAM = """
@@ -50,3 +52,22 @@ def test_an_event_is_complete_when_its_last_line_ends(pieces: list[str]) -> None
 
     events = [json.loads(line) for line in ended.stdout.split("\n")[:-1]]
     assert [["a\u2028b", 1], ["c", 2]] == events, ended.stderr
+
+
+TYPESCRIPT = "typescript@5.9.3"
+PROJECT = Path(__file__).parent  # tsconfig.json is here
+
+
+@pytest.mark.once
+@pytest.mark.slow
+def test_the_console_modules_type_check() -> None:
+    """npm fetches TypeScript once."""
+    npm = find_npm()
+    if npm is None:
+        reason = "needs npm: pip install 'agentdouble[conformance]'"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    tsc = [*npm, "exec", "--yes", f"--package={TYPESCRIPT}", "--", "tsc"]
+
+    outcome = subprocess.run([*tsc, "-p", PROJECT], capture_output=True, text=True, timeout=300)
+
+    assert (0, "") == (outcome.returncode, outcome.stdout), outcome.stderr
