@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
+from tests.console.driving import lacking, launched
 from tests.jupyterlab.pages import started
 from tests.jupyterlab.server import Lab, serving
 
@@ -19,27 +19,21 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-INSTALL = "pip install 'agentdouble[emulator,test,lab]'"
 SCREENSHOTS = "DOUBLECHECK_SCREENSHOTS"
 
 
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Start this machine's Chromium without a window."""
-    path = _needed()
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # its own sandbox needs what containers and root do not have
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="package")
 def lab() -> Iterator[Lab]:
     """Start a JupyterLab with copies of this repository's notebooks."""
-    _needed()
+    if importlib.util.find_spec("jupyterlab") is None:
+        lacking("jupyterlab", "pip install 'agentdouble[emulator,test,lab]'")
     # pytest's own directories, below one for each worker, are too long for the kernels' sockets
     with TemporaryDirectory(prefix="lab-") as folder:
         place = Path(folder)
@@ -60,20 +54,3 @@ def screenshots() -> Path | None:
     """Return the folder for pictures of outputs to look at, if one is named."""
     named = os.environ.get(SCREENSHOTS)
     return None if not named else Path(named).resolve()
-
-
-def _needed() -> str:
-    """Return the path of Chromium; without requirements skip the test, or fail it in CI."""
-    for module in ("jupyterlab", "playwright"):
-        if importlib.util.find_spec(module) is None:
-            _lacking(module, INSTALL)
-    executable = chromium.find(None)
-    if executable is None:
-        _lacking("Chromium", chromium.INSTALL)
-    assert executable is not None
-    return executable
-
-
-def _lacking(component: str, remedy: str) -> None:
-    reason = f"needs {component}: {remedy}"
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)

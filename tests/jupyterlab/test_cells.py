@@ -1,18 +1,23 @@
-"""Sandbox cells in JupyterLab: typed, run, stopped and restarted as by a reader."""
+"""Sandbox cells and this repository's notebooks in JupyterLab, run as by a reader."""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.doublecheck.notebook.kernels import PATIENT
-from tests.jupyterlab.hearing import Hearing, hearing
+from tests.jupyterlab.conftest import NOTEBOOKS
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, OpenNotebook, opened
 from tests.jupyterlab.server import Lab
+from tests.ports import handled
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -47,6 +52,41 @@ HOSTILE = """
 <link rel="stylesheet" href="{url}/{whose}/sheet">
 <iframe src="{url}/{whose}/frame"></iframe>
 """
+
+
+@dataclass
+class Hearing:
+    """The requested paths."""
+
+    url: str
+    paths: list[str] = field(default_factory=list)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def note(self, path: str) -> None:
+        """Record a path."""
+        with self._changed:
+            self.paths.append(path)
+            self._changed.notify_all()
+
+    def wait_for(self, path: str) -> None:
+        """Return when a path has been requested."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: path in self.paths, timeout=60), self.paths
+
+
+@contextmanager
+def hearing() -> Iterator[Hearing]:
+    """Listen on a free port of loopback and answer every request with an empty body."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard_requests.note(self.path)
+            self.send_response(204)
+            self.end_headers()
+
+    with handled(Handler) as url:
+        heard_requests = Hearing(url)
+        yield heard_requests
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +163,24 @@ def test_html_of_a_session_cannot_reach_the_page(
     assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
     assert ["ours"] == notebook.page.evaluate("() => [...new Set(window.taken)]")
     assert {"ours"} == {"ours", "theirs"} & {*notebook.page.evaluate("() => window.titles")}
+
+
+@pytest.mark.parametrize("notebook", sorted(file.name for file in NOTEBOOKS.glob("*.ipynb")))
+def test_notebook_runs_and_is_readable(
+    page: Page, lab: Lab, notebook: str, screenshots: Path | None
+) -> None:
+    """No cell fails or loads from elsewhere, and each text stands out in either theme."""
+    faint = {}
+    with opened(page, notebook) as view:
+        view.run_all()
+        cells = view.code_cells()
+        for theme in (LIGHT, DARK):
+            view.show_in(theme)
+            faint[theme] = view.faint_texts(READABLE)
+            if screenshots is not None:
+                view.photograph(screenshots / theme.split()[-1].lower(), Path(notebook).stem)
+
+    assert [] == [cell["source"] for cell in cells if not cell["execution_count"]]
+    assert [] == [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
+    assert {LIGHT: [], DARK: []} == faint
+    assert [] == [url for url in view.requests if not url.startswith((lab.url, "data:", "blob:"))]

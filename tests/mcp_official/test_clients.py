@@ -34,8 +34,7 @@ from mcp.types import (
 from agentdouble import Emulator
 from tests.mcp_official import everything
 from tests.mcp_official.conftest import DIRECT, FRONT, server_of
-from tests.mcp_official.everything.prompts import PROMPTS
-from tests.mcp_official.everything.resources import BINARY, TEXT, WATCHED
+from tests.mcp_official.everything.offers import BINARY, PROMPTS, TEXT, WATCHED
 
 if sys.version_info < (3, 11):
     from exceptiongroup import BaseExceptionGroup

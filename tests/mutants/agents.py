@@ -12,7 +12,7 @@ from tests.mutants.changes import (
     OfValue,
     admitted,
     always,
-    answers_after,
+    answers_after_the_first,
     at,
     cut,
     drop,
@@ -195,9 +195,9 @@ def segment(index: int, change: Callable[[str], str], route: str) -> Change:
     return requested(route, change_request)
 
 
-def owner_of(request: Request, session: str = "") -> Owner:
+def owner_of(request: Request) -> Owner:
     """Return the application, user and session in a path."""
-    segments = [*request.path.strip("/").split("/"), session]
+    segments = [*request.path.strip("/").split("/"), ""]
     return segments[1], segments[3], segments[5]
 
 
@@ -460,7 +460,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "API-14": {
         "have_no_health": statuses(HEALTH, 404),
         "be_healthy_once": in_place(
-            HEALTH, answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
+            HEALTH, answers_after_the_first(lambda answer: answer.set(503, {"error": "down"}))
         ),
     },
     "API-15": {

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.mutants.changes import always, answers_after, at, cut, drop, previous, where
+from tests.mutants.changes import always, answers_after_the_first, at, cut, drop, previous, where
 from tests.mutants.wire import (
     Answer,
     Ask,
@@ -213,7 +213,7 @@ def probe(name: str, change: Callable[[Any], Any]) -> Change:
 
 def once(name: str) -> Change:
     """Answer a probe only once."""
-    down = answers_after(1, lambda answer: answer.set(503, {"error": "down"}))
+    down = answers_after_the_first(lambda answer: answer.set(503, {"error": "down"}))
     return in_place(f"GET /{name}", down)
 
 

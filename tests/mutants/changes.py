@@ -108,14 +108,13 @@ def first(key: Callable[[Any], Any] = nothing) -> OfValue:
     return lambda value: replaced.setdefault(key(value), value)
 
 
-def previous(key: Callable[[Any], Any] = nothing) -> OfValue:
-    """Replace a value with the previous one that has the same key."""
-    replaced: dict[Any, Any] = {}
+def previous() -> OfValue:
+    """Replace a value with the previous one."""
+    values: list[Any] = []
 
     def change(value: Any) -> Any:
-        before = replaced.get(key(value), value)
-        replaced[key(value)] = value
-        return before
+        values.append(value)
+        return values[-2:][0]
 
     return change
 
@@ -132,15 +131,13 @@ def every(number: int, change: OfValue) -> OfValue:
     return changed
 
 
-def answers_after(
-    times: int, change: Callable[[Answer], None]
-) -> Callable[[Answer, Request], None]:
-    """Change answers in place after this many."""
+def answers_after_the_first(change: Callable[[Answer], None]) -> Callable[[Answer, Request], None]:
+    """Change answers in place, except the first."""
     names: list[str] = []
 
     def changed(answer: Answer, request: Request) -> None:
         names.append(request.path)
-        if len(names) > times:
+        if len(names) > 1:
             change(answer)
 
     return changed

@@ -175,9 +175,9 @@ def code(change: Callable[[str], str], *, python: bool = True) -> list[Change]:
     return [bodies(body), actions(INVOKE, named)]
 
 
-def before_python(prelude: str, condition: str = "True") -> list[Change]:
+def before_python(prelude: str) -> list[Change]:
     """Run this Python code before the code of each call."""
-    return code(lambda text: f"exec({prelude.format(condition)!r})\n{text}")
+    return code(lambda text: f"exec({prelude!r})\n{text}")
 
 
 def language(change: Callable[[str], str]) -> Change:
@@ -217,7 +217,7 @@ def alternating() -> Callable[[str], str]:
     return lambda name: f"{name}-{next(alternating)}"
 
 
-def lasting(seconds: int, select: Callable[[Any], bool] = lambda _: True) -> Change:
+def lasting(seconds: int, select: Callable[[Any], bool]) -> Change:
     """Keep instances alive this long unless a request sets the time."""
     return bodies(lambda value: {"Ttl": seconds, **value} if select(value) else value)
 

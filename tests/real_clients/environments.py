@@ -52,24 +52,24 @@ class Python:
         uv = shutil.which("uv", path=_path())
         if uv is None:
             _run([sys.executable, "-m", "venv", str(folder)])
-            _run([self._python(cache), "-m", "pip", "install", "-q", *self.requirements])
+            _run([self.python(cache), "-m", "pip", "install", "-q", *self.requirements])
         else:
             _run([uv, "venv", "-q", "--python", sys.executable, str(folder)])
-            _run([uv, "pip", "install", "-q", "-p", self._python(cache), *self.requirements])
+            _run([uv, "pip", "install", "-q", "-p", self.python(cache), *self.requirements])
         (folder / "made").touch()
 
     def command(self, cache: Path) -> Sequence[str]:
-        return [self._python(cache), "-W", "ignore", str(PROGRAMS / "launch.py")]
+        return [self.python(cache), "-W", "ignore", str(PROGRAMS / "launch.py")]
 
     def version(self, cache: Path) -> str:
         code = f"from importlib.metadata import version; print(version({self.package!r}))"
-        return _run([self._python(cache), "-c", code]).strip()
+        return _run([self.python(cache), "-c", code]).strip()
 
     def _folder(self, cache: Path) -> Path:
         made_of = repr((self.requirements, sys.version_info[:2]))
         return cache / f"{self.package}-{hashlib.sha256(made_of.encode()).hexdigest()[:12]}"
 
-    def _python(self, cache: Path) -> str:
+    def python(self, cache: Path) -> str:
         return str(self._folder(cache) / "bin" / "python")
 
 
@@ -80,42 +80,40 @@ class Npm:
     package: str
 
     def make(self, cache: Path) -> None:
-        folder = cache / "npm"
-        lock = folder / "package-lock.json"
-        locked = FROM_NPM / lock.name
-        if not lock.is_file() or lock.read_bytes() != locked.read_bytes():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            shutil.copy(FROM_NPM / "package.json", folder)
-            shutil.copy(locked, lock)
-            _install(folder)
+        install_npm(FROM_NPM, cache / "npm")
 
     def command(self, cache: Path) -> Sequence[str]:
         folder = cache / "npm"
         for program in PROGRAMS.glob("*.mjs"):  # Node looks for packages beside the program
             shutil.copy(program, folder)
-        return [_node().node, str(folder / "launch.mjs")]
+        return [node().node, str(folder / "launch.mjs")]
 
     def version(self, cache: Path) -> str:
         package = cache / "npm" / "node_modules" / self.package / "package.json"
         return str(json.loads(package.read_text("utf-8"))["version"])
 
 
-def _install(folder: Path) -> None:
-    """Install the packages of a lock; on failure, remove the lock so that the next run retries."""
+def install_npm(source: Path, folder: Path) -> None:
+    """Install the packages of a lock; on failure, remove the folder so that the next run retries."""
+    lock = folder / "package-lock.json"
+    if lock.is_file() and lock.read_bytes() == (source / lock.name).read_bytes():
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in ("package.json", lock.name):
+        shutil.copy(source / name, folder)
     try:
-        command = [*_node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        _run(command, folder)
+        _run([*node().npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
     except BaseException:
         shutil.rmtree(folder)
         raise
 
 
-def _node() -> Node:
+def node() -> Node:
     try:
         return find_node()
     except NotInstalledError:
-        needed = f"The JavaScript clients need Node {OLDEST_NODE} or newer"
+        needed = f"The JavaScript programs need Node {OLDEST_NODE} or newer"
         raise NotMadeError(f"{needed}: pip install 'agentdouble[conformance]'") from None
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from agentdouble import Emulator
 from agentdouble.mcp_services import CommandBackend
-from tests.mcp_official.conftest import _served
+from tests import ports
 from tests.mcp_official.keyed import keyed
 from tests.mcp_official.suite import Outcome, Suite, find_node
-from tests.real_servers.environments import HERE, Npm
 from tests.real_servers.running import KEY, Result, compared, served, tried
-from tests.real_servers.servers import ON_TYPESCRIPT
+from tests.real_servers.servers import HERE, ON_TYPESCRIPT, Npm
 
 SDK_EXAMPLES = ("simpleStreamableHttp", "honoWebStandardStreamableHttp")  # over HTTP alone
 
@@ -40,7 +39,7 @@ def _compare(double: Emulator, suite: Suite, name: str, server: Npm, cache: Path
     with ExitStack() as stack:
         addresses = {"directly": stack.enter_context(served(server, cache, words))}
         double.mcp.create(service, addresses["directly"], key=KEY)
-        proxy = stack.enter_context(_served(keyed(double.url, KEY)))
+        proxy = stack.enter_context(ports.served(keyed(double.url, KEY)))
         addresses["through the service"] = f"{proxy}/mcp/{service}"
         if words:
             command = CommandBackend((*server.command(cache), "stdio"), HERE)

@@ -17,8 +17,7 @@ from agentdouble import Emulator
 from agentdouble.mcp_services import CommandBackend
 from tests import ports
 from tests.mcp_official.suite import Outcome, Suite
-from tests.real_servers.environments import HERE, Environment
-from tests.real_servers.servers import AUTO, LEGACY, Server
+from tests.real_servers.servers import AUTO, HERE, LEGACY, Environment, Server
 from tests.real_servers.talking import talk
 
 KEY = "service-key"

@@ -1,15 +1,46 @@
-"""The servers, and the calls to each."""
+"""The servers, their environments, and the calls to each."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from tests.real_servers.environments import Environment, Npm, Python
+from tests.real_clients import environments
 
+HERE = Path(__file__).parent
 LEGACY, AUTO = "legacy", "auto"
 _OFFICIAL = "@modelcontextprotocol"
+
+
+@dataclass(frozen=True)
+class Npm:
+    """A program from the packages that ``from_npm`` pins, or one of ours that uses them."""
+
+    program: str
+    bundled: bool = False
+
+    def make(self, cache: Path) -> None:
+        environments.install_npm(HERE / "from_npm", cache / "npm")
+
+    def command(self, cache: Path) -> Sequence[str]:
+        folder = cache / "npm"
+        if self.bundled:  # Node looks for packages beside the program
+            shutil.copy(HERE / "programs" / self.program, folder)
+            return [environments.node().node, str(folder / self.program)]
+        return [environments.node().node, str(folder / "node_modules" / self.program)]
+
+
+class FastMcp(environments.Python):
+    """A program of ours in a virtual environment with some version of FastMCP."""
+
+    def command(self, cache: Path) -> Sequence[str]:
+        return [self.python(cache), str(HERE / "programs" / "fastmcp_server.py")]
+
+
+Environment = Npm | FastMcp
 
 
 @dataclass(frozen=True)
@@ -70,7 +101,11 @@ SERVERS = (
         Npm(f"{_OFFICIAL}/server-filesystem/dist/index.js"),
         calls := (
             Call("list_directory", {"path": "."}, "[FILE] servers.py"),
-            Call("read_text_file", {"path": "servers.py"}, "The servers, and what is run"),
+            Call(
+                "read_text_file",
+                {"path": "servers.py"},
+                "The servers, their environments, and the calls",
+            ),
         ),
         calls,
         (".",),
@@ -87,7 +122,7 @@ SERVERS = (
     ),
     Server(
         "fastmcp 2",
-        Python("fastmcp>=2,<3", "fastmcp_server.py"),
+        FastMcp("fastmcp", ("fastmcp>=2,<3",)),
         calls := (_PROGRESS, _LOG, _SAMPLE, _ELICIT),
         calls,
         ("stdio",),
@@ -96,7 +131,7 @@ SERVERS = (
     # fastmcp 4 has no sampling; in the newest era it takes no questions that servers send
     Server(
         "fastmcp 4",
-        Python("fastmcp>=4,<5", "fastmcp_server.py"),
+        FastMcp("fastmcp", ("fastmcp>=4,<5",)),
         (_PROGRESS, _LOG, _ELICIT),
         (_PROGRESS,),
         ("stdio",),

@@ -19,8 +19,7 @@ from mcp.types import (
     TextContent,
 )
 
-from tests.real_servers.environments import HERE
-from tests.real_servers.servers import Call
+from tests.real_servers.servers import HERE, Call
 
 _TIMEOUT_S = 120
 

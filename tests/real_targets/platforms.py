@@ -1,17 +1,29 @@
-"""The third-party implementations, and how to serve each."""
+"""The third-party implementations: how to serve each, and how it deviates from the specification.
+
+They pin other protocol libraries than ours and so need environments of their own.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agentdouble import Emulator
 from doublecheck.contracts import reference_files
 from tests.real_targets.processes import doublecheck, serving
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 Addresses = Mapping[str, str]
 
@@ -107,3 +119,22 @@ IMPLEMENTATIONS = (
         _agentkit,
     ),
 )
+
+
+def gaps(package: str) -> Mapping[str, str]:
+    """Return the observed deviations by clause."""
+    text = Path(__file__).with_name("deviations.toml").read_text("utf-8")
+    reasons: Mapping[str, str] = tomllib.loads(text)[package]
+    return reasons
+
+
+def case(*packages: str) -> pytest.MarkDecorator:
+    """Run a test with each of these implementations, or with all, if they are installed."""
+    chosen = [impl for impl in IMPLEMENTATIONS if impl.package in packages or not packages]
+    return pytest.mark.parametrize("implementation", [_installed(impl) for impl in chosen])
+
+
+def _installed(impl: Implementation) -> object:
+    missing = f"{impl.variable} names no Python with it: pip install '{impl.install}'"
+    absent = pytest.mark.skipif(impl.variable not in os.environ, reason=missing)
+    return pytest.param(impl, id=impl.package, marks=absent)

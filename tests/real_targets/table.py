@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.real_targets import platforms
-from tests.real_targets.deviations import gaps
-from tests.real_targets.platforms import IMPLEMENTATIONS, Implementation, Report
+from tests.real_targets.platforms import IMPLEMENTATIONS, Implementation, Report, gaps
 from tests.real_targets.processes import version
 
 GROUPS = {

@@ -11,9 +11,7 @@ import pytest
 from doublecheck.contracts.clauses import clauses
 from tests.real_targets import agentkit_commands, platforms
 from tests.real_targets.agentkit_commands import NOT_BUILT, VARIABLE, WORKS
-from tests.real_targets.deviations import gaps
-from tests.real_targets.installed import case
-from tests.real_targets.platforms import Implementation
+from tests.real_targets.platforms import Implementation, case, gaps
 from tests.real_targets.processes import serving
 
 WITHOUT_PING = """

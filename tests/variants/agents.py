@@ -45,13 +45,13 @@ from tests.variants.forms import (
     IN_CAPITALS,
     OF_A_VENDOR,
     as_text,
-    instead,
     of_json,
     of_list,
     of_streams,
     of_text,
     several_lines,
     status,
+    succeeding,
 )
 
 INVOKE = "POST /invoke"
@@ -195,8 +195,8 @@ APPLICATION: dict[str, Any] = {
     "broken_json_is_refused_with_text": in_place(INVOKE, refused_with_text),
     "an_exception_is_502": status(INVOKE, 500, 502),
     "an_exception_is_400": status(INVOKE, 500, 400),
-    "an_exception_is_no_success": instead(INVOKE, 500, 200, {"success": False, "message": "No."}),
-    "an_exception_has_a_code": instead(INVOKE, 500, 200, {"code": 500, "message": "No."}),
+    "an_exception_is_no_success": succeeding(INVOKE, 500, {"success": False, "message": "No."}),
+    "an_exception_has_a_code": succeeding(INVOKE, 500, {"code": 500, "message": "No."}),
     "stream_errors_have_further_fields": events(
         INVOKE, where(lambda value: "error" in value, put(code=7))
     ),
@@ -247,7 +247,7 @@ API_SERVER: dict[str, Any] = {
     "deletion_tells_a_result": answers(DELETE, always({"deleted": True})),
     "an_unknown_session_is_410": status(READ, 404, 410),
     "an_unknown_session_is_403": status(READ, 404, 403),
-    "an_unknown_session_is_null": instead(READ, 404, 200, None),
+    "an_unknown_session_is_null": succeeding(READ, 404, None),
     "an_unknown_application_is_403": [status(RUNS, 404, 403), status(NAMED, 404, 403)],
     "artifacts_in_an_object": answers(ARTIFACTS, lambda some: {"artifacts": some}),
     "artifacts_have_a_file_name": answers(
@@ -277,7 +277,7 @@ API_SERVER: dict[str, Any] = {
     ),
     "a_missing_field_is_400": status("POST /run*", 422, 400),
     "a_missing_field_is_an_event": in_place(STREAM, as_error_event),
-    "a_missing_field_is_in_the_list": instead(RUN, 422, 200, [ERROR]),
+    "a_missing_field_is_in_the_list": succeeding(RUN, 422, [ERROR]),
     "health_counts_errors": answers(HEALTH, always({"status": "pass", "errors": []})),
     "health_is_empty": status(HEALTH, 200, 204),
     "version_is_text": as_text(VERSION, lambda _: "1.2.3"),

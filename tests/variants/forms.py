@@ -145,12 +145,12 @@ def as_text(route: str, text: Callable[[Any], str], kind: str = "text/plain") ->
     return in_place(route, change_type)
 
 
-def instead(route: str, of: int, new: int, document: Any) -> Change:
-    """Answer with another status and JSON."""
+def succeeding(route: str, of: int, document: Any) -> Change:
+    """Answer with 200 and JSON instead of a status."""
 
     def change_answer(answer: Answer, _request: Request) -> None:
         if answer.status == of:
-            answer.set(new, document)
+            answer.set(200, document)
 
     return in_place(route, change_answer)
 

@@ -29,8 +29,8 @@ from mcp.types import (
     SetLevelRequestParams,
 )
 
-from tests.mcp_official.everything import asking_tools, plain_tools, resources, round_tools
-from tests.mcp_official.everything.prompts import PROMPTS
+from tests.mcp_official.everything import asking_tools, offers, plain_tools, round_tools
+from tests.mcp_official.everything.offers import PROMPTS
 from tests.mcp_official.everything.state import State
 from tests.mcp_official.everything.tables import Context, Tools
 
@@ -54,11 +54,11 @@ def server() -> Server[State]:
         on_call_tool=_call_tool,
         on_list_prompts=_list_prompts,
         on_get_prompt=_get_prompt,
-        on_list_resources=resources.list_resources,
-        on_list_resource_templates=resources.list_templates,
-        on_read_resource=resources.read,
-        on_subscribe_resource=resources.subscribe,
-        on_unsubscribe_resource=resources.unsubscribe,
+        on_list_resources=offers.list_resources,
+        on_list_resource_templates=offers.list_templates,
+        on_read_resource=offers.read,
+        on_subscribe_resource=offers.subscribe,
+        on_unsubscribe_resource=offers.unsubscribe,
         on_subscriptions_listen=ListenHandler(state.bus),
         on_completion=_complete,
     )

@@ -15,8 +15,8 @@ from mcp.types import (
 )
 
 from tests.mcp_official.everything import forms
+from tests.mcp_official.everything.offers import WATCHED
 from tests.mcp_official.everything.plain_tools import reply
-from tests.mcp_official.everything.resources import WATCHED
 from tests.mcp_official.everything.tables import Context, Tools, text_argument
 
 TOOLS = Tools()

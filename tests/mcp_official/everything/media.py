@@ -1,4 +1,4 @@
-"""The smallest image and the smallest sound, in base64."""
+"""The smallest image, the smallest sound, and resources, as content."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import io
 import struct
 import wave
 import zlib
+
+from mcp.types import AudioContent, EmbeddedResource, ImageContent, TextResourceContents
 
 
 def picture() -> str:
@@ -26,6 +28,18 @@ def sound() -> str:
         file.setframerate(8000)
         file.writeframes(b"\x00\x00")
     return base64.b64encode(buffer.getvalue()).decode()
+
+
+def image_content() -> ImageContent:
+    return ImageContent(data=picture(), mime_type="image/png")
+
+
+def audio_content() -> AudioContent:
+    return AudioContent(data=sound(), mime_type="audio/wav")
+
+
+def resource_content(uri: str, mime_type: str, text: str) -> EmbeddedResource:
+    return EmbeddedResource(resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from mcp.types import (
-    AudioContent,
     CallToolRequestParams,
     CallToolResult,
-    EmbeddedResource,
-    ImageContent,
     TextContent,
-    TextResourceContents,
 )
 
 from tests.mcp_official.everything import media
@@ -55,20 +51,22 @@ async def test_simple_text(ctx: Context, params: CallToolRequestParams) -> CallT
 @TOOLS.add()
 async def test_image_content(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Answer a picture."""
-    return CallToolResult(content=[_picture()])
+    return CallToolResult(content=[media.image_content()])
 
 
 @TOOLS.add()
 async def test_audio_content(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Answer a sound."""
-    return CallToolResult(content=[AudioContent(data=media.sound(), mime_type="audio/wav")])
+    return CallToolResult(content=[media.audio_content()])
 
 
 @TOOLS.add()
 async def test_embedded_resource(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Answer a resource."""
     text = "This is an embedded resource content."
-    return CallToolResult(content=[_resource("test://embedded-resource", "text/plain", text)])
+    return CallToolResult(
+        content=[media.resource_content("test://embedded-resource", "text/plain", text)]
+    )
 
 
 @TOOLS.add()
@@ -77,9 +75,9 @@ async def test_multiple_content_types(
 ) -> CallToolResult:
     """Answer a text, a picture and a resource."""
     data = '{"test":"data","value":123}'
-    resource = _resource("test://mixed-content-resource", "application/json", data)
+    resource = media.resource_content("test://mixed-content-resource", "application/json", data)
     text = TextContent(text="Multiple content types test:")
-    return CallToolResult(content=[text, _picture(), resource])
+    return CallToolResult(content=[text, media.image_content(), resource])
 
 
 @TOOLS.add()
@@ -99,11 +97,3 @@ async def json_schema_2020_12_tool(ctx: Context, params: CallToolRequestParams) 
 async def region_of_header(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
     """Have an argument that is also sent as a header."""
     return reply(f"Region: {(params.arguments or {})['region']}")
-
-
-def _picture() -> ImageContent:
-    return ImageContent(data=media.picture(), mime_type="image/png")
-
-
-def _resource(uri: str, mime_type: str, text: str) -> EmbeddedResource:
-    return EmbeddedResource(resource=TextResourceContents(uri=uri, mime_type=mime_type, text=text))

@@ -13,6 +13,7 @@ from mcp.types import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolRequestParams,
     CallToolResult,
+    ClientCapabilities,
     CreateMessageRequest,
     CreateMessageRequestParams,
     CreateMessageResult,
@@ -93,12 +94,7 @@ async def test_input_required_result_multiple_inputs(
     """Ask three things at a time."""
     answers = params.input_responses or {}
     if not {"user_name", "greeting", "client_roots"} <= answers.keys():
-        questions = {
-            "user_name": ask("What is your name?", forms.one_text("name")),
-            "greeting": sample("Generate a greeting", 50),
-            "client_roots": ListRootsRequest(),
-        }
-        return InputRequiredResult(input_requests=questions, request_state="asked-three")
+        return three_questions()
     return reply(f"Thanks, {filled_in(answers, 'user_name', 'name')}.")
 
 
@@ -124,12 +120,7 @@ async def test_input_required_result_capabilities(
     ctx: Context, params: CallToolRequestParams
 ) -> Answer:
     """Ask only what the client says it can answer."""
-    able = ctx.session.client_capabilities
-    questions: dict[str, Any] = {}
-    if able is not None and able.sampling is not None:
-        questions["sampled"] = sample("Say something", 50)
-    if able is not None and able.elicitation is not None:
-        questions["asked"] = ask("Say something", forms.one_text("something"))
+    questions = questions_for(ctx.session.client_capabilities)
     if not questions or params.input_responses:
         return reply("Nothing more to ask.")
     return InputRequiredResult(input_requests=questions)
@@ -162,6 +153,26 @@ def sample(prompt: str, max_tokens: int) -> CreateMessageRequest:
     message = SamplingMessage(role="user", content=TextContent(text=prompt))
     params = CreateMessageRequestParams(messages=[message], max_tokens=max_tokens)
     return CreateMessageRequest(params=params)
+
+
+def three_questions() -> InputRequiredResult:
+    """Return a question to the user, a prompt for the model and a question for the roots."""
+    questions = {
+        "user_name": ask("What is your name?", forms.one_text("name")),
+        "greeting": sample("Generate a greeting", 50),
+        "client_roots": ListRootsRequest(),
+    }
+    return InputRequiredResult(input_requests=questions, request_state="asked-three")
+
+
+def questions_for(able: ClientCapabilities | None) -> dict[str, Any]:
+    """Return what a client with these capabilities can answer."""
+    questions: dict[str, Any] = {}
+    if able is not None and able.sampling is not None:
+        questions["sampled"] = sample("Say something", 50)
+    if able is not None and able.elicitation is not None:
+        questions["asked"] = ask("Say something", forms.one_text("something"))
+    return questions
 
 
 def filled_in(answers: Any, key: str, field: str) -> str | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from mcp.types import Completion
 
 from agentdouble import MCPApp
-from tests.mcp_official.ordinary import asking, offers, plain, rounds
+from tests.mcp_official.ordinary import offers, rounds, tools
 
 
 def application() -> MCPApp:
     """Return the application."""
     app = MCPApp("ordinary", instructions="For the conformance suite.")
-    plain.register(app)
-    asking.register(app)
+    tools.register(app)
     rounds.register(app)
     offers.register(app)
 

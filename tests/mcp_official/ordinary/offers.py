@@ -11,7 +11,6 @@ from mcp.types import InputRequiredResult
 from agentdouble import Context, MCPApp
 from tests.mcp_official.everything import forms, media
 from tests.mcp_official.everything.round_tools import ask, filled_in
-from tests.mcp_official.ordinary.plain import picture, resource
 
 
 def register(app: MCPApp) -> None:
@@ -57,12 +56,12 @@ def _register_prompts(app: MCPApp) -> None:
     def test_prompt_with_embedded_resource(resourceUri: str) -> list[Any]:  # noqa: N803 (as above)
         """Show a resource."""
         text = "Embedded resource content for testing."
-        return [resource(resourceUri, "text/plain", text), "Please process it."]
+        return [media.resource_content(resourceUri, "text/plain", text), "Please process it."]
 
     @app.prompt
     def test_prompt_with_image() -> list[Any]:
         """Show a picture."""
-        return [UserMessage(picture()), UserMessage("Please analyze the image above.")]
+        return [UserMessage(media.image_content()), UserMessage("Please analyze the image above.")]
 
     @app.prompt
     def test_input_required_result_prompt(ctx: Context) -> str | InputRequiredResult:

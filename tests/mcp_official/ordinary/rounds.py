@@ -15,7 +15,13 @@ from mcp.types import (
 
 from agentdouble import Context, MCPApp
 from tests.mcp_official.everything import forms
-from tests.mcp_official.everything.round_tools import ask, filled_in, sample
+from tests.mcp_official.everything.round_tools import (
+    ask,
+    filled_in,
+    questions_for,
+    sample,
+    three_questions,
+)
 
 Answer = str | InputRequiredResult
 
@@ -73,12 +79,7 @@ def _register_states(app: MCPApp) -> None:
         """Ask three things at a time."""
         answers = ctx.input_responses or {}
         if not {"user_name", "greeting", "client_roots"} <= answers.keys():
-            questions = {
-                "user_name": ask("What is your name?", forms.one_text("name")),
-                "greeting": sample("Generate a greeting", 50),
-                "client_roots": ListRootsRequest(),
-            }
-            return InputRequiredResult(input_requests=questions, request_state="asked-three")
+            return three_questions()
         return f"Thanks, {filled_in(answers, 'user_name', 'name')}."
 
     @app.tool
@@ -100,12 +101,7 @@ def _register_needs(app: MCPApp) -> None:
     @app.tool
     def test_input_required_result_capabilities(ctx: Context) -> Answer:
         """Ask only what the client says it can answer."""
-        able = ctx.client_capabilities
-        questions: dict[str, Any] = {}
-        if able is not None and able.sampling is not None:
-            questions["sampled"] = sample("Say something", 50)
-        if able is not None and able.elicitation is not None:
-            questions["asked"] = ask("Say something", forms.one_text("something"))
+        questions = questions_for(ctx.client_capabilities)
         if not questions or ctx.input_responses:
             return "Nothing more to ask."
         return InputRequiredResult(input_requests=questions)

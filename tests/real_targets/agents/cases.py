@@ -27,6 +27,18 @@ def chat(*texts: str) -> Script:
     return script
 
 
+def runs(*texts: str) -> Script:
+    """Return a script of turns by ``/run``."""
+
+    def script(talk: Conversation) -> None:
+        talk.create()
+        for text in texts:
+            talk.run(text)
+        talk.read()
+
+    return script
+
+
 _THREE_TURNS = chat("hello", "again", "more")
 
 
@@ -50,22 +62,6 @@ def _parallel(talk: Conversation) -> None:
         listed.sort(key=lambda event: event["author"])
     ids = [event["id"] for event in events]
     assert sorted(ids) == sorted(row["id"] for row in session["events"] if row["author"] != "user")
-
-
-def _transfer(talk: Conversation) -> None:
-    talk.create()
-    for text in ("hello", "still there?", "back", "and now"):
-        talk.run(text)
-    talk.read()
-
-
-def _long_running(talk: Conversation) -> None:
-    talk.create()
-    events = talk.run("please")
-    talk.read()
-    talk.run(responses(events, "approve", {"status": "approved"}))
-    talk.stream("thanks")
-    talk.read()
 
 
 def _resumed(talk: Conversation) -> None:
@@ -141,13 +137,6 @@ def _memory(talk: Conversation) -> None:
     talk.run("search color")
     talk.session_id = "unknown"
     talk.remember()
-
-
-def _rewinds(talk: Conversation) -> None:
-    talk.create()
-    for text in ("one", "two", "rewind", "three"):
-        talk.run(text)
-    talk.read()
 
 
 def _needy(talk: Conversation) -> None:
@@ -273,9 +262,13 @@ CASES = (
     Case("sequential", "SequentialAgent"),
     Case("parallel", "ParallelAgent", _parallel),
     Case("loop", "LoopAgent, `exit_loop`"),
-    Case("transfer", "transfer to a sub-agent and back", _transfer),
+    Case(
+        "transfer",
+        "transfer to a sub-agent and back",
+        runs("hello", "still there?", "back", "and now"),
+    ),
     Case("agent_tool", "AgentTool"),
-    Case("long_running", "a long-running tool", _long_running),
+    Case("long_running", "a long-running tool", _answers("approve", {"status": "approved"})),
     Case("confirmation", "confirmation of a tool", _confirmation),
     Case("credentials", "a tool asks for a credential", _credentials),
     Case("artifacts", "artifacts of session and user", _artifacts),
@@ -293,7 +286,7 @@ CASES = (
     Case("code_executor", "a code executor"),
     Case("planner", "a planner"),
     Case("no_history", "`include_contents='none'`"),
-    Case("rewinds", "rewind", _rewinds),
+    Case("rewinds", "rewind", runs("one", "two", "rewind", "three")),
     Case("instruction_state", "an instruction without its key", _needy),
     Case("model_raises", "the model raises"),
     Case("model_error", "the model answers an error"),

@@ -1,14 +1,21 @@
-"""Tools that talk to the client while they run: logs, progress, questions, changes."""
+"""Tools that talk to the client while they run, and tools that answer at once."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from mcp.types import ElicitResult
+from mcp.types import (
+    AudioContent,
+    ContentBlock,
+    ElicitResult,
+    EmbeddedResource,
+    ImageContent,
+    TextContent,
+)
 from pydantic import BaseModel, Field
 
 from agentdouble import Context, MCPApp
-from tests.mcp_official.everything import forms
+from tests.mcp_official.everything import forms, media
 
 WATCHED = "test://watched-resource"
 
@@ -93,3 +100,46 @@ def register(app: MCPApp) -> None:
         """Tell who watches the watched resource that it has changed."""
         await ctx.notify_resource_updated(WATCHED)
         return "Resource changed."
+
+    @app.tool
+    def test_simple_text() -> str:
+        """Answer a text."""
+        return "This is a simple text response for testing."
+
+    @app.tool
+    def test_image_content() -> ImageContent:
+        """Answer a picture."""
+        return media.image_content()
+
+    @app.tool
+    def test_audio_content() -> AudioContent:
+        """Answer a sound."""
+        return media.audio_content()
+
+    @app.tool
+    def test_embedded_resource() -> EmbeddedResource:
+        """Answer a resource."""
+        text = "This is an embedded resource content."
+        return media.resource_content("test://embedded-resource", "text/plain", text)
+
+    @app.tool
+    def test_multiple_content_types() -> list[ContentBlock]:
+        """Answer a text, a picture and a resource."""
+        data = '{"test":"data","value":123}'
+        return [
+            TextContent(text="Multiple content types test:"),
+            media.image_content(),
+            media.resource_content("test://mixed-content-resource", "application/json", data),
+        ]
+
+    @app.tool
+    def test_error_handling() -> str:
+        """Raise."""
+        raise ValueError("This tool intentionally returns an error for testing")
+
+    @app.tool
+    def region_of_header(
+        region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})],
+    ) -> str:
+        """Have an argument that is also sent as a header."""
+        return f"Region: {region}"

@@ -9,21 +9,29 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
     BlobResourceContents,
+    EmbeddedResource,
     EmptyResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    ImageContent,
+    InputRequiredResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     PaginatedRequestParams,
+    PromptMessage,
     ReadResourceRequestParams,
     ReadResourceResult,
     Resource,
     ResourceTemplate,
     SubscribeRequestParams,
+    TextContent,
     TextResourceContents,
     UnsubscribeRequestParams,
 )
 
-from tests.mcp_official.everything import media
-from tests.mcp_official.everything.tables import Context
+from tests.mcp_official.everything import forms, media
+from tests.mcp_official.everything.round_tools import ask, filled_in
+from tests.mcp_official.everything.tables import Context, Prompts
 
 TEXT = "test://static-text"
 BINARY = "test://static-binary"
@@ -84,3 +92,54 @@ def _content(uri: str) -> TextResourceContents | BlobResourceContents:
     id_ = match[1]
     data = json.dumps({"id": id_, "templateTest": True, "data": f"Data for ID: {id_}"})
     return TextResourceContents(uri=uri, mime_type="application/json", text=data)
+
+
+PROMPTS = Prompts()
+
+
+@PROMPTS.add()
+async def test_simple_prompt(ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    """Say one thing."""
+    return _of(TextContent(text="This is a simple prompt for testing."))
+
+
+@PROMPTS.add("arg1", "arg2")
+async def test_prompt_with_arguments(
+    ctx: Context, params: GetPromptRequestParams
+) -> GetPromptResult:
+    """Say the arguments."""
+    arguments = ", ".join(f"{name}='{value}'" for name, value in (params.arguments or {}).items())
+    return _of(TextContent(text=f"Prompt with arguments: {arguments}"))
+
+
+@PROMPTS.add("resourceUri")
+async def test_prompt_with_embedded_resource(
+    ctx: Context, params: GetPromptRequestParams
+) -> GetPromptResult:
+    """Show a resource."""
+    uri = (params.arguments or {})["resourceUri"]
+    content = "Embedded resource content for testing."
+    text = "Please process the embedded resource above."
+    return _of(media.resource_content(uri, "text/plain", content), TextContent(text=text))
+
+
+@PROMPTS.add()
+async def test_prompt_with_image(ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+    """Show a picture."""
+    return _of(media.image_content(), TextContent(text="Please analyze the image above."))
+
+
+@PROMPTS.add()
+async def test_input_required_result_prompt(
+    ctx: Context, params: GetPromptRequestParams
+) -> GetPromptResult | InputRequiredResult:
+    """Ask before saying anything."""
+    context = filled_in(params.input_responses, "user_context", "context")
+    if context is None:
+        question = ask("What context should the prompt use?", forms.one_text("context"))
+        return InputRequiredResult(input_requests={"user_context": question})
+    return _of(TextContent(text=f"The context is {context}."))
+
+
+def _of(*contents: TextContent | ImageContent | EmbeddedResource) -> GetPromptResult:
+    return GetPromptResult(messages=[PromptMessage(role="user", content=item) for item in contents])
