@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import act, http
 
 if TYPE_CHECKING:
@@ -30,6 +33,28 @@ DEFINITION: dict[str, Any] = {
         }
     },
 }
+
+
+def lacking(requirement: str, remedy: str) -> None:
+    """Skip a test, or fail it in CI."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {requirement}: {remedy}")
+
+
+@contextmanager
+def launched() -> Iterator[Browser]:
+    """Launch a headless Chromium, if there is one."""
+    if importlib.util.find_spec("playwright") is None:
+        lacking("Playwright", "pip install 'agentdouble[emulator,test]'")
+    path = chromium.find(None)
+    if path is None:
+        lacking("Chromium", chromium.INSTALL)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # its own sandbox needs what containers and root do not have
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @contextmanager
@@ -92,14 +117,12 @@ def ask(double: Emulator, session: str = "s0", code: str = "print(6 * 7)") -> No
     answer.raise_for_status()
 
 
-def run_turn(
-    double: Emulator, agent: str, session: str, text: str = "one two", user: str = "ann"
-) -> None:
+def run_turn(double: Emulator, agent: str, session: str, text: str = "one two") -> None:
     """Start an API-server session and run one turn of its agent."""
-    path = f"{double.url}/apps/{agent}/users/{user}/sessions/{session}"
+    path = f"{double.url}/apps/{agent}/users/ann/sessions/{session}"
     http.post(path, json={}).raise_for_status()
     message = {"role": "user", "parts": [{"text": text}]}
-    body = {"appName": agent, "userId": user, "sessionId": session, "newMessage": message}
+    body = {"appName": agent, "userId": "ann", "sessionId": session, "newMessage": message}
     http.post(f"{double.url}/run_sse", json=body, timeout=60).raise_for_status()
 
 

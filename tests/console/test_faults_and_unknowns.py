@@ -95,10 +95,6 @@ def test_a_refused_fault_shows_the_error(browser: Browser, double: Emulator) -> 
         page.get_by_role("combobox", name="Operation", description="Did you mean").wait_for()
 
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
-
 @pytest.fixture(autouse=True)
 def _own_answers(double: Emulator) -> None:
     """Restore the default answers, which a reset keeps."""

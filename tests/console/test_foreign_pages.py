@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import text
 from tests.agentdouble.runtimes.asking import ask, asking_table
-from tests.console.foreign import got
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from tests.ports import handled
 
 pytestmark = pytest.mark.once
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
 
 PAGE = b"<!doctype html><title>foreign</title><p>a page of somebody else"
 
@@ -30,19 +30,12 @@ class _Foreign(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(PAGE)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture(scope="module")
-def foreign_port() -> Iterator[int]:
+def foreign_port() -> Iterator[str]:
     """The port of an unrelated web server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Foreign) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    with handled(_Foreign) as url:
+        yield url.rpartition(":")[2]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +48,85 @@ def hosting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
     tables = [files, asking_table("asking", tmp_path_factory.mktemp("asking"))]
     with Emulator(console=True, pool_size=0, runtimes=tables) as double:
         yield double
+
+
+TRIES = {
+    "fetch": "(await fetch(url + '/api/sessions', { headers })).text()",
+    "fetch without headers": "(await fetch(url + '/api/console/connection')).text()",
+    "fetch no-cors": "(await fetch(url + '/api/sessions', { mode: 'no-cors', headers })).text()",
+    "fetch the shell": "(await fetch(url + '/')).text()",
+    "import": "Object.keys(await import(url + '/static/lib/words.js'))",
+    "script": "element('script', 'src', '/static/lib/words.js')",
+    "script of data": "element('script', 'src', '/api/sessions?token=' + token)",
+    "picture": "element('img', 'src', '/static/icon.svg')",
+    "style": "element('link', 'href', '/static/console.css', { rel: 'stylesheet' })",
+    "frame": "framed('/')",
+    "frame with the token": "framed('/#token=' + token)",
+    "frame of outputs": "framed('/frame')",
+    "window": "opened('/#token=' + token)",
+    "EventSource": "heard(new EventSource(url + '/api/events?token=' + token), 'open')",
+    "WebSocket": "heard(new WebSocket(url.replace('http', 'ws') + '/api/events'), 'open')",
+    "write": "(await fetch(url + '/api/clock', { method: 'POST', body, headers:"
+    " { ...headers, 'Content-Type': 'application/json' } })).text()",
+    "write no-cors": "(await fetch(url + '/api/clock', { method: 'POST', body, mode: 'no-cors' })).text()",
+    "write as a file": "(await fetch(url + '/api/clock', { method: 'POST', mode: 'no-cors',"
+    " body: new Blob([body], { type: 'application/octet-stream' }) })).text()",
+    "delete": "(await fetch(url + '/api/journal', { method: 'DELETE', headers })).text()",
+    "form": "sent('text/plain')",
+    "form urlencoded": "sent('application/x-www-form-urlencoded')",
+    "form multipart": "sent('multipart/form-data')",
+}
+_TRIED = """async ({ url, token, what }) => {
+  const headers = { Authorization: `Bearer ${token}` };
+  const body = '{"advance_s": 60}';
+  const heard = (one, event) => new Promise((resolve) => {
+    one.addEventListener(event, () => resolve(event));
+    one.addEventListener("error", () => resolve(null));
+  });
+  const put = (one, parts) => document.documentElement.append(Object.assign(one, parts));
+  const element = (tag, name, path, more = {}) => {
+    const one = document.createElement(tag);
+    put(one, { ...more, [name]: url + path });
+    return heard(one, "load");
+  };
+  const framed = async (path) => {
+    const one = document.createElement("iframe");
+    const loaded = heard(one, "load");
+    put(one, { src: url + path });
+    await loaded;
+    return one.contentDocument?.body.innerText ?? null;
+  };
+  const opened = async (path) => {
+    const one = window.open(url + path); // closed where it is not ours to hold
+    await framed(path);
+    while (!one.closed && !one.document.body?.innerText) await new Promise(requestAnimationFrame);
+    return one.closed ? null : one.document.body.innerText;
+  };
+  const sent = async (enctype) => {
+    const frame = document.createElement("iframe"), form = document.createElement("form");
+    put(frame, { name: `to-${Math.random()}` });
+    put(form, { method: "post", action: url + "/api/clock", target: frame.name, enctype });
+    const input = document.createElement("input");
+    form.append(Object.assign(input, { name: '{"advance_s": 60, "a": "', value: '"}' }));
+    const loaded = heard(frame, "load");
+    const refused = new Promise((resolve) =>
+      addEventListener("securitypolicyviolation", () => resolve(null), { once: true }));
+    form.submit();
+    await Promise.race([loaded, refused]);
+    return frame.contentDocument?.body.innerText || null;
+  };
+  try { return (await EXPRESSION) || null; } catch { return null; }
+}"""
+
+
+def got(page: Page, url: str, token: str) -> dict[str, Any]:
+    """Return what a foreign page gets from the console at this URL."""
+    arguments = {"url": url, "token": token, "what": ""}
+    results = {
+        name: page.evaluate(_TRIED.replace("EXPRESSION", expression), arguments)
+        for name, expression in TRIES.items()
+    }
+    return {name: result for name, result in results.items() if result is not None}
 
 
 @pytest.mark.parametrize(
@@ -131,3 +203,6 @@ def parts(double: Emulator) -> tuple[str, str]:
     """Return the URL of a double's console and its token."""
     url, _, token = (double.console_url or "").partition("/#token=")
     return url, token
+
+
+# url is the console's address, token its token or a wrong one

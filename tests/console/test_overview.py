@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import socketserver
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,13 +15,11 @@ import pytest
 from agentdouble import Emulator
 from tests.agentdouble.calling import act, act_on_session, data_plane
 from tests.console.driving import PATIENCE_MS, ask, create_service, go, session_id
-from tests.console.relay import Relay
 
 pytestmark = pytest.mark.once
 
-
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 
 def test_an_empty_double_shows_how_to_begin(opened: Page, double: Emulator) -> None:
@@ -81,10 +83,6 @@ def test_the_secret_key_is_hidden_until_requested(opened: Page, double: Emulator
     dialog.get_by_text(double.credentials.secret_key).wait_for()
 
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-
 def test_requests_by_keyboard(opened: Page, double: Emulator) -> None:
     """Filter, open and repeat one, and see its unknowns."""
     ask(double)
@@ -109,10 +107,6 @@ def test_requests_by_keyboard(opened: Page, double: Emulator) -> None:
 
     opened.get_by_role("heading", name="InvokeTool").wait_for()
     assert (True, address) == ("/requests/" in address, opened.url)
-
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
 
 
 def test_a_restarted_double(browser: Browser) -> None:
@@ -175,8 +169,76 @@ def addresses(double: Emulator) -> tuple[str, str]:
     return double.url, (double.console_url or "").partition("/#")[0]
 
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+class Relay(socketserver.ThreadingTCPServer):
+    """Forward connections until it is cut."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Passing)
+        self.target = ("127.0.0.1", port)
+        self.is_cut = False
+        self.events_flow = threading.Event()
+        self.events_flow.set()
+        self.open: set[socket.socket] = set()
+        self._thread = threading.Thread(target=self.serve_forever)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def cut(self) -> None:
+        """Break all connections and refuse new ones."""
+        self.is_cut = True
+        self.events_flow.set()
+        for connection in tuple(self.open):
+            _end(connection)
+
+    def hold_events(self) -> None:
+        """Hold back what event streams say from now on, until ``cut``; other answers pass."""
+        self.events_flow.clear()
+
+    def mend(self) -> None:
+        self.is_cut = False
+
+    def server_close(self) -> None:
+        self.cut()
+        self.shutdown()
+        self._thread.join()
+        super().server_close()
+
+
+class _Passing(socketserver.BaseRequestHandler):
+    server: Relay
+
+    def handle(self) -> None:
+        if self.server.is_cut:
+            return
+        with socket.create_connection(self.server.target) as behind:
+            sockets = {self.request, behind}
+            self.server.open |= sockets
+            back = threading.Thread(target=self._pass, args=(behind, self.request))
+            back.start()
+            self._pass(self.request, behind)
+            back.join()
+            self.server.open -= sockets
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        is_stream = False
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                is_stream = is_stream or b"content-type: text/event-stream" in data.lower()
+                if is_stream:
+                    self.server.events_flow.wait()
+                target.sendall(data)
+        _end(source)
+        _end(target)
+
+
+def _end(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture

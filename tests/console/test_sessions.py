@@ -150,10 +150,6 @@ def test_many_output_chunks_are_drawn_once(opened: Page, double: Emulator) -> No
     assert "ansi-fg1" == output.get_by_text("still red").get_attribute("class")
 
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-
 HOSTILE = "<img src=x onerror=acted=1>'$(touch acted)'.txt"
 MAKE = f"""
 import os

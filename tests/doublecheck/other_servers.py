@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.ports import handled
 
 NO_METHOD = {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": "no such method"}}
 NO_TASK = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "no such task"}}
@@ -46,24 +47,11 @@ def serving(answers: Answers) -> Iterator[Server]:
             self.end_headers()
             self.wfile.write(sent)
 
-        def do_POST(self) -> None:
-            self.do_GET()
+        do_POST = do_DELETE = do_GET  # noqa: N815 (http.server's names)
 
-        def do_DELETE(self) -> None:
-            self.do_GET()
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
-        server = Server(f"http://127.0.0.1:{listener.server_port}")
-        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            listener.shutdown()
-            thread.join()
+    with handled(Handler) as url:
+        server = Server(url)
+        yield server
 
 
 def of(routes: Mapping[tuple[str, str], Answer]) -> Answers:

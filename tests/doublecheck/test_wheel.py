@@ -1,5 +1,8 @@
+"""The wheel: its files, and an installation with its base dependencies alone."""
+
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import sysconfig
@@ -8,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.once, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
+ALONE = ("-I", "-W", "error", "-c")
+INSTALL = "Install it: pip install 'agentdouble[emulator]'"
+NEEDING = ("A2AApp", "Context", "Emulator", "MCPApp", "Settings", "SimpleApp", "agent_card")
 TEST = """
 import doublecheck
 import sys
@@ -23,12 +29,18 @@ def test_it(platform_sandbox, platform_agent):
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    _run("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=ROOT)
+    (wheel,) = folder.glob("agentdouble-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Path:
     """A fresh environment with the wheel and the dependencies of this one."""
     folder = tmp_path_factory.mktemp("fresh")
     folder.chmod(0o755)  # sessions are users of their own, and run its Python
-    _run("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=ROOT)
-    (wheel,) = folder.glob("*.whl")
     venv.create(folder / "env", with_pip=True)
     python = folder / "env" / "bin" / "python"
     install = ("-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel))
@@ -38,6 +50,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.once
 def test_the_wheel_contains_the_plugin(fresh: Path) -> None:
     (fresh / "test_it.py").write_text(TEST)
     options = ("-q", "-p", "no:cacheprovider", f"--rootdir={fresh}")
@@ -47,6 +60,7 @@ def test_the_wheel_contains_the_plugin(fresh: Path) -> None:
     assert "1 passed" in out
 
 
+@pytest.mark.once
 def test_the_wheel_contains_the_console(fresh: Path) -> None:
     static = ROOT / "emulator" / "agentdouble" / "console" / "static"
     (installed,) = (fresh / "env").glob("lib/python*/site-packages/agentdouble/console/static")
@@ -56,6 +70,7 @@ def test_the_wheel_contains_the_console(fresh: Path) -> None:
     }
 
 
+@pytest.mark.once
 def test_the_wheel_contains_the_checks(fresh: Path) -> None:
     """This includes their data files."""
     doublecheck = fresh / "env" / "bin" / "doublecheck"
@@ -63,6 +78,78 @@ def test_the_wheel_contains_the_checks(fresh: Path) -> None:
     out = _run(str(doublecheck), "run", "-k", "PRB-01", python=fresh / "env/bin/python", cwd=fresh)
 
     assert "passed" in out
+
+
+@pytest.fixture(scope="module")
+def light(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Path:
+    """Return the Python of a fresh environment with the wheel and its base dependencies."""
+    folder = tmp_path_factory.mktemp("light")
+    venv.create(folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    pip = ("-m", "pip", "--disable-pip-version-check", "--no-input", "--python", str(python))
+    _run(*pip, "install", "-q", str(wheel))
+    return python
+
+
+def test_light_modules_can_be_imported(light: Path) -> None:
+    """Ledger, signing, wire, run_code and harness need no server."""
+    script = """
+import agentdouble.core.code_tool, agentdouble.core.invoke_tool, agentdouble.core.ledger, agentdouble.core.signing
+import doublecheck
+print(agentdouble.core.ledger.choose("U-TTL-EXTENDS"), agentdouble.run_code.__name__, doublecheck.__name__)
+"""
+
+    assert "absolute run_code doublecheck\n" == _run(*ALONE, script, python=light)
+
+
+def test_the_double_names_its_missing_extra(light: Path) -> None:
+    """Each name that needs it says how to install it."""
+    script = f"""
+import json, agentdouble
+found = {{}}
+for name in {NEEDING}:
+    try:
+        getattr(agentdouble, name)
+    except agentdouble.AgentDoubleError as error:
+        found[name] = [type(error).__name__, error.extra, str(error)]
+print(json.dumps(found))
+"""
+
+    assert {
+        name: [
+            "MissingExtraError",
+            "emulator",
+            f"agentdouble.{name} needs the extra 'emulator'. {INSTALL}",
+        ]
+        for name in NEEDING
+    } == json.loads(_run(*ALONE, script, python=light))
+
+
+def test_the_wheel_contains_its_data_files(light: Path) -> None:
+    """It has type markers too, but no tests."""
+    script = """
+from importlib.resources import files
+import importlib.util
+names = ["agentdouble/core/unknowns.toml", "agentdouble/py.typed", "doublecheck/py.typed"]
+names += ["agentdouble/sandbox/javascript/boot.js"]
+for name in names:
+    package, _, file = name.partition("/")
+    assert files(package).joinpath(file).is_file(), name
+assert importlib.util.find_spec("tests") is None
+"""
+
+    _run(*ALONE, script, python=light)
+
+
+def test_doctor_reports_a_light_install(light: Path) -> None:
+    """It shows the command that installs the double and checks the rest."""
+    command = [light.with_name("agentdouble"), "doctor", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=180)
+    findings = {finding["id"]: finding for finding in json.loads(done.stdout)["findings"]}
+
+    assert (1, "") == (done.returncode, done.stderr)
+    assert "pip install 'agentdouble[emulator]'" == findings["double"]["remedy"]
+    assert {"isolation.files", "browser"} < set(findings)
 
 
 def _run(*arguments: str, python: Path | str = sys.executable, cwd: Path | None = None) -> str:

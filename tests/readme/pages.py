@@ -1,7 +1,7 @@
 """The documentation pages and their fenced blocks.
 
 A test that runs a block takes it with ``block`` when its module is imported, so that
-``test_every_block`` can find the blocks that no test runs.
+``test_pages`` can find the blocks that no test runs.
 """
 
 from __future__ import annotations

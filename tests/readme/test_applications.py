@@ -13,9 +13,8 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.apps.loading import load
 from doublecheck import Platform, Target
-from tests.readme.consoles import commands_of, run
+from tests.readme.consoles import commands_of, conftest, forget, pytest_in, run
 from tests.readme.pages import DOUBLE, FRONT, block
-from tests.readme.projects import conftest, forget, pytest_in
 
 pytestmark = pytest.mark.once
 

@@ -16,9 +16,8 @@ from packaging.requirements import Requirement
 
 from agentdouble import Emulator, Settings
 from agentdouble.sandbox.browser import chromium
-from tests.readme.consoles import Shown, commands_of, known_options, run, unknown
+from tests.readme.consoles import Shown, commands_of, forget, known_options, pytest_in, run, unknown
 from tests.readme.pages import DOUBLE, FRONT, PAGES, block, blocks, read
-from tests.readme.projects import forget, pytest_in
 
 pytestmark = pytest.mark.once
 

@@ -16,9 +16,8 @@ from doublecheck.cli import app
 from notebooks.pictures import transcript
 from notebooks.pictures.__main__ import DEMO
 from notebooks.pictures.drawing import text_of
-from tests.readme.consoles import commands_of
+from tests.readme.consoles import bash, commands_of
 from tests.readme.pages import FRONT, HARNESS, ROOT, block, blocks, read
-from tests.readme.projects import bash
 
 pytestmark = pytest.mark.once
 

@@ -14,9 +14,8 @@ from agentdouble.apps import simple
 from agentdouble.core import running
 from doublecheck.cli import app
 from doublecheck.run import pytest_run
-from tests.readme.consoles import commands_of
+from tests.readme.consoles import bash, commands_of, pytest_in
 from tests.readme.pages import DOUBLE, FRONT, HARNESS, block, read
-from tests.readme.projects import bash, pytest_in
 
 pytestmark = pytest.mark.once
 
@@ -34,20 +33,13 @@ SMALLEST = block(HARNESS, "text", "INV-04 (must)").partition("\n\n")[0]
 
 
 @pytest.mark.slow
-def test_example_tests_pass_without_configuration(tmp_path: Path) -> None:
-    for name, text in TESTS.items():
+@pytest.mark.parametrize(("files", "count"), [(TESTS, 12), (APPLICATION, 2)], ids=["own", "app"])
+def test_example_tests_pass(tmp_path: Path, files: dict[str, str], count: int) -> None:
+    """Without configuration; or with the override that serves the front page's application."""
+    for name, text in files.items():
         (tmp_path / name).write_text(text)
 
-    assert "12 passed" in pytest_in(tmp_path)
-
-
-@pytest.mark.slow
-def test_application_tests_pass(tmp_path: Path) -> None:
-    """The override serves the application of the front page."""
-    for name, text in APPLICATION.items():
-        (tmp_path / name).write_text(text)
-
-    assert "2 passed" in pytest_in(tmp_path)
+    assert f"{count} passed" in pytest_in(tmp_path)
 
 
 def test_calibrate_settles_an_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -20,9 +18,9 @@ from doublecheck.core.exit_codes import ExitCode
 from doublecheck.run import pytest_run
 from tests.doublecheck import other_servers
 from tests.doublecheck.other_servers import Answers
+from tests.ports import served
 
 pytestmark = pytest.mark.once
-
 
 SESSIONS = "GET /apps/{app}/users/{user}/sessions answers HTTP 404"
 OF_SESSIONS = {f"API-{number:02}" for number in (2, 3, 4, 5, 6, 13, 17, 18)}
@@ -32,19 +30,9 @@ NAMES = ("invocation", "probes", "api_server", "agent_runs", "access", "smoke")
 TOOLS = ("mcp", "mcp_services", "a2a", "smoke")
 
 
-@contextmanager
-def serving(*routes: Route) -> Iterator[str]:
+def serving(*routes: Route) -> AbstractContextManager[str]:
     """Serve routes on this machine until the context ends. Yield the URL."""
-    config = uvicorn.Config(Starlette(routes=routes), port=0, log_level="critical")
-    server = uvicorn.Server(config)
-    socket = config.bind_socket()
-    thread = threading.Thread(target=server.run, args=([socket],))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
+    return served(Starlette(routes=routes))
 
 
 def returns(path: str, document: Any, method: str = "GET") -> Route:

@@ -14,7 +14,7 @@ import pytest
 import doublecheck
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.run import checks_process
-from tests.doublecheck.notebook.kernels import NotebookKernel
+from tests.doublecheck.notebook.kernels import notebook_kernel
 
 pytestmark = pytest.mark.once
 
@@ -120,23 +120,23 @@ def test_invalid_arguments_are_refused_before_anything_starts(wrong: dict, text:
 
 
 @pytest.mark.slow
-def test_an_interrupted_cell_leaves_no_processes(notebook: NotebookKernel) -> None:
+def test_an_interrupted_cell_leaves_no_processes() -> None:
     """The error says how many checks ran."""
-    notebook.run("import doublecheck, os")
-    kernel = psutil.Process(int(notebook.run("os.getpid()").text))
-
     processes: list[psutil.Process] = []
     arguments: list[dict[str, Any]] = []
-    for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
-        arguments.append(content)
-        if not processes and re.search(r"\| [1-9]", str(content.get("text"))):  # code has run
-            processes = kernel.children(recursive=True)
-            notebook.interrupt()
+    with notebook_kernel() as notebook:
+        notebook.run("import doublecheck, os")
+        kernel = psutil.Process(int(notebook.run("os.getpid()").text))
+        for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
+            arguments.append(content)
+            if not processes and re.search(r"\| [1-9]", str(content.get("text"))):  # code has run
+                processes = kernel.children(recursive=True)
+                notebook.interrupt()
+        _, alive = psutil.wait_procs(processes, timeout=60)
 
     assert "InterruptedChecksError" == arguments[-1]["ename"]
     message = r"Interrupted: \d+ of \d+ checks ran\. .*"
     assert re.fullmatch(message, arguments[-1]["evalue"])
     assert "" == arguments[-2]["text"].strip()
     assert len(processes) > 2
-    _, alive = psutil.wait_procs(processes, timeout=60)
     assert [] == alive

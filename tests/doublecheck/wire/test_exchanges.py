@@ -6,25 +6,27 @@ import os
 import shutil
 import socket
 import subprocess
-import threading
 from collections.abc import AsyncIterator, Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+import httpx
 import pytest
 
 from agentdouble import SimpleApp
 from doublecheck import AsyncPlatform, Platform, Secret, Target
 from doublecheck.client.open_target import serving_double
-from doublecheck.errors import UnreachableError
+from doublecheck.errors import RefusedError, UnreachableError
 from doublecheck.results import Exchange
 from doublecheck.target.facts import variable
 from doublecheck.wire import calls
-from doublecheck.wire.calls import Request
+from doublecheck.wire.calls import Request, refuse
 from doublecheck.wire.exchanges import curl, redacted
 from doublecheck.wire.request_log import BODY_LIMIT, KEPT
+from tests.ports import handled
 
 pytestmark = pytest.mark.smoke
+
 
 KEY = "key-of-nobody-else"
 
@@ -173,8 +175,8 @@ REQUESTS = {
 
 
 @pytest.fixture(scope="module")
-def listener() -> Iterator[HTTPServer]:
-    """A server that returns the request it received."""
+def mirror() -> Iterator[str]:
+    """The URL of a server that returns the request it received."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -186,21 +188,15 @@ def listener() -> Iterator[HTTPServer]:
 
         do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 (http.server's names)
 
-        def log_message(self, *_: Any) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    with handled(Handler) as url:
+        yield url
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
 @pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
-def test_the_curl_command_repeats_the_request(sent: Request, listener: HTTPServer) -> None:
+def test_the_curl_command_repeats_the_request(sent: Request, mirror: str) -> None:
     """The key comes from the environment."""
-    target = Target(f"http://127.0.0.1:{listener.server_port}", api_key=Secret(KEY))
+    target = Target(mirror, api_key=Secret(KEY))
     request = calls.request(
         target, sent.method, sent.url, headers=sent.headers, content=sent.content
     )
@@ -242,3 +238,31 @@ def test_requests_that_curl_cannot_repeat_have_a_comment(request_: Request, reas
     assert line.startswith("# ")
     assert reason in line
     assert 1 == len(line.splitlines())
+
+
+GATEWAY = "<html>\r\n<head><title>502 Bad\r\nGateway</title></head><body>...</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (GATEWAY, "a page, '502 Bad Gateway'"),
+        ('{"detail": "Nobody <html><title>here</title>."}', "Nobody <html><title>here</title>"),
+        ('{"jsonrpc": "2.0", "error": {"code": -32600, "message": "No key."}}', "No key"),
+        (
+            '{"error": {"message": 3}, "detail": ["a"]}',
+            '{"error": {"message": 3}, "detail": ["a"]}',
+        ),
+        ("it broke", "it broke"),
+        ("", "an empty body"),
+    ],
+)
+def test_a_refusal_quotes_the_answer(body: str, message: str) -> None:
+    """A gateway's page is quoted by its title; the error has all of it."""
+    request = httpx.Request("GET", "http://127.0.0.1/ping")
+
+    with pytest.raises(RefusedError) as caught:
+        refuse(httpx.Response(502, text=body, request=request))
+
+    assert f"GET http://127.0.0.1/ping returned HTTP 502: {message}" == str(caught.value)
+    assert body == caught.value.body

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import http.server
 import os
 import subprocess
-import threading
-from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from agentdouble.sandbox.browser import chromium
 from doublecheck.core.markup import framed
+from tests.ports import handled
 
 pytestmark = pytest.mark.once
 
@@ -30,25 +29,6 @@ ATTACKS = [
 ]
 
 
-class Asked(http.server.ThreadingHTTPServer):
-    """A server that records the requested paths."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.paths: set[str] = set()
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        assert isinstance(self.server, Asked)
-        self.server.paths.add(self.path)
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_args: object) -> None:
-        pass
-
-
 @pytest.fixture
 def chromium_path() -> str:
     executable = chromium.find(None)
@@ -58,43 +38,41 @@ def chromium_path() -> str:
     return executable
 
 
-@pytest.fixture
-def requests() -> Iterator[Asked]:
-    with Asked() as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
 def test_framed_html_sends_no_requests_and_cannot_reach_the_page(
-    chromium_path: str, requests: Asked, tmp_path: Path
+    chromium_path: str, tmp_path: Path
 ) -> None:
     """The control image of the page itself is fetched."""
-    url = f"http://127.0.0.1:{requests.server_port}"
-    frames = "".join(framed(attack.format(url=url)) for attack in ATTACKS)
+    paths: set[str] = set()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            paths.add(self.path)
+            self.send_response(204)
+            self.end_headers()
+
     page = tmp_path / "page.html"
-    page.write_text(
-        f"<title>calm</title>{frames}<img src='{url}/own'>".replace(' loading="lazy"', "")
-    )
+    with handled(Handler) as url:
+        frames = "".join(framed(attack.format(url=url)) for attack in ATTACKS)
+        page.write_text(
+            f"<title>calm</title>{frames}<img src='{url}/own'>".replace(' loading="lazy"', "")
+        )
 
-    result = subprocess.run(
-        [
-            chromium_path,
-            "--headless=new",
-            "--no-sandbox",
-            "--disable-gpu",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--virtual-time-budget=3000",
-            "--dump-dom",
-            page.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    ).stdout
+        result = subprocess.run(
+            [
+                chromium_path,
+                "--headless=new",
+                "--no-sandbox",
+                "--disable-gpu",
+                f"--user-data-dir={tmp_path / 'profile'}",
+                "--virtual-time-budget=3000",
+                "--dump-dom",
+                page.as_uri(),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        ).stdout
 
-    assert {"/own"} == requests.paths
+    assert {"/own"} == paths
     assert "<title>calm</title>" in result
