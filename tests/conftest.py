@@ -70,6 +70,12 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run on asyncio alone, because trio is not installed."""
+    return "asyncio"
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print a line for each stress test of any worker."""
     reports = [report for kind in terminalreporter.stats.values() for report in kind]

@@ -1,11 +1,13 @@
-"""Ports that a test reserves before a server listens on them, and applications on free ports."""
+"""Ports that a test reserves before a server listens on them, and servers on free ports."""
 
 from __future__ import annotations
 
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from starlette.types import ASGIApp
 
@@ -39,3 +41,21 @@ def served(app: ASGIApp, port: int = 0) -> Iterator[str]:
         yield address_of(listener)
     finally:
         thread.stop()
+
+
+@contextmanager
+def handled(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """Answer requests on a loopback port by a handler, without its log; yield the URL."""
+
+    class Quiet(handler):  # type: ignore[misc, valid-type]
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

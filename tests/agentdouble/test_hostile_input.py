@@ -152,11 +152,14 @@ def document(schema: Any, media_type: str = "application/json", **more: Any) -> 
     }
 
 
-def doubling(keyword: str, levels: int = 60) -> Json:
+LEVELS = 60
+
+
+def doubling(keyword: str) -> Json:
     """Return schemas that each refer to the next one twice."""
-    references = [{"$ref": f"#/components/schemas/S{level}"} for level in range(1, levels)]
+    references = [{"$ref": f"#/components/schemas/S{level}"} for level in range(1, LEVELS)]
     schemas: Json = {f"S{at}": {keyword: [ref, ref]} for at, ref in enumerate(references)}
-    schemas[f"S{levels - 1}"] = {"type": "string", "properties": {"a": {}}}
+    schemas[f"S{LEVELS - 1}"] = {"type": "string", "properties": {"a": {}}}
     return {"components": {"schemas": schemas}}
 
 

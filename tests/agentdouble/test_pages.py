@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import http
+from tests.console.driving import launched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -48,16 +46,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Pages).s
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """This machine's Chromium; without one, tests are skipped, or fail in CI."""
-    path = chromium.find(None)
-    if path is None or importlib.util.find_spec("playwright") is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("needs Chromium and Playwright")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # its own sandbox needs what containers and root do not have
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

@@ -53,6 +53,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         agentdouble.gone  # noqa: B018
 
 
+def printed(script: str) -> str:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, timeout=180
+    ).stdout
+
+
 @pytest.mark.slow
 def test_heavy_modules_are_imported_on_first_use() -> None:
     """A probed double with a service has imported no kernel and no SDK."""
@@ -65,11 +72,8 @@ with agentdouble.Emulator() as double:
     double.mcp.create("service", "http://127.0.0.1:9/mcp")
 print(sorted(set({HEAVY}) & set(sys.modules)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=180
-    )
 
-    assert "[]\n" == done.stdout
+    assert "[]\n" == printed(script)
 
 
 def test_importing_the_package_is_cheap() -> None:
@@ -79,11 +83,8 @@ import sys
 import agentdouble, agentdouble.core.ledger, agentdouble.core.signing, agentdouble.core.invoke_tool
 print(sorted({"httpx", "pydantic", "starlette", "uvicorn", "asyncio"} & set(sys.modules)))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=180
-    )
 
-    assert "[]\n" == done.stdout
+    assert "[]\n" == printed(script)
 
 
 def drawn() -> dict[str, str]:

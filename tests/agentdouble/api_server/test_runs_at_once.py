@@ -46,11 +46,11 @@ def streaming(url: str, body: Any) -> Iterator[httpx.Response]:
         yield response
 
 
-def history_until(double: Emulator, user: str, count: int, session: str = "s1") -> list[Any]:
+def history_until(double: Emulator, user: str, count: int) -> list[Any]:
     """Return the history once it has this many events."""
 
     def look() -> list[Any]:
-        events: list[Any] = read(double.url, user, session, "scripted")["events"]
+        events: list[Any] = read(double.url, user, "s1", "scripted")["events"]
         return events
 
     return eventually(look, lambda events: len(events) >= count)

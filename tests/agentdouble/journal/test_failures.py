@@ -29,11 +29,6 @@ async def broken(*_: object, **__: object) -> Any:
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def double() -> Iterator[Emulator]:
     with Emulator() as double:
         yield double

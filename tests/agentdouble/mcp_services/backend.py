@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp.server import Server, ServerRequestContext
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -49,15 +49,13 @@ class Backend:
     def __post_init__(self) -> None:
         endpoint = Endpoint(lambda: server(self))
         routes = [
-            Route("/mcp", self._watched(endpoint)),
-            Route("/needy", self._needy(endpoint)),
+            Route("/mcp", _Watched(self, endpoint)),
+            Route("/needy", _Watched(self, endpoint, needs=CREDENTIALS)),
             Route("/moved", _Moved()),
             Route("/elsewhere", _elsewhere, methods=["POST"]),
             Route("/mute", self._mute, methods=["POST"]),
-            Route("/forever", self._forever, methods=["POST"]),
             Route("/page", self._page, methods=["GET", "POST"]),
             Route("/fault", lambda _r: PlainTextResponse(f"at {self.url}", 500), methods=["POST"]),
-            Route("/garbage", lambda _r: _json(b"{nonsense"), methods=["POST"]),
         ]
         self._app = Starlette(routes=routes, lifespan=lambda _app: endpoint.running())
 
@@ -75,12 +73,6 @@ class Backend:
         for event in (self.entered, self.exited, self.go_on):
             event.clear()
 
-    def _watched(self, app: Endpoint) -> Any:
-        return _Watched(self, app)
-
-    def _needy(self, app: Endpoint) -> Any:
-        return _Watched(self, app, needs=CREDENTIALS)
-
     async def _mute(self, request: Request) -> Response:
         """Answer nothing until the caller disconnects."""
         await request.body()
@@ -89,17 +81,6 @@ class Backend:
             pass
         self.exited.set()
         return Response()
-
-    async def _forever(self, request: Request) -> Response:
-        async def events() -> Any:
-            try:
-                while True:
-                    yield b"event: message\ndata: {}\n\n" * 1000
-                    await asyncio.sleep(0)
-            finally:
-                self.exited.set()
-
-        return StreamingResponse(events(), media_type="text/event-stream")
 
     async def _page(self, request: Request) -> Response:
         page = f"<p>Welcome to {self.url}</p>"
@@ -130,10 +111,6 @@ class _Moved:
 
 def _elsewhere(_request: Request) -> Response:
     return RedirectResponse("http://elsewhere.example/mcp", 307)
-
-
-def _json(body: bytes) -> Response:
-    return Response(body, media_type="application/json")
 
 
 def server(backend: Backend) -> Server[Any]:

@@ -6,6 +6,8 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.mcp_services.backend import Backend
+from tests.agentdouble.mcp_services.openapi import backend as http_api
+from tests.ports import served
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +28,10 @@ def services() -> Iterator[Emulator]:
     """A double for services; each test uses new names."""
     with Emulator() as double:
         yield double
+
+
+@pytest.fixture(scope="session")
+def api() -> Iterator[str]:
+    """The base URL of a real HTTP API."""
+    with served(http_api.app()) as url:
+        yield url

@@ -16,8 +16,8 @@ from tests.agentdouble.calling import DataPlane, http, send, signed
 VERSION = "2025-10-30"
 
 
-def document_of(double: Emulator, path: str = "/openapi.json") -> dict[str, Any]:
-    answer = http.get(double.url + path)
+def document_of(double: Emulator) -> dict[str, Any]:
+    answer = http.get(f"{double.url}/openapi.json")
     assert 200 == answer.status_code, answer.text
     body: dict[str, Any] = answer.json()
     return body

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -17,8 +19,8 @@ from agentdouble.core.invoke_tool import RunCode
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.calling import DataPlane, data_plane, http, refusal, send, signed
 from tests.agentdouble.mcp_services.backend import API
-from tests.agentdouble.openapi.conftest import ARTIFACT
-from tests.agentdouble.openapi.driver import Driver, operations_of
+from tests.agentdouble.openapi.driver import Driver, document_of, operations_of
+from tests.agentdouble.runtimes.asking import APPLICATIONS
 
 MISSING = "call these in this test, so that their answers are compared with the OpenAPI document"
 SESSIONS = "/apps/echo/users/u/sessions"
@@ -39,6 +41,26 @@ INITIALIZE = {
         "clientInfo": {"name": "t", "version": "1"},
     },
 }
+
+
+ARTIFACT = f"file://{APPLICATIONS}?" + urlencode({"command": f"{sys.executable} -S saying.py"})
+
+
+@pytest.fixture(scope="package")
+def described() -> Iterator[Emulator]:
+    """Start a double to read documents from; no test resets it while it is driven."""
+    with Emulator(runtime_sources=(APPLICATIONS,)) as double:
+        yield double
+
+
+@pytest.fixture(scope="package")
+def document(described: Emulator) -> dict[str, Any]:
+    return document_of(described)
+
+
+@pytest.fixture
+def driver(described: Emulator, document: dict[str, Any]) -> Driver:
+    return Driver(described, document)
 
 
 @contextmanager

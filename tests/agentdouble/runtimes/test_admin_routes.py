@@ -31,11 +31,11 @@ def double() -> Iterator[Emulator]:
         yield double
 
 
-def tell(double: Emulator, *lines: str, to: str = "stdout", name: str = "talker") -> None:
+def tell(double: Emulator, *lines: str, to: str = "stdout") -> None:
     """Have the application print, and wait until it has."""
     text = "".join(f"{line}\n" for line in lines)
     code = f"sys.{to}.write({text!r}); sys.{to}.flush()"
-    assert "done" == http.post(f"{double.url}/runtimes/{name}/", content=code).text
+    assert "done" == http.post(f"{double.url}/runtimes/talker/", content=code).text
 
 
 def ask(double: Emulator, **query: Any) -> httpx.Response:

@@ -1,15 +1,26 @@
-"""An MCP application whose functions use the context, with resources and prompts."""
+"""An MCP application whose functions use the context, and the official client to call it."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio.from_thread
 import anyio.lowlevel
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server.mcpserver import Context as SdkContext
-from mcp.types import InputRequiredResult, ListRootsRequest, ListRootsResult
+from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.types import (
+    ElicitResult,
+    InputRequiredResult,
+    ListRootsRequest,
+    ListRootsResult,
+    TextContent,
+)
 from pydantic import BaseModel
 
 from agentdouble import Context, MCPApp
@@ -144,3 +155,42 @@ def _add_prompts(app: MCPApp) -> None:
             raise ValueError("no idea")
         values = {"odd": 5, "many": [f"{n}" for n in range(150)], "none": None}
         return values.get(argument.value, [f"{argument.value}{argument.name}"])
+
+
+LEGACY, MODERN = ERAS = "legacy", "2026-07-28"
+TIMEOUT_S = 60
+
+
+def ask(url: str, mode: str, test: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
+    """Connect a client and return the result of a test function."""
+
+    async def run() -> Any:
+        async with create_mcp_http_client(headers={"user_id": "ann"}) as http:
+            transport = streamable_http_client(f"{url}/mcp", http_client=http)
+            async with Client(transport, mode=mode, **options) as client:
+                return await asyncio.wait_for(test(client), TIMEOUT_S)
+
+    return asyncio.run(run())
+
+
+async def error_of(awaitable: Awaitable[Any]) -> tuple[int, str]:
+    """Return the code and the message of a request's error."""
+    try:
+        answer = await awaitable
+    except MCPError as error:
+        return error.error.code, error.error.message
+    raise AssertionError(f"{answer} is not an error.")
+
+
+def text_of(result: Any) -> str:
+    """Return the text of a result."""
+    return "\n".join(item.text for item in result.content if isinstance(item, TextContent))
+
+
+def answer_with(result: ElicitResult) -> Any:
+    """Return a user who gives every question the same answer."""
+
+    async def fill_in(_context: Any, _params: Any) -> ElicitResult:
+        return result
+
+    return fill_in

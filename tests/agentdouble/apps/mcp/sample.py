@@ -81,16 +81,8 @@ def sample(gate: Gate | None = None) -> MCPApp:
         return None
 
     @app.tool
-    def not_a_number() -> dict[str, float]:
-        return {"value": float("nan")}
-
-    @app.tool
     def liar() -> int:
         return []  # type: ignore[return-value]
-
-    @app.tool
-    def unsendable() -> dict[str, Any]:
-        return {"lock": threading.Lock()}
 
     @app.tool
     def fail(kind: str) -> str:

@@ -11,16 +11,16 @@ from mcp.types import CreateMessageResult, ElicitResult, ListRootsResult, Root, 
 
 from agentdouble import Emulator
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.apps.mcp.asking_notes import (
+from tests.agentdouble.apps.mcp.notes import (
     ERAS,
     LEGACY,
     MODERN,
     answer_with,
     ask,
     error_of,
+    notes,
     text_of,
 )
-from tests.agentdouble.apps.mcp.notes import notes
 
 # logs and sampling are deprecated by the newest revision, and there in the one before
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

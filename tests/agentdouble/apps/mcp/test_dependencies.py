@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from agentdouble import Context, Emulator, MCPApp
 from agentdouble.errors import DecorationError
-from tests.agentdouble.apps.mcp.asking_notes import (
+from tests.agentdouble.apps.mcp.notes import (
     ERAS,
     answer_with,
     ask,

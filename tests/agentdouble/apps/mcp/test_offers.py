@@ -16,8 +16,7 @@ from mcp.types import (
 
 from agentdouble import Context, Emulator, MCPApp
 from agentdouble.errors import DecorationError
-from tests.agentdouble.apps.mcp.asking_notes import ERAS, LEGACY, MODERN, ask, error_of
-from tests.agentdouble.apps.mcp.notes import notes
+from tests.agentdouble.apps.mcp.notes import ERAS, LEGACY, MODERN, ask, error_of, notes
 
 # the newest revision has no resources/subscribe any more
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

@@ -16,11 +16,7 @@ from typing_extensions import TypedDict
 
 from agentdouble import MCPApp
 from agentdouble.errors import DecorationError
-
-
-class Item(BaseModel):
-    name: str
-    parts: list[Item] = []
+from tests.agentdouble.apps.mcp.sample import Item
 
 
 def bare(value, other: int) -> str:  # type: ignore[no-untyped-def]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -87,27 +86,6 @@ async def endless(_request: Request) -> Response:
     return StreamingResponse(stream(), media_type="text/plain")
 
 
-async def trickle(_request: Request) -> Response:
-    async def stream() -> AsyncIterator[bytes]:
-        while True:
-            yield b"x"
-            await anyio.lowlevel.checkpoint()
-
-    return StreamingResponse(stream(), media_type="text/plain")
-
-
-async def drip(_request: Request) -> Response:
-    async def stream() -> AsyncIterator[bytes]:
-        yield b"x"
-        await asyncio.Event().wait()
-
-    return StreamingResponse(stream(), media_type="text/plain")
-
-
-async def wrongly_zipped(_request: Request) -> Response:
-    return Response(b"no gzip", headers={"content-encoding": "gzip"})
-
-
 async def who(request: Request) -> Response:
     """Answer with an error that quotes the headers and the query."""
     received = {**request.headers, "query": request.url.query}
@@ -122,9 +100,6 @@ def app() -> Starlette:
             Route("/redirect", redirect, methods=["GET", "POST"]),
             Route("/hang", hang),
             Route("/endless", endless),
-            Route("/drip", drip),
-            Route("/trickle", trickle),
-            Route("/wrongly-zipped", wrongly_zipped),
             Route("/who", who),
             Route("/{rest:path}", echo, methods=METHODS),
         ]

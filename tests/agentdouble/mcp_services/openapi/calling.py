@@ -31,14 +31,12 @@ def openapi_3(
     }
 
 
-def swagger_2(
-    operation: Json | None = None, *, path: str = "/echo", method: str = "post", **more: Any
-) -> Json:
+def swagger_2(operation: Json | None = None, *, method: str = "post", **more: Any) -> Json:
     """Return a Swagger 2.0 document with one operation, named ``op``."""
     return {
         "swagger": "2.0",
         "info": {"title": "test", "version": "1"},
-        "paths": {path: {method: {"operationId": "op", **ANSWERS, **(operation or {})}}},
+        "paths": {"/echo": {method: {"operationId": "op", **ANSWERS, **(operation or {})}}},
         **more,
     }
 

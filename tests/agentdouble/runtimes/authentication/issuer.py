@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.ports import handled
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -27,19 +28,12 @@ class Issuer:
         self.keys: list[dict[str, Any]] = [self.public("one")]
         self.answers: dict[str, Answer] = {}
         self.requests: list[str] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._serving = contextlib.ExitStack()
+        self.url = self._serving.enter_context(handled(self._handler()))
         self.discovery_url = f"{self.url}/.well-known/openid-configuration"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        self._thread.start()
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._serving.close()
 
     def public(self, kid: str, **more: Any) -> dict[str, Any]:
         """Return the public half of the key, as in a key set."""
@@ -81,8 +75,6 @@ class Issuer:
                     issuer.answers[self.path](self)
                 else:
                     answer(self, json.dumps(issuer._document(self.path)).encode())
-
-            def log_message(self, *args: object) -> None: ...
 
         return Handler
 

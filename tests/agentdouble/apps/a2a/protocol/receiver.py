@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import queue
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.agentdouble.apps.a2a.wire import kinds
+from tests.ports import handled
 
 WAIT_S = 60
 
@@ -45,13 +45,6 @@ def receiving() -> Iterator[Receiver]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        receiver = Receiver(f"http://127.0.0.1:{server.server_port}/hook")
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+    with handled(Handler) as url:
+        receiver = Receiver(f"{url}/hook")
         yield receiver
-        server.shutdown()
-        thread.join()

@@ -163,9 +163,15 @@ async def error_of(wire: Wire, request: str) -> dict[str, Any]:
     return dict((await wire.rpc(method, ASKED[request]))["error"])
 
 
-@pytest.mark.parametrize("method", ASKED)
-def test_store_that_cannot_read_is_an_error(method: str) -> None:
-    """Of every operation, without the exception's text; the next call is answered too."""
+@pytest.mark.parametrize(
+    ("operation", "method"),
+    [
+        *(("get", method) for method in ASKED),
+        *(("save", method) for method in ("SendMessage", "SendStreamingMessage")),
+    ],
+)
+def test_store_that_cannot_read_or_write_is_an_error(operation: str, method: str) -> None:
+    """Without the exception's text; the next call is answered too."""
 
     async def conversation(wire: Wire) -> None:
         for _ in range(2):
@@ -173,19 +179,7 @@ def test_store_that_cannot_read_is_an_error(method: str) -> None:
             assert FAILED == error["code"]
             assert SECRET not in str(error)
 
-    talk(failing(when("get", raise_(RuntimeError(SECRET)))), conversation)
-
-
-@pytest.mark.parametrize("method", ["SendMessage", "SendStreamingMessage"])
-def test_store_that_cannot_write_is_an_error(method: str) -> None:
-    """A task that is not stored is not reported as stored."""
-
-    async def conversation(wire: Wire) -> None:
-        error = await error_of(wire, method)
-        assert FAILED == error["code"]
-        assert SECRET not in str(error)
-
-    talk(failing(when("save", raise_(RuntimeError(SECRET)))), conversation)
+    talk(failing(when(operation, raise_(RuntimeError(SECRET)))), conversation)
 
 
 @pytest.mark.parametrize("method", ["GetTask", "SendMessage"])
