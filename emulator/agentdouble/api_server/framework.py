@@ -171,9 +171,8 @@ class FrameworkRun(Run):
         super().__init__(services, agent, key, body, streaming=streaming)
         self._framework = framework
         self._host: RunHost | None = None
-        self._pending: deque[agent_run.Item] = (
-            deque()
-        )  # items from the queue that are not handled yet
+        # items from the queue that are not handled yet
+        self._pending: deque[agent_run.Item] = deque()
 
     async def _answer(self, session: StoredSession, send: Send) -> None:
         """Let the runner answer the message; it stores the message, too."""

@@ -106,9 +106,8 @@ class WhatIf:
             raise CannotRepeatError("A WebSocket cannot be sent again.")
         if entry.duration_ms is None:
             raise CannotRepeatError("This request has no answer yet.")
-        resending.headers(
-            entry, resending.whole_body(entry), self.credentials
-        )  # raises before a double is started
+        # This raises before a double is started.
+        resending.headers(entry, resending.whole_body(entry), self.credentials)
         in_force = self.ledger.answer(question.unknown).name
         if find(question.unknown).answer(question.answer).name == in_force:
             message = f"{question.answer!r} is already the answer to {question.unknown}."

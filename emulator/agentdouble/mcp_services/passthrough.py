@@ -203,9 +203,8 @@ class PassThrough:
                 _log.warning("%s %s", message, error)
                 if _kind(answer) != "text/event-stream":  # break the caller's connection, too
                     raise McpServiceError(message, service=self._name) from error
-                is_complete = (
-                    last.endswith(b"\n") and not resumable
-                )  # else the client knows what to do
+                # Without an error event the client knows what to do.
+                is_complete = last.endswith(b"\n") and not resumable
                 event = _error_event(request_body, message) if is_complete else b""
                 await send({"type": "http.response.body", "body": event})
                 return

@@ -337,9 +337,8 @@ class Instances:
         instance.log.note("reached its deadline, because a fault was armed")
         self._publish(instance, "ttl")
         if instance.is_due(instance.deadline):
-            self._destroy_in_background(
-                instance, _expired(instance)
-            )  # not awaited: it waits for the code
+            # Not awaited: it waits for the code.
+            self._destroy_in_background(instance, _expired(instance))
             await instance.processes_gone.wait()
 
     def _publish(self, instance: Instance, happened: Happened) -> None:

@@ -77,9 +77,8 @@ class ReadyKernels:
                 pooled.kernel.died.add_done_callback(partial(self._on_died, pooled))
         except (KernelStartError, ResourceExhaustedError) as error:
             if not self._closed:  # a start that notices the stop before it is cancelled fails, too
-                _log.warning(
-                    "Starting a ready kernel failed: %s", error
-                )  # a caller that needs a kernel gets the error
+                # A caller that needs a kernel gets the error.
+                _log.warning("Starting a ready kernel failed: %s", error)
 
     def _on_died(self, pooled: PooledKernel, _died: asyncio.Future[int | None]) -> None:
         """Forget a ready kernel that has ended; the next ``fill`` starts another one."""
