@@ -39,9 +39,12 @@ class GenerateBlockingClients(BuildHookInterface[Any]):
 
 
 def generate() -> None:
-    """Write the blocking clients; files that are up to date stay untouched."""
+    """Write the blocking clients; files that are up to date stay, those without a source go."""
     client = Path(__file__).parent / "doublecheck" / "client"
     (client / "_sync").mkdir(exist_ok=True)
+    for written in (client / "_sync").glob("*.py"):
+        if not (client / "_async" / written.name).exists():
+            written.unlink()
     for path in (client / "_async").glob("*.py"):
         source = path.read_text("utf-8")
         for pattern, replacement in REPLACED:
