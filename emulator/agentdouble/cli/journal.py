@@ -89,15 +89,18 @@ async def _follow(
     assert task is not None
     loop.add_signal_handler(signal.SIGINT, task.cancel)
     try:
+        listed: set[int] = set()  # these may have been answered while the list was read
         async with plane.admin_events(_EVENTS, {"only": "request"}) as source:
             async for event in source.aiter_sse():
                 entries: list[Entry] = []
                 if event.event == "listening":
                     entries = await asyncio.to_thread(_last, plane, filters, tail)
+                    listed = {entry["id"] for entry in entries if entry["duration_ms"] is not None}
                 elif event.event == "resync":
                     typer.echo("Some requests were skipped: there were too many.", err=True)
                 elif event.event and event.data:
-                    entries = [json.loads(event.data)]
+                    entry = json.loads(event.data)
+                    entries = [] if entry["id"] in listed else [entry]
                 for entry in entries:
                     if entry["duration_ms"] is not None and _fits(entry, filters):
                         print_entry({name: entry[name] for name in entry if name != "happened"})

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
+from collections.abc import Mapping
 from typing import Any
 
+import httpx
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.cli import env, journal
+from agentdouble.cli.control import ControlPlane
 from tests.agentdouble.calling import background, http, run, text
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
 
@@ -78,6 +83,40 @@ def test_requests_are_followed(shell: CommandLine, double: Emulator) -> None:
     route = http.get(f"{double.url}/_emulator/journal", params={"action": "InvokeTool"}).json()
     assert route["entries"] == [first, second]
     assert (0, "", "") == (following.returncode, rest, errors)
+
+
+class SlowControlPlane(ControlPlane):
+    """A control plane that makes a request before it reads the list, and one after it."""
+
+    def __init__(self, double: Emulator) -> None:
+        super().__init__(env.connection_at(double.url))
+        self._double = double
+
+    def admin(self, path: str, query: Mapping[str, str], **options: Any) -> httpx.Response:
+        run(self._double, "1")
+        answer = super().admin(path, query, **options)
+        run(self._double, "2")
+        return answer
+
+
+def test_a_request_answered_while_the_list_is_read_is_followed_once(
+    double: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event of the first one is still to come when the list has it already."""
+    for name, value in double.environment().items():
+        monkeypatch.setenv(name, value)
+    subjects = []
+
+    def note(entry: Mapping[str, Any]) -> None:
+        subjects.append(entry["subject"])
+        if entry["subject"] == "2":
+            raise KeyboardInterrupt
+
+    following = journal._follow(SlowControlPlane(double), {"action": "InvokeTool"}, 10, note)
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(following)
+
+    assert ["1", "2"] == subjects
 
 
 def test_clock_is_shown_moved_and_stopped(shell: CommandLine, double: Emulator) -> None:
