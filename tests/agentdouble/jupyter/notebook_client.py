@@ -8,7 +8,7 @@ import struct
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 from websockets.sync.client import ClientConnection, connect
@@ -82,6 +82,11 @@ class Notebook:
         while (message := self.receive())["header"]["msg_type"] != kind:
             pass
         return message
+
+    def drain(self) -> NoReturn:
+        """Receive what is still to come; raise ConnectionClosed."""
+        while True:  # such as the kernel's state, when another client has connected
+            self.receive()
 
     def run(self, code: str) -> list[Message]:
         """Run code and return what it caused."""

@@ -195,7 +195,7 @@ def test_a_message_that_the_kernel_would_ignore_holds_no_turn(
         parts = [json.dumps({**header, "msg_id": "2"}).encode(), b"{}", b"{}", b"{x}"]
         notebook._socket.send(packed("shell", parts))
         with pytest.raises(ConnectionClosedError, match="content of a message is not JSON"):
-            notebook.receive()
+            notebook.drain()
 
     assert ("SandboxError", "This message was sent before") == (repeated[0], repeated[1][:28])
     assert "1\n" == text(double, "print(x)", "agent")
@@ -278,14 +278,14 @@ def test_unknown_kernels_and_messages_are_refused(jupyter: JupyterClient) -> Non
     with jupyter.attached(kernel) as notebook:
         notebook._socket.send('{"channel": "iopub"}')
         with pytest.raises(ConnectionClosedError, match=r"needs a channel \(shell, control, stdin"):
-            notebook.receive()
+            notebook.drain()
 
     with jupyter.attached(kernel) as notebook:
         header = {"msg_id": "1", "msg_type": "execute_request"}
         parts = {"header": header, "parent_header": {}, "metadata": {}, "content": {}}
         notebook._socket.send(json.dumps({**parts, "channel": "shell"}))
         with pytest.raises(ConnectionClosedError, match=r"needs a header with msg_id, .*version"):
-            notebook.receive()
+            notebook.drain()
 
     assert 404 == refused.value.response.status_code
     assert "its session may have expired" in str(refused.value.response.body)
