@@ -39,7 +39,7 @@ class GenerateBlockingClients(BuildHookInterface[Any]):
 
 
 def generate() -> None:
-    """Write the blocking clients; files that are up to date stay, those without a source go."""
+    """Write the blocking clients that are not up to date; remove those without a source."""
     client = Path(__file__).parent / "doublecheck" / "client"
     (client / "_sync").mkdir(exist_ok=True)
     for written in (client / "_sync").glob("*.py"):

@@ -227,7 +227,8 @@ class Faults:
 
     def states(self) -> tuple[FaultState, ...]:
         """Return the state of each armed fault, in the order in which they were armed."""
-        return tuple(armed.state() for armed in self._armed)
+        with self._lock:  # so that the states are those of one moment
+            return tuple(armed.state() for armed in self._armed)
 
     def seen(self) -> Mapping[str, int]:
         """Return how often each operation was called while a fault was armed."""

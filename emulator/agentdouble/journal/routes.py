@@ -1,5 +1,8 @@
-"""``/_emulator/journal``, the requests a page at a time, ``/_emulator/events``, what happens now, and
-``/_emulator/what-if``, what an answer would be under another answer to an unknown."""
+"""The routes of the journal.
+
+``/_emulator/journal`` lists the requests, ``/_emulator/events`` streams what happens, and
+``/_emulator/what-if`` sends a request again under another answer to an unknown.
+"""
 
 from __future__ import annotations
 

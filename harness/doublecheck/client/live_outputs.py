@@ -66,19 +66,18 @@ def run(
     on_output: OnOutput | None,
 ) -> Ran:
     """Run ``run_async()`` and block. Raise InterruptedRunError for a KeyboardInterrupt."""
-
-    async def work(on_output: OnOutput) -> Ran:
-        assert outputs is not None
-        # an HTTP client belongs to its loop
-        async with transport.client_async(**connection.options) as http:
-            return await _run(http, connection, call, outputs, on_output)
-
     try:
         if on_output is None:
             return connection.call(call)
         if outputs is None:
             return emit_outputs(connection.call(call), on_output)
         transport.refuse_closed(connection.http, connection.target.url)
+
+        async def work(on_output: OnOutput) -> Ran:
+            # an HTTP client belongs to its loop
+            async with transport.client_async(**connection.options) as http:
+                return await _run(http, connection, call, outputs, on_output)
+
         return loop_thread.run(work, on_output)
     except KeyboardInterrupt:
         raise InterruptedRunError(session_id, double=connection.target.admin) from None

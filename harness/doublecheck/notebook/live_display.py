@@ -96,7 +96,7 @@ class _Screen:
         print(_line(events[-1]), flush=True)  # noqa: T201
 
     def ended(self, events: Sequence[Any]) -> None:
-        """Show what has not been shown yet."""
+        """Do nothing, because each event was shown when it arrived."""
 
 
 class _Display(_Screen):

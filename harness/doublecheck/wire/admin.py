@@ -255,8 +255,10 @@ def wait(target: Target, id_: str, fired: int, within_s: float) -> Call[ArmedFau
     return Call(_faults(target, "GET", path, timeout_s=within_s + _MARGIN_S), read)
 
 
-def _faults(target: Target, method: str, path: str, *arguments: Any, **options: Any) -> Request:
-    return request(target, "Arming faults", method, f"/faults{path}", *arguments, **options)
+def _faults(
+    target: Target, method: str, path: str, document: Any = None, timeout_s: float | None = None
+) -> Request:
+    return request(target, "Arming faults", method, f"/faults{path}", document, timeout_s)
 
 
 def _read_plan(response: httpx.Response) -> FaultPlan:

@@ -215,7 +215,7 @@ def delete(target: Target, snapshot_id: str) -> Call[str]:
     return _call(target, "DeleteSessionSnapshot", {"SnapshotId": snapshot_id}, _id)
 
 
-def resume(target: Target, snapshot_id: str, as_new: bool, ttl_s: int | None) -> Call[str]:
+def resume(target: Target, snapshot_id: str, ttl_s: int | None, *, as_new: bool) -> Call[str]:
     """Return the call that resumes a snapshot, and returns the SessionId of the session."""
     body: dict[str, Any] = {"SnapshotId": snapshot_id, "CreateNewInstance": as_new}
     if ttl_s is not None:

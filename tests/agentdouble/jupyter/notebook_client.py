@@ -84,8 +84,8 @@ class Notebook:
         return message
 
     def drain(self) -> NoReturn:
-        """Receive what is still to come; raise ConnectionClosed."""
-        while True:  # such as the kernel's state, when another client has connected
+        """Receive messages until the connection ends; raise ConnectionClosed."""
+        while True:
             self.receive()
 
     def run(self, code: str) -> list[Message]:

@@ -63,11 +63,11 @@ class SlowOs:
 
 processes.adopt_orphans()
 namespaces.os = SlowOs()
-made = namespaces.ProcessNamespaces()
-member = made.fork({"processes": "own", "namespaces": "user", "home": "/home"})
+process_namespaces = namespaces.ProcessNamespaces()
+member = process_namespaces.fork({"processes": "own", "namespaces": "user", "home": "/home"})
 if member == 0:
     os._exit(3)
-(helper,) = made.keepers - {made.init_of("/home")}
+(helper,) = process_namespaces.keepers - {process_namespaces.init_of("/home")}
 os.waitpid(helper, 0)
 _, status = os.waitpid(member, 0)
 print(os.waitstatus_to_exitcode(status))

@@ -106,8 +106,8 @@ class Backend:
             try:
                 if response.next_request is None:
                     return await _read(response)
-                urls = (request.url, response.next_request.url)
-                if len({(url.scheme, url.host, url.port) for url in urls}) > 1:
+                url, target = request.url, response.next_request.url
+                if (url.scheme, url.host, url.port) != (target.scheme, target.host, target.port):
                     raise ToolCallError(
                         f"HTTP {response.status_code}: the API redirects to another host, which "
                         "is not followed."

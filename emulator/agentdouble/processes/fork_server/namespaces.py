@@ -294,7 +294,8 @@ def _spawn_init(lifeline: int) -> int:
     closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable()]
     pipe = (os.POSIX_SPAWN_DUP2, lifeline, 0)
     init = os.posix_spawn(_CAT, [_CAT], {}, file_actions=[pipe, *closed])
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # or a member that ends before this is lost
+    # Otherwise Linux would reap a member that ends before this process does.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     return init
 
 

@@ -186,7 +186,7 @@ class AsyncPlatform:
     async def _run(self, call: Call[Ran], place: Place, on_output: OnOutput | None = None) -> Ran:
         """Run code or a command. Pass the outputs of code to ``on_output``, if given."""
         outputs = None
-        if on_output is not None and place.instance_id is None:  # only users have live outputs
+        if on_output is not None and place.instance_id is None:  # only users' sessions have them
             outputs = event_stream.outputs(self.target, place, call.request.timeout_s)
         return await run_async(self._connection, call, place.session_id, outputs, on_output)
 
@@ -340,7 +340,8 @@ class AsyncPlatform:
         """
         if from_snapshot is None:
             return AsyncPlatformSandbox(self, user_id, session_id or uuid.uuid4().hex)
-        instance = await self._call(sandbox.resume(self.target, from_snapshot.id, True, ttl_s))
+        call = sandbox.resume(self.target, from_snapshot.id, ttl_s, as_new=True)
+        instance = await self._call(call)
         self._copies.append(instance)
         return AsyncPlatformSandbox(self, "", "", instance)
 
@@ -376,7 +377,7 @@ class AsyncPlatform:
 
         ``platform.sandbox(from_snapshot=...)`` makes a copy instead.
         """
-        await self._call(sandbox.resume(self.target, snapshot.id, False, ttl_s))
+        await self._call(sandbox.resume(self.target, snapshot.id, ttl_s, as_new=False))
 
     async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Delete a snapshot of a sandbox session. Its copies are not affected."""
