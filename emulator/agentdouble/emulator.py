@@ -311,7 +311,7 @@ def _fresh_settings(
         "tls": False,
         "tls_directory": None,
         "console": False,
-        "console_port": None,
+        "console_port": 0,
         "state": "memory",
         "access_key": credentials.access_key,
         "secret_key": SecretStr(credentials.secret_key),

@@ -100,11 +100,8 @@ class Settings(BaseSettings):
     console: bool | None = Field(
         None, description="start the web console; by default agentdouble serve does"
     )
-    console_port: int | None = Field(
-        None,
-        ge=0,
-        le=65535,
-        description="port of the console; 0 takes a free one; by default the next free port",
+    console_port: int = Field(
+        0, ge=0, le=65535, description="port of the console; by default a free one"
     )
 
     upload_limit: int = Field(

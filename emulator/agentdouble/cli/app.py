@@ -105,6 +105,10 @@ def serve(
             "--console/--no-console", help="Start the web console (yes).", show_default=False
         ),
     ] = None,
+    console_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Port of the console (a free one)."),
+    ] = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the web console in a browser.")
     ] = False,
@@ -123,6 +127,7 @@ def serve(
         "nodes": nodes,
         "tls": tls or None,
         "console": console,
+        "console_port": console_port,
         "agents": agents,
         "reload": reload or None,
         "profile": profile,

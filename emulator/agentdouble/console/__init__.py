@@ -19,14 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.console.application import make_app
 from agentdouble.console.checks import Checks, Double
-from agentdouble.core import environment
 from agentdouble.errors import AddressInUseError
 from agentdouble.server.sockets import address_of, open_socket
 
 __all__ = ["Console", "Double", "open_console"]
 
 HOST = "127.0.0.1"  # loopback only, also where the double is not
-_TRIED = 20  # ports after the double's own
 
 
 @dataclass(frozen=True)
@@ -48,28 +46,13 @@ class Console:
         return answer
 
 
-def open_console(double: Double, port: int | None) -> Console:
-    """Open a console; without a port, on the one after the double's or the next free.
-
-    Raises AddressInUseError if the given port is in use.
-    """
-    listener = _listener(double.connection, port)
+def open_console(double: Double, port: int) -> Console:
+    """Open a console; port 0 takes a free one. Raises AddressInUseError if the port is in use."""
+    try:
+        listener = open_socket(HOST, port)
+    except AddressInUseError:
+        raise AddressInUseError(HOST, port, option="--console-port") from None
     scheme = double.connection.url.partition(":")[0]
     token = double.connection.token
     url = f"{address_of(listener, scheme)}/#token={quote(token, safe='')}"
     return Console(listener, Checks(make_app(double), token), url)
-
-
-def _listener(connection: environment.Connection, port: int | None) -> socket.socket:
-    if port is not None:
-        try:
-            return open_socket(HOST, port)
-        except AddressInUseError:
-            raise AddressInUseError(HOST, port, option="--console-port") from None
-    first = int(connection.url.rpartition(":")[2]) + 1
-    for candidate in range(first, min(first + _TRIED, 65536)):
-        try:
-            return open_socket(HOST, candidate)
-        except AddressInUseError:
-            continue
-    return open_socket(HOST, 0)
