@@ -20,6 +20,9 @@ def test_promises_are_kept() -> None:
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    heading = next(line for line in read("CHANGELOG.md").splitlines() if line.startswith("## "))
+    """Above it there may be what the next version changes."""
+    headings = [line for line in read("CHANGELOG.md").splitlines() if line.startswith("## ")]
+    if headings[0] == "## Unreleased":
+        del headings[0]
 
-    assert heading.startswith(f"## {__version__}, ")
+    assert headings[0].startswith(f"## {__version__}, ")

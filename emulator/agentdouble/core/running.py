@@ -3,22 +3,33 @@
 All are in one directory that only this user can read. The key pair and the token are made once, so
 an exported environment stays valid when the double is restarted. This is for ``agentdouble serve``: an
 ``Emulator()`` makes a new pair each time.
+
+The directory may be shared by containers, by namespaces of one machine, or by machines. So a record
+of a running double names its machine and its network, and the double holds a lock on it: only what
+answers in this network is listed, and only a record whose double has ended is removed. A process id
+would prove neither, because it has another meaning in each process namespace.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import platform
 import secrets
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import urlsplit
 
 from agentdouble.core.environment import Connection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import AgentDoubleError
+
+ANSWER_WITHIN_S = 1.0
 
 
 def directory() -> Path:
@@ -41,14 +52,17 @@ def directory() -> Path:
 
 def credentials() -> tuple[Credentials, str]:
     """Return this user's local key pair and the token of own routes, made on first use."""
-    path = directory() / "credentials.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        stored = json.loads(path.read_text("utf-8"))
-        return Credentials(stored["access_key"], stored["secret_key"]), stored["token"]
-    credentials = Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
-    token = secrets.token_urlsafe(32)
-    keys = {"access_key": credentials.access_key, "secret_key": credentials.secret_key}
-    _write(path, {**keys, "token": token})
+    with _opened(directory() / "credentials.json") as file:
+        _lock(file)  # of two doubles that start at once, the second takes what the first has made
+        with suppress(ValueError, KeyError, TypeError):
+            stored = json.load(file)
+            return Credentials(stored["access_key"], stored["secret_key"]), stored["token"]
+        credentials = Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
+        token = secrets.token_urlsafe(32)
+        keys = {"access_key": credentials.access_key, "secret_key": credentials.secret_key}
+        file.seek(0)
+        file.truncate()
+        json.dump({**keys, "token": token}, file)
     return credentials, token
 
 
@@ -58,34 +72,38 @@ def announced(connection: Connection, *, listed: bool = True) -> Iterator[None]:
 
     A double that is not ``listed`` serves one command or one run of tests. Only ``at`` finds it.
     """
-    path = directory() / f"{'running' if listed else 'private'}-{os.getpid()}.json"
-    _write(path, asdict(connection))
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
+    path = directory() / f"{'listed' if listed else 'unlisted'}-{secrets.token_hex(8)}.json"
+    draft = path.with_suffix(".draft")
+    with _opened(draft) as file:
+        record = {
+            "machine": _machine(),
+            "network": _network(),
+            "locked": _lock(file),
+            "connection": asdict(connection),
+        }
+        json.dump(record, file)
+        file.flush()
+        draft.replace(path)  # found only from now on, whole and locked
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def at(port: int | None) -> list[Connection]:
     """Return this user's running doubles on that port, the latest first."""
-    connections = [*doubles(), *_announced("private")]
+    connections = [*doubles(), *_announced("unlisted")]
     return [double for double in connections if urlsplit(double.url).port == port]
 
 
 def doubles() -> list[Connection]:
-    """Return this user's listed doubles, the latest first; remove the files of ended ones."""
-    return _announced("running")
+    """Return this user's listed doubles, the latest first; remove the records of ended ones."""
+    return _announced("listed")
 
 
 def _announced(kind: str) -> list[Connection]:
-    connections = []
-    for path in sorted(directory().glob(f"{kind}-*.json"), key=_announced_at, reverse=True):
-        if not _alive(path.stem.partition("-")[2]):
-            path.unlink(missing_ok=True)
-            continue
-        with suppress(OSError, ValueError, TypeError):
-            connections.append(Connection(**json.loads(path.read_text("utf-8"))))
-    return connections
+    paths = sorted(directory().glob(f"{kind}-*.json"), key=_announced_at, reverse=True)
+    return [connection for path in paths if (connection := _read(path)) is not None]
 
 
 def _announced_at(path: Path) -> float:
@@ -96,21 +114,67 @@ def _announced_at(path: Path) -> float:
         return 0.0
 
 
-def _alive(pid: str) -> bool:
-    if not pid.isdecimal() or int(pid) == 0:
-        return False
+def _read(path: Path) -> Connection | None:
+    """Return the double of a record if it runs here; remove the record if its double has ended."""
     try:
-        os.kill(int(pid), 0)  # noqa: TID251 (0 sends no signal)
+        with path.open(encoding="utf-8") as file:
+            record = json.load(file)
+            connection = Connection(**record["connection"])
+            if record["machine"] != _machine():
+                return None
+            here = record["network"] == _network()
+            if _is_locked(file) if record["locked"] else not here or _answers(connection):
+                return connection if here else None
+    except (OSError, ValueError, KeyError, TypeError):  # it has just stopped, or is not a record
+        return None
+    path.unlink(missing_ok=True)
+    return None
+
+
+def _opened(path: Path) -> TextIO:
+    """Open a file that only this user can read, to read and write; make it if there is none."""
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
+
+
+def _lock(file: TextIO) -> bool:
+    """Lock a file until it is closed; return False where the file system has no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
     except OSError:
         return False
     return True
 
 
-def _write(path: Path, content: dict[str, str]) -> None:
-    """Write a file that only this user can read, completely or not at all."""
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.unlink(missing_ok=True)  # left by a killed process with the same number
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(content, file)
-    draft.replace(path)
+def _is_locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: other readers do not count
+    except OSError:
+        return True
+    return False
+
+
+def _answers(connection: Connection) -> bool:
+    parts = urlsplit(connection.url)
+    try:
+        socket.create_connection((parts.hostname, parts.port), ANSWER_WITHIN_S).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:  # it may be busy
+        return True
+    return True
+
+
+def _machine() -> str:
+    """Return an id of this machine's running system, the same in all its containers."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:  # not Linux, or a system without /proc
+        return platform.node()
+
+
+def _network() -> str:
+    """Return an id of what 127.0.0.1 means to this process: its network namespace."""
+    try:
+        return os.readlink("/proc/self/ns/net")  # noqa: PTH115 (no path)
+    except OSError:  # not Linux, or a system without /proc
+        return ""
