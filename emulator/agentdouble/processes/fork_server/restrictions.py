@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import stat
+import struct
 from collections.abc import Iterable, Sequence
 
 from agentdouble.processes.fork_server import linux
@@ -25,6 +26,7 @@ _TRUNCATE, _IOCTL_DEV = 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _FOR_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _RIGHTS_IN_ABI = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+_PATH_BENEATH = struct.Struct("=Qi")  # allowed rights, descriptor
 _SCOPE_ABI, _ABSTRACT_SOCKETS, _SIGNALS = 6, 0b01, 0b10
 
 
@@ -34,11 +36,6 @@ class _Ruleset(ctypes.Structure):
         ("network", ctypes.c_uint64),
         ("scoped", ctypes.c_uint64),
     )
-
-
-class _PathBeneath(ctypes.Structure):
-    _pack_ = 1
-    _fields_ = (("allowed", ctypes.c_uint64), ("directory", ctypes.c_int32))
 
 
 def abi() -> int:
@@ -87,8 +84,8 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
             rights &= _FOR_FILES
-        rule = _PathBeneath(rights, descriptor)
-        linux.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, ctypes.byref(rule), 0)
+        rule = _PATH_BENEATH.pack(rights, descriptor)
+        linux.syscall(_SYS_ADD_RULE, ruleset, _RULE_PATH_BENEATH, rule, 0)
     finally:
         os.close(descriptor)
 
