@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import os
 import sys
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 from _pytest import pytester
 from harness import unasync
 
+from agentdouble.processes import isolation
+from tests import machine
 from tests.stress.tally import TALLY
 
 unasync.generate()
@@ -68,6 +72,23 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
         return None  # as many as xdist finds best
     config.option.dist = "no"
     return 0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Look for what a test needs before its fixtures do."""
+    for marker in item.iter_markers("needs"):
+        machine.require(*marker.args)
+
+
+@pytest.fixture(scope="session")
+def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> pytest.TempPathFactory:
+    """pytest's own; where root's sessions have no view of files, all users can read them."""
+    if os.geteuid() != 0 or isolation.find_out().offers("files"):
+        return tmp_path_factory
+    factory = copy.copy(tmp_path_factory)
+    factory.mktemp = lambda *a, **k: machine.open_to_others(tmp_path_factory.mktemp(*a, **k))  # type: ignore[method-assign]
+    return factory
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import ports
+from tests import machine, ports
 
 MISSING = "PostgreSQL is not installed: apt-get install postgresql"
 _USERS = ("postgres", "nobody")  # a server refuses to run as root
@@ -58,10 +58,10 @@ class Server:
 
 
 def required() -> Path:
-    """Return the folder of PostgreSQL's programs; if missing, skip the test, or fail it in CI."""
+    """Return the folder of PostgreSQL's programs; if missing, skip or fail the test."""
     directory = programs()
     if directory is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(MISSING)
+        machine.lack(MISSING)
     pytest.importorskip("asyncpg", reason="asyncpg is not installed: pip install asyncpg")
     return directory
 

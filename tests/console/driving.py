@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.browser import chromium
+from tests import machine
 from tests.agentdouble.calling import act, http
 
 if TYPE_CHECKING:
@@ -35,19 +34,12 @@ DEFINITION: dict[str, Any] = {
 }
 
 
-def lacking(requirement: str, remedy: str) -> None:
-    """Skip a test, or fail it in CI."""
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs {requirement}: {remedy}")
-
-
 @contextmanager
 def launched() -> Iterator[Browser]:
     """Launch a headless Chromium, if there is one."""
     if importlib.util.find_spec("playwright") is None:
-        lacking("Playwright", "pip install 'agentdouble[emulator,test]'")
-    path = chromium.find(None)
-    if path is None:
-        lacking("Chromium", chromium.INSTALL)
+        machine.lack("needs Playwright: pip install 'agentdouble[emulator,test]'")
+    path = machine.require_browser()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

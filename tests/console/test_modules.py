@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import deno
 import pytest
 
 import agentdouble.console
+from tests import machine
 from tests.mcp_official.suite import find_npm
 
 API = Path(agentdouble.console.__file__).parent / "static/lib/api.js"
@@ -64,8 +64,7 @@ def test_the_console_modules_type_check() -> None:
     """npm fetches TypeScript once."""
     npm = find_npm()
     if npm is None:
-        reason = "needs npm: pip install 'agentdouble[conformance]'"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+        machine.lack("needs npm: pip install 'agentdouble[conformance]'")
     tsc = [*npm, "exec", "--yes", f"--package={TYPESCRIPT}", "--", "tsc"]
 
     outcome = subprocess.run([*tsc, "-p", PROJECT], capture_output=True, text=True, timeout=300)

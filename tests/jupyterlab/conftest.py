@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import machine
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
-from tests.console.driving import lacking, launched
+from tests.console.driving import launched
 from tests.jupyterlab.pages import started
 from tests.jupyterlab.server import Lab, serving
 
@@ -33,7 +34,7 @@ def browser() -> Iterator[Browser]:
 def lab() -> Iterator[Lab]:
     """Start a JupyterLab with copies of this repository's notebooks."""
     if importlib.util.find_spec("jupyterlab") is None:
-        lacking("jupyterlab", "pip install 'agentdouble[emulator,test,lab]'")
+        machine.lack("needs JupyterLab: pip install 'agentdouble[emulator,test,lab]'")
     # pytest's own directories, below one for each worker, are too long for the kernels' sockets
     with TemporaryDirectory(prefix="lab-") as folder:
         place = Path(folder)

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 from agentdouble import Emulator, Settings
 from agentdouble.sandbox.browser import chromium
+from tests import machine
 from tests.readme.consoles import Shown, commands_of, forget, known_options, pytest_in, run, unknown
 from tests.readme.pages import DOUBLE, FRONT, PAGES, block, blocks, read
 
@@ -28,9 +29,9 @@ SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
 
 @pytest.mark.slow
 def test_javascript_and_browser_examples_pass(tmp_path: Path) -> None:
-    """The browser example runs only where Chromium is installed, and always in CI."""
+    """The browser example runs only where Chromium is installed, and always in .ci/run."""
     (tmp_path / "test_my_javascript.py").write_text(JAVASCRIPT)
-    with_a_browser = "CI" in os.environ or chromium.find(None) is not None
+    with_a_browser = machine.REQUIRE_ALL in os.environ or chromium.find(None) is not None
     if with_a_browser:
         (tmp_path / "test_my_browser.py").write_text(BROWSER)
 
@@ -52,6 +53,7 @@ MODEL = block(DOUBLE, "toml", "# model.toml")
 ASK_MODEL = block(DOUBLE, "console", '$ eval "$(agentdouble env)" && eval')
 
 
+@pytest.mark.needs("curl")
 def test_model_answers_by_script(tmp_path: Path) -> None:
     """The command on the page gets the answer of the script in the settings file."""
     (tmp_path / "model.toml").write_text(MODEL)

@@ -21,6 +21,7 @@ from agentdouble.core import environment, signing
 from agentdouble.core.environment import Connection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import SignatureError
+from tests import machine
 from tests.readme.consoles import commands_of
 from tests.readme.pages import SIGNING, block, read
 
@@ -93,7 +94,7 @@ def test_double_returns_the_texts_of_the_vector() -> None:
 def engine(request: pytest.FixtureRequest) -> list[str]:
     """Return the words that run the client: the extra's or the machine's Node, or deno.
 
-    Skip if Node is missing or too old.
+    Skip or fail if Node is missing or too old.
     """
     if request.param == "deno":
         return [deno.find_deno_bin(), "run", "--quiet", "--allow-env", "--allow-net"]
@@ -101,10 +102,7 @@ def engine(request: pytest.FixtureRequest) -> list[str]:
         version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
         if tuple(map(int, re.findall(r"\d+", version.stdout)[:2])) >= OLDEST:
             return [node]
-    reason = "needs Node from 22.18 on: pip install 'agentdouble[conformance]'"
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    return machine.lack("needs Node from 22.18 on: pip install 'agentdouble[conformance]'")
 
 
 def _nodes() -> Iterator[str]:

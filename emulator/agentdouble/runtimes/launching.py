@@ -258,7 +258,7 @@ class Forks:
         """Fork a command into its confinement, with standard ``streams``; raise OSError."""
         for last_try in (False, True):
             server = self._get_going()
-            confinement = await self._confinement(definition, workspace, command.needs)
+            confinement = await self._confinement(workspace, command)
             request = ForkRequest(
                 connection_file="",
                 cwd=str(workspace.home),
@@ -300,15 +300,16 @@ class Forks:
             self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
         return self._server
 
-    async def _confinement(
-        self, definition: Definition, workspace: Workspace, needs: Iterable[str]
-    ) -> Confinement | None:
+    async def _confinement(self, workspace: Workspace, command: Command) -> Confinement | None:
         if self._isolation is None:
             return None
         isolation = await asyncio.shield(self._isolation)  # other starts wait for it, too
-        visible = (str(definition.directory), *needs, *self._settings.visible_paths)
+        visible = (str(command.cwd), *command.needs, *self._settings.visible_paths)
+        word = command.argv[0]
+        found = word if "/" in word else shutil.which(word, path=command.env["PATH"])
+        program = command.cwd / (found or "")
         return confinement_of(
-            isolation, workspace, definition.directory, visible, self._settings.process_limit
+            isolation, workspace, command.cwd, program, visible, self._settings.process_limit
         )
 
 
@@ -316,10 +317,11 @@ def confinement_of(
     isolation: Isolation,
     workspace: Workspace,
     directory: Path,
+    program: Path,
     visible: tuple[str, ...],
     process_limit: int,
 ) -> Confinement | None:
-    """Return the tightest confinement in which a program's directory can be read; raise OSError."""
+    """Return the tightest confinement in which a program can run in its directory; raise OSError."""
     run = workspace.make_run()
     confinement = isolation.confinement_for(
         workspace, run, visible=visible, process_limit=process_limit
@@ -331,15 +333,30 @@ def confinement_of(
                     f"isolation cannot show {path}, because the double's temporary files lie in it: "
                     "set TMPDIR to a directory elsewhere, or move the runtime's"
                 )
-    readable = directory.stat().st_mode & _FOR_ALL == _FOR_ALL
-    if confinement is None or confinement.uid is None or readable:
+    if confinement is None or confinement.uid is None:
         return confinement
-    if not (isolation.offers("files") and isolation.offers("landlock")):
-        raise PermissionError(
-            f"{directory} is closed to other users, and the runtime would be one: open it "
-            f"(chmod -R o+rX {directory}), or set isolation = 'none'"
-        )
-    return _as_owner_of(directory, confinement, workspace)
+    readable = directory.stat().st_mode & _FOR_ALL == _FOR_ALL
+    if readable and isolation.offers("files"):
+        return confinement
+    if isolation.offers("files") and isolation.offers("landlock"):
+        return _as_owner_of(directory, confinement, workspace)
+    closed = _closed_above([directory, program]) if readable else directory
+    if closed is None:
+        return confinement
+    change = f"chmod {'o+x' if readable else '-R o+rX'} {closed}"
+    raise PermissionError(
+        f"{closed} is closed to other users, and the runtime would be one: open it ({change}), "
+        "or set isolation = 'none'"
+    )
+
+
+def _closed_above(paths: Iterable[Path]) -> Path | None:
+    """Return the outermost directory on the way to a path that other users cannot pass."""
+    for path in paths:
+        for directory in reversed(Path(os.path.realpath(path)).parents):
+            if directory.exists() and not directory.stat().st_mode & stat.S_IXOTH:
+                return directory
+    return None
 
 
 def _as_owner_of(directory: Path, confinement: Confinement, workspace: Workspace) -> Confinement:

@@ -78,6 +78,7 @@ def test_command_options_take_effect(double: Emulator) -> None:
     assert ("timed_out", 137) == (killed["status"], killed["exit_code"])
 
 
+@pytest.mark.needs("files")
 def test_failed_operation_is_reported_in_the_result(double: Emulator) -> None:
     """The call itself succeeds."""
     assert {

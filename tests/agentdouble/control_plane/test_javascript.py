@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.processes import isolation
 from tests.agentdouble.calling import http, output, result, run, text
 
 pytestmark = pytest.mark.once
@@ -205,12 +203,11 @@ except OSError:
 """
 
 
+@pytest.mark.needs("network")
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["auto", "none"])
 def test_other_sessions_cannot_reach_the_inspector(setting: str) -> None:
     """It listens on the session's loopback device; on the host's, anybody could control it."""
-    if sys.platform != "linux" or not isolation.find_out().offers("network"):
-        pytest.skip("this machine offers no network of a session's own")
     with Emulator(isolation=setting) as double:
         js(double, "1", "watched")
         engine = engine_of(double, "watched")

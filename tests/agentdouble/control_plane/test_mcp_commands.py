@@ -76,7 +76,7 @@ def test_update_changes_the_command(double: Emulator) -> None:
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux confines")
+@pytest.mark.needs("files")
 @pytest.mark.parametrize("variable", ["PATH", "PYTHONPATH", "SSL_CERT_FILE", "HOME"])
 def test_command_sees_nothing_outside_the_sources(
     double: Emulator, tmp_path: Path, variable: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ SET_UP = "import os\nx = [1]\nopen('f', 'w').write('first')\nos.environ['MARK'] 
 LOOK = "import os\nprint(x, open('f').read(), os.environ.get('MARK'), os.environ.get('GIVEN'))"
 CHANGE = "x.append(2)\nopen('f', 'w').write('second')\nos.environ['MARK'] = 'changed'"
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies are forked on Linux")
+pytestmark = pytest.mark.needs("files", "pid_namespace")
 
 
 def begin(double: Emulator, name: str = "u", code: str = SET_UP) -> str:

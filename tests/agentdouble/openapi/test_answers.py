@@ -80,6 +80,7 @@ def actions_of(document: dict[str, Any], *words: str) -> set[str]:
     return {name for name in names if name[0].isupper() and any(word in name for word in words)}
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_tool_and_session_actions_match(driver: Driver, document: dict[str, Any]) -> None:
     """This includes InvokeTool with both operations."""
     tool = driver.act("CreateTool", Name="driven", ToolType="CodeEnv")["ToolId"]

@@ -14,6 +14,7 @@ if sys.platform != "linux":
     pytest.skip("only Linux confines kernels", allow_module_level=True)
 
 from agentdouble.processes.fork_server import processes
+from tests import machine
 from tests.agentdouble.calling import has_gone, pid_outside
 from tests.agentdouble.processes.becoming import ORDINARY, ROOT
 from tests.agentdouble.processes.confined_host import SECRET, Host, Session
@@ -43,9 +44,10 @@ def host(request: pytest.FixtureRequest) -> Iterator[Host]:
     if os.geteuid() != ROOT and request.param == ROOT:
         pytest.skip("these tests run as an ordinary user")
     started = Host(request.param if os.geteuid() == ROOT else os.geteuid())
-    if started.isolation["pid_namespace"] is not None:
+    missing = started.isolation["pid_namespace"]
+    if missing is not None:
         started.close()
-        pytest.skip(f"pid_namespace: {started.isolation['pid_namespace']}")
+        machine.lack(f"needs the isolation of pid_namespace: {missing}")
     yield started
     started.close()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.processes import isolation
+from tests import machine
 from tests.agentdouble.runtimes.asking import ask, asking_table, pids_outside
 
 SECRET = "of-the-other-runtime"
@@ -65,10 +65,7 @@ def apart(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Neighbours]:
     """Confined runtimes whose directories are readable or not."""
-    measures = isolation.find_out().measures
-    lacking = [measures[name] for name in EVERYTHING if not measures[name].available]
-    if lacking:
-        pytest.skip(f"this machine lacks {lacking[0].name}: {lacking[0].why_not}")
+    machine.require(*EVERYTHING)
     yield from neighbours(tmp_path_factory.mktemp("apart"), request.param)
 
 

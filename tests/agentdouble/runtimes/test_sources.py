@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.processes import isolation
+from tests import machine
 from tests.agentdouble.calling import act, http
 from tests.agentdouble.runtimes.asking import PROGRAM, ask
 
@@ -66,9 +66,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    missing = isolation.find_out().measures["files"].why_not
-    if missing is not None:
-        pytest.skip(f"this machine has no view of the file system: {missing}")
+    machine.require("files")
     base = tmp_path_factory.mktemp("machine")
     sources, outside = base / "sources", base / "outside"
     (sources / "app").mkdir(parents=True)

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.processes import isolation
+from agentdouble.processes.isolation import Isolation
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.launching import Launcher
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.streams import Process
+from tests import machine
 from tests.agentdouble.calling import eventually, http
 
 PATIENCE_S = 3  # enough for a program that listens already to be asked amid much else
@@ -134,6 +138,29 @@ def test_program_that_exits_early_is_reported(double: Emulator, directory: Path,
     answer = start(double, directory, **fields)
 
     assert expected.replace("{directory}", str(directory)) == reason(answer)
+
+
+@pytest.mark.needs("user")
+@pytest.mark.parametrize("closed", ["", "app"])
+def test_a_directory_that_other_users_cannot_reach_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    """Without namespaces, as in most containers, the runtime's own user has to pass it."""
+    offered = dict(isolation.find_out().measures)
+    offered["files"] = replace(offered["files"], why_not="EPERM")
+    monkeypatch.setattr(isolation, "find_out", lambda: Isolation(offered))
+    program = machine.open_to_others(tmp_path) / "app"
+    program.mkdir(mode=0o755)
+    (tmp_path / closed).chmod(0o700)
+    change = "-R o+rX" if closed else "o+x"
+
+    with Emulator() as double:
+        answer = start(double, program, command="python program.py")
+
+    assert (
+        f"{tmp_path / closed} is closed to other users, and the runtime would be one: "
+        f"open it (chmod {change} {tmp_path / closed}), or set isolation = 'none'"
+    ) == reason(answer)
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ TESTS = (
 )
 
 
+@pytest.mark.needs("files", "pid_namespace")
 @pytest.mark.slow
 def test_it_passes_as_an_ordinary_user() -> None:
     with tempfile.TemporaryDirectory() as home:

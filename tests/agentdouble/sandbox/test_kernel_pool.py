@@ -79,7 +79,13 @@ CONNECT = "import socket; socket.create_connection({}).close(); print('connected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("network", "outcome"), [("shared", "connected\n"), ("none", "refused\n")])
+@pytest.mark.parametrize(
+    ("network", "outcome"),
+    [
+        ("shared", "connected\n"),
+        pytest.param("none", "refused\n", marks=pytest.mark.needs("network")),
+    ],
+)
 def test_a_session_without_a_network_reaches_no_port(network: str, outcome: str) -> None:
     """With the shared network it reaches the double and other sessions."""
     listen = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1])"
@@ -201,7 +207,9 @@ def test_a_ready_kernel_is_taken_and_replaced() -> None:
     with_kernels(test, pool_size=2)
 
 
-@pytest.mark.parametrize("network", ["shared", "none"])
+@pytest.mark.parametrize(
+    "network", ["shared", pytest.param("none", marks=pytest.mark.needs("network"))]
+)
 def test_kernels_of_a_session_share_files_and_network(network: str) -> None:
     """A second kernel sees the first one's files and ports."""
 

@@ -16,6 +16,7 @@ from agentdouble.errors import KernelStartError, ResourceExhaustedError, Snapsho
 from agentdouble.processes.fork_server import processes
 from tests.agentdouble.sandbox.copying import Source, error_of, value_of, with_pool
 
+pytestmark = pytest.mark.needs("files", "pid_namespace")
 CAP_SYS_RESOURCE = 1 << 24
 
 ISOLATION = pytest.mark.parametrize("isolation", ["auto", "none"])

@@ -12,6 +12,8 @@ if sys.platform != "linux":
 from agentdouble.errors import SnapshotRefusedError
 from tests.agentdouble.sandbox.copying import Source, value_of, with_pool
 
+pytestmark = pytest.mark.needs("files", "pid_namespace")
+
 OPENED = "import mmap, os; file = open('{0}', 'wb+'); file.truncate(5000); file.flush()\n"
 MAPPED = OPENED + "memory = mmap.mmap(file.fileno(), 5000)\nmemory[:4] = b'set '"
 

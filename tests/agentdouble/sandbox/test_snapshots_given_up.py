@@ -22,7 +22,7 @@ from agentdouble.settings import Settings
 from tests.agentdouble.sandbox import test_given_up
 from tests.agentdouble.sandbox.test_given_up import leave_everywhere
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs("files", "pid_namespace")]
 
 TOOL = "t-sandbox"
 

@@ -124,6 +124,7 @@ def contents(double: Emulator) -> Mapping[str, Any]:
     }
 
 
+@pytest.mark.needs("files", "pid_namespace")
 @pytest.mark.parametrize("part", [*PARTS, "faults"])
 def test_each_part_can_be_kept(double: Emulator, program: Mapping[str, Any], part: str) -> None:
     """All other parts return to their initial state."""
@@ -135,6 +136,7 @@ def test_each_part_can_be_kept(double: Emulator, program: Mapping[str, Any], par
     assert {**NOTHING, part: before[part]} == contents(double)
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_a_reset_without_state_keeps_nothing(double: Emulator, program: Mapping[str, Any]) -> None:
     """keep="state" makes no difference."""
     for reset in (double.reset, lambda: double.reset(keep=["state"])):
@@ -143,6 +145,7 @@ def test_a_reset_without_state_keeps_nothing(double: Emulator, program: Mapping[
         assert NOTHING == contents(double)
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_a_reset_keeps_saved_state(tmp_path: Path, program: Mapping[str, Any]) -> None:
     """With an empty keep it removes that too, also after a restart."""
     url = f"sqlite:///{tmp_path / 'state.db'}"

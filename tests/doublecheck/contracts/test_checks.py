@@ -17,6 +17,7 @@ from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict, select
 from doublecheck.run import command, pytest_run
+from tests.machine import REQUIRE_ALL
 
 pytestmark = pytest.mark.once
 
@@ -38,7 +39,7 @@ CHECKED = (
 RUNTIMES = (*(f"HST-{number:02d}" for number in range(1, 6)), "AUT-02", "AUT-03")
 
 QUIET = ("-p", "no:faulthandler")  # of the pytest outside
-BROWSER = chromium.find(None) is not None or "CI" in os.environ
+BROWSER = chromium.find(None) is not None or REQUIRE_ALL in os.environ
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 
@@ -176,7 +175,7 @@ def test_a_failure_report_is_complete(
     assert "--strict-should makes them" in "\n".join(report[-2:])
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.needs("curl")
 def test_the_curl_line_reproduces_the_answer(
     declared: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Iterator
@@ -192,7 +191,7 @@ def mirror() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.needs("curl")
 @pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
 def test_the_curl_command_repeats_the_request(sent: Request, mirror: str) -> None:
     """The key comes from the environment."""

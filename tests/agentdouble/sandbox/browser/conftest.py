@@ -1,23 +1,17 @@
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.browser import chromium
+from tests import machine
 
 
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
-    """Return this machine's browser; without one, skip the test, or fail it in CI."""
-    executable = chromium.find(None)
-    if executable is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(
-            f"needs Chromium: {chromium.INSTALL}"
-        )
-    return executable
+    """This machine's browser."""
+    return machine.require_browser()
 
 
 @pytest.fixture(scope="session")

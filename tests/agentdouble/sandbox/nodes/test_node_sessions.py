@@ -91,6 +91,7 @@ def test_a_command_runs_on_the_node_of_the_session(double: Emulator) -> None:
     assert "b\n" == text(double, "print(open('from_bash').read(), end='')")
 
 
+@pytest.mark.needs("files")
 def test_files_of_some_size_pass_through_the_front(double: Emulator) -> None:
     """The content comes back unchanged, in pieces."""
     plane, content = data_plane(double), bytes(range(256)) * 4096 * 64
@@ -217,6 +218,7 @@ def test_variables_of_the_tool_and_the_session_reach_the_node(double: Emulator) 
     assert "green 7" in answer.json()["Result"]["Result"]
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_a_snapshot_is_resumed_on_its_node(double: Emulator) -> None:
     """In place or as a new session; its state and files are those of that time."""
     for node, session in on_both(double).items():
@@ -235,6 +237,7 @@ def test_a_snapshot_is_resumed_on_its_node(double: Emulator) -> None:
         act(double, "DeleteSessionSnapshot", ToolId=double.tool_id, SnapshotId=snapshot)
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_a_snapshot_is_not_copied_to_another_node() -> None:
     with front() as double:
         (node, session), _ = on_both(double).items()
@@ -247,6 +250,7 @@ def test_a_snapshot_is_not_copied_to_another_node() -> None:
         assert "41\n" == text(double, "print(x)", session)
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_a_snapshot_is_lost_with_its_node() -> None:
     with front(1) as double:
         snapshot = take(double, result(double, "1")["SessionId"])

@@ -58,6 +58,7 @@ def test_a_command_returns_its_output_and_exit_code(plane: DataPlane) -> None:
     } == answer
 
 
+@pytest.mark.needs("files")
 def test_a_session_keeps_its_state(plane: DataPlane) -> None:
     """It keeps directory, variables and functions, apart from other sessions."""
     plane.bash('mkdir -p deep && cd deep; x=1; say() { echo "said $1"; }')
@@ -83,6 +84,7 @@ def test_variables_apply_to_one_command(plane: DataPlane) -> None:
     assert "|it stays" == plane.bash('printf "$A|$KEPT"')["stdout"]
 
 
+@pytest.mark.needs("files")
 def test_exec_dir_changes_the_directory_permanently(plane: DataPlane) -> None:
     first = plane.bash("pwd", exec_dir="/tmp")["stdout"]
 
@@ -153,6 +155,7 @@ def test_commands_of_one_session_run_in_order(plane: DataPlane) -> None:
     assert "first\n" == read["stdout"]
 
 
+@pytest.mark.needs("pgrep")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "is_kept"),
@@ -176,14 +179,13 @@ def test_a_hard_timeout_ends_the_command(plane: DataPlane, command: str, is_kept
 def test_a_signal_ends_the_running_command(plane: DataPlane, name: str) -> None:
     """Its status is killed, and bash goes on."""
     plane.bash("x=1")
-    running = plane.bash("sleep 600", async_mode=True)
-    while "sleep" not in plane.bash("pgrep -a sleep; true", "other")["stdout"]:
-        pass
+    running = plane.bash("(echo started; exec sleep 600)", async_mode=True)
+    read = {"session_id": "b", "command_id": running["command_id"]}
+    eventually(lambda: plane.data("/v1/bash/output", **read)["stdout"], "started\n".__eq__)
     plane.data("/v1/bash/kill", session_id="b", signal=name)
     after = plane.bash("echo $x")
-    read = plane.data("/v1/bash/output", session_id="b", command_id=running["command_id"])
 
-    assert "killed" == read["command"]["status"]
+    assert "killed" == plane.data("/v1/bash/output", **read)["command"]["status"]
     assert "1\n" == after["stdout"]
 
 
@@ -213,6 +215,7 @@ def test_the_session_s_python_comes_first_in_path(plane: DataPlane) -> None:
     assert f"{sys.prefix}\n" == prefix
 
 
+@pytest.mark.needs("files")
 def test_a_session_is_created_listed_and_closed(plane: DataPlane) -> None:
     """It keeps its directory and disappears when closed."""
     session = plane.data("/v1/bash/sessions/create", session_id="mine", exec_dir="/tmp")

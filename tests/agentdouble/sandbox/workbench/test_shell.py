@@ -44,6 +44,7 @@ def test_a_command_returns_its_output(plane: DataPlane) -> None:
     } == data
 
 
+@pytest.mark.needs("files")
 def test_a_shell_keeps_its_state(plane: DataPlane) -> None:
     """Other shells have their own."""
     shell(plane, "cd /tmp; x=1")
@@ -53,6 +54,7 @@ def test_a_shell_keeps_its_state(plane: DataPlane) -> None:
     assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/home/gem")["output"]
 
 
+@pytest.mark.needs("files")
 def test_a_missing_directory_is_ignored_unless_strict(plane: DataPlane) -> None:
     """The shell stays in place, or the command is refused."""
     assert "/home/gem\n" == shell(plane, "pwd", exec_dir="/none")["output"]

@@ -106,13 +106,9 @@ def test_stopping_the_double_ends_the_workbench(settings: dict[str, Any]) -> Non
     assert has_gone(stray, timeout_s=30)
 
 
-@ON_LINUX
+@pytest.mark.needs("files")
 def test_the_workbench_socket_is_hidden_from_the_session(double: Emulator) -> None:
     """A session could otherwise replace it and receive the double's calls."""
-    from agentdouble.processes import isolation
-
-    if not isolation.find_out().offers("files"):
-        pytest.skip("needs a view of the file system of the session's own")
     plane = data_plane(double)
     plane.bash(":")
     socket = home_of(double, "s1").parent / "workbench.sock"

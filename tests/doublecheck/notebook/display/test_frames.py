@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from agentdouble.sandbox.browser import chromium
 from doublecheck.core.markup import framed
+from tests import machine
 from tests.ports import handled
 
 pytestmark = pytest.mark.once
@@ -31,11 +30,7 @@ ATTACKS = [
 
 @pytest.fixture
 def chromium_path() -> str:
-    executable = chromium.find(None)
-    if executable is None:
-        lacking = pytest.fail if "CI" in os.environ else pytest.skip
-        lacking(f"needs Chromium: {chromium.INSTALL}")
-    return executable
+    return machine.require_browser()
 
 
 def test_framed_html_sends_no_requests_and_cannot_reach_the_page(

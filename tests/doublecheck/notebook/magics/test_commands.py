@@ -25,6 +25,7 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
     assert "No active sessions" in notebook.run("%sandbox sessions").stdout
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_resume_restores_a_named_snapshot(notebook: NotebookKernel) -> None:
     notebook.run("%%sandbox --session b\nx = [1]")
     output = notebook.run("%sandbox snapshot loaded --session b").stdout
