@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -35,6 +36,7 @@ except ImportError as error:  # the extra emulator is not installed
     _NO_DOUBLE = error
 
 _PATIENCE_S = 30
+BASH_REMEDY = "apt-get install bash (Debian), apk add bash (Alpine)"
 _COLUMN = 15
 _PROMPT = "```python\nprint(6 * 7)\n```"
 _SYSTEMS = {"linux": "Linux", "darwin": "macOS, without the isolation of Linux"}
@@ -150,7 +152,13 @@ def _trial(settings: Settings) -> Finding:
 
 
 def _sandbox() -> Iterator[Finding]:
-    """Try the JavaScript engine and the browser."""
+    """Try bash, the JavaScript engine and the browser."""
+    bash = shutil.which("bash")
+    if bash is None:
+        reason = "no bash, so neither commands nor terminals"
+        yield _missing("bash", "bash", reason, BASH_REMEDY)
+    else:
+        yield Finding("bash", "bash", f"{_version_of(bash)} at {bash}")
     try:
         text = f"and TypeScript: {_version_of(deno.find())} at {deno.find()}"
         yield Finding("javascript", "JavaScript", text)

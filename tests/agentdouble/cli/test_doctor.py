@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agentdouble.cli.doctor import BASH_REMEDY
 from agentdouble.sandbox.browser import chromium
 from tests.agentdouble.cli.conftest import CommandLine, command_line_in
 
@@ -45,9 +46,9 @@ def test_missing_features_are_reported_with_their_install_command(
     """A double can run without them."""
     monkeypatch.setitem(sys.modules, "deno", None)
 
-    code, findings = doctor(command_line, AGENTDOUBLE_BROWSER="no-such")
+    code, findings = doctor(command_line, AGENTDOUBLE_BROWSER="no-such", PATH="/none")
 
-    remedies = {"javascript": INSTALL, "browser": chromium.INSTALL}
+    remedies = {"bash": BASH_REMEDY, "javascript": INSTALL, "browser": chromium.INSTALL}
     assert remedies == {name: findings[name]["remedy"] for name in remedies}
     assert all(findings[name]["says"].startswith("not here: ") for name in remedies)
     assert (0, "not here: no no-such") == (code, findings["browser"]["says"])
