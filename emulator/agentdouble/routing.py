@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection
@@ -71,6 +73,7 @@ def policy_of(context: Context, token: str) -> guard.Policy:
             f"{jupyter.PREFIX}/": (token, jupyter_key(token)),
             f"{model.PREFIX}/": (model_key(token),),
         },
+        presented=_presented,
         signed=_authenticated_by_surfaces(context),
         render=_render,
     )
@@ -82,6 +85,21 @@ def certificate(settings: Settings) -> certificates.Tls | None:
         return None
     names = guard.names((*settings.allow_hosts, settings.host))
     return certificates.prepare(settings.tls_directory, names | guard.LOOPBACK_NAMES)
+
+
+def _presented(connection: HTTPConnection) -> Iterable[str]:
+    """Return what a request has at the places where its surface reads a key.
+
+    MCP has a bearer token and nothing else (MCP-02), Jupyter and the model what their clients send.
+    """
+    path: str = connection.scope["path"]
+    if mcp_hosting.is_mcp(connection):
+        return (guard.bearer(connection),)
+    if path.startswith(f"{jupyter.PREFIX}/"):
+        return jupyter.presented(connection)
+    if path.startswith(f"{model.PREFIX}/"):
+        return guard.bearer(connection), connection.headers.get("x-goog-api-key", "")
+    return guard.bearer_or_header(connection)
 
 
 def _authenticated_by_surfaces(context: Context) -> guard.SignsItself:

@@ -9,4 +9,23 @@ serve.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from starlette.requests import HTTPConnection
+
 PREFIX = "/jupyter"
+IN_PATH = "token/"  # comes before a key in a path
+
+
+def presented(connection: HTTPConnection) -> Iterator[str]:
+    """Yield what a request has at the places of a Jupyter server's token.
+
+    Clients that send no header with a WebSocket have it in the query or in the path.
+    """
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() in ("bearer", "token"):
+        yield token.strip()
+    yield connection.query_params.get("token", "")
+    path: str = connection.scope["path"]
+    if path.startswith(f"{PREFIX}/{IN_PATH}"):
+        yield path.removeprefix(f"{PREFIX}/{IN_PATH}").partition("/")[0]

@@ -14,12 +14,11 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from agentdouble.core import strict_json
 from agentdouble.core.redaction import hide_in_path
 from agentdouble.errors import AgentDoubleError
-from agentdouble.jupyter import PREFIX
+from agentdouble.jupyter import IN_PATH, PREFIX
 from agentdouble.jupyter.kernel_clients import KernelClient
 from agentdouble.jupyter.session_kernels import SessionKernel, SessionKernels
 from agentdouble.jupyter.websocket_wire import V1, read, write
 from agentdouble.sandbox import languages
-from agentdouble.server.guard import IN_PATH
 
 _BAD_DATA, _GOING_AWAY = 1007, 1001
 _LANGUAGES = {"python3": "python", "javascript": "javascript"}

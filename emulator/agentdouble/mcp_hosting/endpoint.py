@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -150,10 +151,12 @@ def unauthorized(name: str, presented: str | None) -> Response:
     return answer
 
 
+_PATH = re.compile(r"(?:/runtimes/[^/]+)?/mcp(?:/|\Z)")
+
+
 def is_mcp(connection: HTTPConnection) -> bool:
-    """Return whether a request is for an MCP server, by its path."""
-    path: str = connection.scope["path"]
-    return path == "/mcp" or path.startswith("/mcp/")
+    """Return whether a request is for an MCP server, also one below ``/runtimes``, by its path."""
+    return _PATH.match(connection.scope["path"]) is not None
 
 
 def render_refusal(refusal: Refusal) -> Response:

@@ -24,7 +24,6 @@ from agentdouble.core import redaction
 
 OWN = "/_emulator"  # the prefix of the double's own routes
 HEALTH = f"{OWN}/health"  # the only one without the token
-IN_PATH = "token/"  # comes before a key in a path
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _OWN_KEY = (
     "{prefix} requires its own key: send 'Authorization: Bearer <key>'. 'agentdouble env --for "
@@ -43,6 +42,7 @@ class Refusal:
 
 
 Render = Callable[[HTTPConnection, Refusal], Response]
+Presented = Callable[[HTTPConnection], Iterable[str]]
 SignsItself = Callable[[HTTPConnection], bool]
 
 
@@ -53,6 +53,17 @@ def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
     return JSONResponse(body, refusal.status, headers)
 
 
+def bearer(connection: HTTPConnection) -> str:
+    """Return the bearer token of a request, or an empty string."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def bearer_or_header(connection: HTTPConnection) -> tuple[str, ...]:
+    """Return the bearer token of a request and its ``X-API-Key``."""
+    return bearer(connection), connection.headers.get("x-api-key", "")
+
+
 @dataclass(frozen=True)
 class Policy:
     """Who may call, and how large a request may be.
@@ -61,6 +72,7 @@ class Policy:
     any. ``any_address`` allows every IP address as Host, because a page cannot rebind an address.
     ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths
     below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
+    ``presented`` returns what a request has at the places where its surface reads a key.
     ``signed`` returns whether a request proves itself by a signature and needs no API key.
     ``token`` is the secret of the double's own routes, which accept the API key as well, and so do
     the paths below the prefixes of ``keys``, each with the keys of which it requires one.
@@ -74,6 +86,7 @@ class Policy:
     api_key: str | None = field(default=None, repr=False)
     token: str = field(default="", repr=False)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    presented: Presented = bearer_or_header
     signed: SignsItself = lambda _connection: False
     render: Render = render_json
 
@@ -164,12 +177,12 @@ class GuardMiddleware:
 
     def _unauthorized(self, connection: HTTPConnection) -> str | None:
         """Return why the key or token of a request is refused, or None."""
-        policy, headers, path = self._policy, connection.headers, connection.scope["path"]
-        key = policy.api_key
-        if path == HEALTH or (key is not None and has_key(headers, key)):
+        policy, path, key = self._policy, connection.scope["path"], self._policy.api_key
+        presented = tuple(policy.presented(connection))
+        if path == HEALTH or (key is not None and _has_key(presented, key)):
             return None
         if path == OWN or path.startswith(f"{OWN}/"):
-            if has_key(headers, policy.token):
+            if _has_key(presented, policy.token):
                 return None
             return (
                 f"{OWN} requires the double's token: send 'Authorization: Bearer <token>'. "
@@ -177,14 +190,7 @@ class GuardMiddleware:
             )
         for prefix, own in policy.keys.items():
             if path.startswith(prefix):
-                in_url = (  # of clients that send no header with a WebSocket
-                    connection.query_params.get("token", ""),
-                    path.removeprefix(f"{prefix}{IN_PATH}").partition("/")[0],
-                )
-                if any(
-                    has_key(headers, key) or any(_is_key(part, key) for part in in_url)
-                    for key in own
-                ):
+                if any(_has_key(presented, own_key) for own_key in own):
                     return None
                 return _OWN_KEY.format(prefix=prefix)
         if key is None or policy.signed(connection):
@@ -317,16 +323,9 @@ def _host_and_port(authority: str) -> tuple[str, str]:
     return "localhost" if name in LOOPBACK_NAMES else name, port
 
 
-def has_key(headers: Headers, api_key: str) -> bool:
-    """Return whether a request has the key: as a bearer token, or in ``X-API-Key`` or Gemini's."""
-    scheme, _, key = headers.get("authorization", "").partition(" ")
-    others = headers.get("x-api-key") or headers.get("x-goog-api-key", "")
-    presented = key.strip() if scheme.lower() in ("bearer", "token") else others
-    return _is_key(presented, api_key)
-
-
-def _is_key(presented: str, key: str) -> bool:
-    return hmac.compare_digest(presented.encode(), key.encode())
+def _has_key(presented: Iterable[str], key: str) -> bool:
+    """Return whether one of the presented texts is the key, exactly; an empty one is none."""
+    return any(text and hmac.compare_digest(text.encode(), key.encode()) for text in presented)
 
 
 def names(hosts: Iterable[str]) -> frozenset[str]:

@@ -130,7 +130,8 @@ PATH = "/openapi.json"
 _API_KEY = {
     "type": "http",
     "scheme": "bearer",
-    "description": "The double's API key (the setting api_key), also accepted in X-API-Key.",
+    "description": "The double's API key (the setting api_key). All but MCP, Jupyter and the model "
+    "also accept it in X-API-Key.",
 }
 _SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "signature": {

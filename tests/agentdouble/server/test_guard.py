@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import httpx
 import pytest
 
-from agentdouble import Emulator, SimpleApp
+from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 from tests.agentdouble.calling import body_of, error_of, http, result, send, signed
 
 pytestmark = pytest.mark.smoke
@@ -38,6 +38,32 @@ WRONG: list[dict[str, str]] = [
     {"X-Api-Key": "wrong"},
 ]
 
+QUERIES = (
+    "api_key",
+    "key",
+    "token",
+    "access_token",
+    "Authorization",
+    "x-api-key",
+    "x-goog-api-key",
+)
+WAYS: dict[str, tuple[dict[str, str], str]] = {  # headers, and what is behind the path
+    "bearer": ({"Authorization": f"bEARER {KEY}"}, ""),
+    "X-API-Key": ({"X-API-Key": KEY}, ""),
+    "X-API-Key beside Basic": ({"Authorization": "Basic eDp5", "X-API-Key": KEY}, ""),
+    "x-goog-api-key": ({"X-Goog-Api-Key": KEY}, ""),
+    "Token": ({"Authorization": f"Token {KEY}"}, ""),
+    "Api-Key": ({"Api-Key": KEY}, ""),
+    "no scheme": ({"Authorization": KEY}, ""),
+    "empty bearer": ({"Authorization": "Bearer"}, ""),
+    "empty X-API-Key": ({"X-API-Key": ""}, ""),
+    "upper case": ({"Authorization": f"Bearer {KEY.upper()}"}, ""),
+    "two words": ({"Authorization": f"Bearer {KEY} {KEY}"}, ""),
+    "cookie": ({"Cookie": f"token={KEY}; api_key={KEY}"}, ""),
+    **{f"?{name}": ({}, f"?{name}={KEY}") for name in QUERIES},
+}
+OPEN = {"bearer", "X-API-Key", "X-API-Key beside Basic"}
+
 
 @pytest.fixture(scope="module")
 def keyed() -> Iterator[Emulator]:
@@ -48,7 +74,8 @@ def keyed() -> Iterator[Emulator]:
     async def never_reached(payload: object, headers: object) -> str:
         return "reached"
 
-    with Emulator(app, SimpleApp("second"), api_key=KEY, body_limit=LIMIT) as double:
+    apps = (app, SimpleApp("second"), MCPApp("tools"), MCPApp("more-tools"), A2AApp("agent"))
+    with Emulator(*apps, api_key=KEY, token="t0ken", body_limit=LIMIT) as double:
         yield double
 
 
@@ -131,6 +158,37 @@ def test_every_surface_requires_the_key(
 def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[str, str]) -> None:
     """It can be a bearer token or in X-Api-Key."""
     assert 200 == http.get(keyed.url + path, headers=headers).status_code
+
+
+@pytest.mark.parametrize(
+    ("path", "ways"),
+    [
+        ("/ping", OPEN),
+        ("/list-apps", OPEN),
+        ("/nothing/here", OPEN),
+        ("/.well-known/agent-card.json", OPEN),
+        ("/runtimes/second/ping", OPEN),
+        ("/runtimes/nobody/ping", OPEN),
+        ("/_emulator/clock", OPEN),
+        ("/mcp", {"bearer"}),
+        ("/runtimes/more-tools/mcp", {"bearer"}),
+        ("/model/v1/models", {"bearer", "x-goog-api-key"}),
+        ("/model/token/local-key/v1/models", {"bearer", "x-goog-api-key"}),
+        ("/jupyter/api", {"bearer", "Token", "?token"}),
+        ("/jupyter/token/local-key/api", WAYS.keys()),
+        ("/jupyter/token/LOCAL-KEY/api", {"bearer", "Token", "?token"}),
+    ],
+)
+def test_each_surface_reads_the_key_at_its_own_places(
+    keyed: Emulator, path: str, ways: Collection[str]
+) -> None:
+    """A bearer token everywhere, and for MCP nothing else (MCP-02)."""
+    statuses = {
+        way: http.get(keyed.url + path + query, headers=headers).status_code
+        for way, (headers, query) in WAYS.items()
+    }
+
+    assert {*ways} == {way for way, status in statuses.items() if status != 401}
 
 
 @pytest.mark.parametrize("headers", WRONG, ids=str)
