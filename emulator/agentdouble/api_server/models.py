@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
 from starlette.requests import Request
 
 from agentdouble.core import strict_json
@@ -169,12 +170,25 @@ class Body(BaseModel):
     )
 
 
+def _encodable(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError(
+            "string_unicode", "Input should be a valid string, without lone surrogates"
+        ) from None
+    return name
+
+
+Name = Annotated[str, AfterValidator(_encodable)]  # what a path can name; a body's JSON can more
+
+
 class RunRequest(Body):
     """The body of /run and /run_sse (section 2.2)."""
 
     app_name: str | None = None
-    user_id: str
-    session_id: str
+    user_id: Name
+    session_id: Name
     new_message: Content | None = None
     streaming: bool = False
     state_delta: Json | None = None
@@ -245,7 +259,7 @@ class EventBody(Body):
 class CreateSession(Body):
     """The body that creates a session (U-SESSION-CREATE)."""
 
-    session_id: str | None = None
+    session_id: Name | None = None
     state: Json | None = None
     events: list[EventBody] | None = None
     options: Json | None = None
@@ -260,7 +274,7 @@ class UpdateSession(Body):
 class SaveArtifact(Body):
     """The body that stores an artifact."""
 
-    filename: str
+    filename: Name
     artifact: Part
     custom_metadata: Json | None = None
 
@@ -268,7 +282,7 @@ class SaveArtifact(Body):
 class UpdateMemory(Body):
     """The body that adds a session to the memory."""
 
-    session_id: str
+    session_id: Name
 
 
 RUN: TypeAdapter[RunRequest] = TypeAdapter(RunRequest)
@@ -328,7 +342,7 @@ async def _document(request: Request) -> Any:
     if main != "application" or not (sub == "json" or sub.endswith("+json")):
         return body.decode("utf-8", "replace")  # not an object: validation refuses it
     try:
-        return await strict_json.read(body)
+        return await strict_json.read(body, surrogates=True)
     except json.JSONDecodeError as error:
         raise ApiError(
             422,

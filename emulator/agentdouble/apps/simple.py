@@ -245,7 +245,7 @@ class SimpleApp:
         if refusal is not None:
             return refusal
         try:
-            payload = await strict_json.read(await request.body())
+            payload = await strict_json.read(await request.body(), surrogates=True)
         except strict_json.NoNumberError as error:
             return failure(400, f"{INVALID_JSON} {error}.", "BadRequest")
         except (ValueError, RecursionError):

@@ -1,7 +1,8 @@
-"""Read JSON as RFC 8259 says, without the numbers that Python's json module adds to it.
+"""Read JSON that every other program can read, too (RFC 8259, 6 and 8.2; RFC 7493).
 
-``json.loads`` accepts ``NaN`` and ``Infinity``, and reads ``1e999`` as infinity. No other program
-could read an answer in which such a number is written.
+``json.loads`` accepts ``NaN`` and ``Infinity``, and reads ``1e999`` as infinity. It also accepts
+half of a character (a lone surrogate), which UTF-8 cannot represent, so that no answer could
+contain the text again. Values that nobody reads on the way may have such text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any, NoReturn
 LARGE = 512 * 1024  # bytes, which take some milliseconds
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]+')
-_SUSPECT = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}|\d{300}|\0")
+_ESCAPED = re.compile(
+    r"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<lone>\\u[dD][89a-fA-F]..)", re.DOTALL
+)
 
 
 class NoNumberError(json.JSONDecodeError):
@@ -35,9 +38,11 @@ class _Patient(json.JSONDecoder):
         self.scan_once = json.scanner.py_make_scanner(self)  # type: ignore[attr-defined]
 
 
-async def read(body: bytes) -> Any:
+async def read(body: bytes, *, surrogates: bool = False) -> Any:
     """Return the value of a JSON body as ``loads`` does; a large one is read in a thread."""
-    return loads(body) if len(body) < LARGE else await asyncio.to_thread(loads, body, patient=True)
+    if len(body) < LARGE:
+        return loads(body, surrogates=surrogates)
+    return await asyncio.to_thread(loads, body, patient=True, surrogates=surrogates)
 
 
 def loads(
@@ -45,11 +50,18 @@ def loads(
     *,
     object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
     patient: bool = False,
+    surrogates: bool = False,
 ) -> Any:
     """Return the value of JSON text; raise JSONDecodeError, also for numbers that are not finite.
 
-    If ``patient``, other threads run meanwhile, and it takes ten times as long.
+    Raises UnicodeDecodeError, too. If ``patient``, other threads run meanwhile, and it takes ten
+    times as long. With ``surrogates``, text may have escaped lone surrogates: only for values that
+    come back as they were.
     """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    if not surrogates:
+        _refuse_lone_surrogates(text)
     try:
         return json.loads(
             text,
@@ -60,8 +72,6 @@ def loads(
         )
     except _NotFiniteError as error:
         literal = str(error)
-    if isinstance(text, bytes):
-        text = text.decode(json.detect_encoding(text), "surrogatepass")
     places = (token.start() for token in _TOKEN.finditer(text) if token[0] == literal)
     place = next(places, text.find(literal))
     is_number = any(character.isdigit() for character in literal)
@@ -69,15 +79,13 @@ def loads(
     raise NoNumberError(f"{literal[:40]} {reason}", text, place) from None
 
 
-def check(body: bytes) -> None:
-    """Raise NoNumberError if other code must not parse this body; accept what is not JSON at all."""
-    if _SUSPECT.search(body):
-        try:
-            loads(body)
-        except NoNumberError:
-            raise
-        except (ValueError, RecursionError):
-            pass  # the other code refuses it
+def _refuse_lone_surrogates(text: str) -> None:
+    if "\\ud" not in text and "\\uD" not in text:
+        return
+    for escape in _ESCAPED.finditer(text):
+        if escape["lone"]:
+            reason = f"{escape[0]} is half of a character (a lone surrogate)"
+            raise json.JSONDecodeError(reason, text, escape.start())
 
 
 def _refuse(literal: str) -> NoReturn:

@@ -20,6 +20,7 @@ from agentdouble import Emulator
 from agentdouble.processes.fork_server import processes
 from tests.agentdouble.api_server.wire import (
     AGENTS,
+    JSON,
     create,
     read,
     run,
@@ -74,7 +75,8 @@ def fill(double: Emulator) -> None:
     for number in range(12):
         run_order(double.url, "ann", do="say", texts=[f"turn {number}"])
     path = f"{double.url}{sessions_of('ann', 'scripted')}"
-    http.patch(f"{path}/s1", json={"stateDelta": {"p": 1}})
+    half = json.dumps({"stateDelta": {"p": "\ud800", "\ud800": 1}})  # half of a character
+    http.patch(f"{path}/s1", content=half, headers=JSON)
     http.delete(f"{path}/gone")
     for name, part in (("f", {"text": "one"}), ("f", DATA), ("gone", DATA)):
         http.post(f"{path}/s1/artifacts", json={"filename": name, "artifact": part})
@@ -92,6 +94,7 @@ def test_everything_survives_a_restart(state: str) -> None:
         session = read(second.url, "ann", "s1", "scripted")
 
     assert before == after
+    assert r'"p":"\ud800"' in before[f"{sessions_of('ann', 'scripted')}/s1"]
     assert '"turn 11"' in before[f"{sessions_of('ann', 'scripted')}/s1"]
     assert ["goes on"] == texts(session["events"])[-1:]
     assert 27 == len(session["events"])

@@ -7,7 +7,6 @@ body that is not JSON, for an unknown path, and for a stream that breaks.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
@@ -30,23 +29,6 @@ from agentdouble.core import redaction, strict_json
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
 from agentdouble.server.guard import Refusal
-
-
-def _check_text(body: bytes, value: object) -> None:
-    """Raise InvalidRequestError if the value of a JSON body contains a lone surrogate.
-
-    JSON can escape a lone surrogate, but protobuf cannot represent it, and fails if it is in a
-    name.
-    """
-    if b"\\ud" not in body and b"\\uD" not in body:
-        return
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InvalidRequestError(
-            "The body contains a lone surrogate, which is not valid Unicode."
-        ) from None
-
 
 for _logger in (
     "a2a.compat.v0_3.jsonrpc_adapter",
@@ -108,7 +90,7 @@ class _Dispatcher(JsonRpcDispatcher):
     async def handle_requests(self, request: Request) -> Response:
         """Send a message of A2A over JSON-RPC."""
         try:
-            body = await _read(await request.body())
+            body = await strict_json.read(await request.body())
             request._json = body  # so that the SDK does not parse it once more
         except RecursionError:
             return self._generate_error_response(
@@ -116,8 +98,6 @@ class _Dispatcher(JsonRpcDispatcher):
             )
         except ValueError as error:
             return self._generate_error_response(None, JSONParseError(message=str(error)))
-        except InvalidRequestError as error:
-            return self._generate_error_response(None, error)
         return await super().handle_requests(request)
 
 
@@ -157,23 +137,13 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
     return answer
 
 
-async def _read(body: bytes) -> Any:
-    """Return the value of a body that the SDK can convert without blocking other requests.
-
-    Raises InvalidRequestError for other bodies, and the errors of ``strict_json.loads``.
-    """
-    value = await strict_json.read(body)
-    _check_text(body, value)
-    return value
-
-
 async def _check(body: bytes) -> None:
     """Raise InvalidRequestError for a body that is not a JSON object in UTF-8; it may be empty."""
     try:
         if not body:
             return
         body.decode()
-        if not isinstance(await _read(body), dict):
+        if not isinstance(await strict_json.read(body), dict):
             raise InvalidRequestError("The body is not a JSON object.")
     except RecursionError:
         raise InvalidRequestError("The body is nested too deeply.") from None

@@ -178,7 +178,7 @@ def _refusal(answer: Answer, secrets: Iterable[str]) -> str:
 def _json(answer: Answer) -> mcp.types.CallToolResult:
     text = _decoded(answer, "replace")
     try:
-        value = strict_json.loads(text)
+        value = strict_json.loads(text, surrogates=True)
     except (ValueError, RecursionError):
         return error(f"The API's answer says that it is JSON, and is not: {text[:200]!r}")
     return _text(text, value if isinstance(value, dict) and _can_be_sent(value) else None)

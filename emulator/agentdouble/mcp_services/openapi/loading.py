@@ -113,7 +113,7 @@ def _plain(document: Any) -> Any:
     """Return a copy with JSON's types only: string keys, no shared parts, no cycles."""
     _size(document, {}, 0)
     try:
-        return json.loads(json.dumps(document, default=_as_dict, allow_nan=False))
+        return strict_json.loads(json.dumps(document, default=_as_dict, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise DefinitionError(f"it has values that JSON has not: {error}") from None
 

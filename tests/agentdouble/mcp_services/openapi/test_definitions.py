@@ -86,6 +86,8 @@ def test_document_may_be_yaml(tmp_path: Path) -> None:
     [
         ("", "it is not an object, as a definition is"),
         ('{"openapi": "3.0.3",', "it is not JSON: "),
+        (r'{"openapi": "\ud800"}', "it is not JSON: "),
+        (r'openapi: "\ud800"', "it is neither JSON nor YAML: found invalid Unicode"),
         ("a: [1", "it is neither JSON nor YAML: "),
         ("!!python/object:os.system {}", "it is neither JSON nor YAML: could not determine"),
         ("a: &a [*a]", "it contains itself"),
@@ -117,6 +119,7 @@ def test_yaml_aliases_are_limited(tmp_path: Path) -> None:
         ("/nowhere/api.json", "it cannot be read: No such file or directory"),
         ({}, "it says neither 'swagger' nor 'openapi' with a version"),
         ({"openapi": "3.2.0"}, "openapi '3.2.0' is not supported; supported are Swagger 2.0"),
+        ({"openapi": "\ud800"}, "it has values that JSON has not: "),
         ({"openapi": {1, 2}}, "it has values that JSON has not: a set"),
     ],
 )
