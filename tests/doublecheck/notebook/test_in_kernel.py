@@ -107,8 +107,9 @@ platform.run_code("import os; kept = 1; os.mkfifo('runs')")
 (session,) = platform.request("GET", "/_emulator/sessions").json()["sessions"]
 
 def tell_when_it_runs():
-    with open(session["home"] + "/runs"):
-        print(1, flush=True)
+    with open(session["home"] + "/runs") as runs:
+        runs.read()  # to its end, or SIGPIPE would end the command that writes
+    print(1, flush=True)
 
 def show(output):
     if output.msg_type == "stream":
