@@ -184,6 +184,9 @@ class Settings(BaseSettings):
         description="where sessions run instead of on this machine: ray://HOST:PORT, the machines of "
         "a Ray cluster, or local://N, N processes to try it out",
     )
+    ray_without_token: bool = Field(
+        False, description="use a Ray cluster that demands no token, so that sessions can join it"
+    )
     node_capacity: int | None = Field(
         None, ge=1, description="largest number of sessions of a node; by default what it can hold"
     )

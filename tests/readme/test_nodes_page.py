@@ -45,9 +45,10 @@ def test_ray_knows_the_options_of_its_commands() -> None:
 
 
 def test_the_slurm_script_starts_a_head_the_nodes_and_the_front() -> None:
-    """With srun replaced by a function that prints what it would run where."""
+    """With srun replaced by a function that prints what it would run where, and with what."""
     replaced = (
-        'scontrol() { printf "a\\nb\\n"; }\nsrun() { echo "$*" >> out; }\nsleep() { wait; }\n'
+        'ray() { echo; }\nscontrol() { printf "a\\nb\\n"; }\n'
+        'srun() { echo "$* $RAY_AUTH_MODE" >> out; }\nsleep() { wait; }\n'
     )
     code = f"SLURM_JOB_NODELIST=ab; cd $(mktemp -d)\n{replaced}\n{SLURM}\nwait\nsort out\n"
     ran = subprocess.run(["bash", "-euc", code], check=True, capture_output=True, text=True)
@@ -57,9 +58,9 @@ def test_the_slurm_script_starts_a_head_the_nodes_and_the_front() -> None:
 
     assert ["-w a", "-w a", "-x a"] == sorted(machines)
     assert {
-        "agentdouble serve --nodes ray://a:6379",
-        "ray start --address a:6379 --block",
-        "ray start --head --port 6379 --block",
+        "agentdouble serve --nodes ray://a:6379 token",
+        "ray start --address a:6379 --block token",
+        "ray start --head --port 6379 --block token",
     } == set(commands)
 
 
@@ -67,9 +68,12 @@ def test_the_manifest_has_a_front_whose_settings_are_valid() -> None:
     spec = yaml.safe_load(KUBERAY)["spec"]
     (_, front) = spec["headGroupSpec"]["template"]["spec"]["containers"]
     values = {item["name"]: item.get("value", "key") for item in front["env"]}
+    (token,) = [item["valueFrom"] for item in front["env"] if item["name"] == "RAY_AUTH_TOKEN"]
     settings = {n.removeprefix(PREFIX).lower(): v for n, v in values.items() if PREFIX in n}
     command, *arguments = front["command"]
     printed = CliRunner().invoke(app, [*arguments, "--help"])
 
     assert ("agentdouble", 0) == (command, printed.exit_code)
+    assert spec["authOptions"]["mode"] == values["RAY_AUTH_MODE"] == "token"
+    assert {"name": "sandboxes", "key": "auth_token"} == token["secretKeyRef"]  # as KubeRay says
     assert "ray://127.0.0.1:6379" == Settings.load(**settings).nodes

@@ -95,6 +95,12 @@ def serve(
         str | None,
         typer.Option(metavar="URL", help="Run sessions on the machines of ray://HOST:PORT."),
     ] = None,
+    ray_without_token: Annotated[
+        bool,
+        typer.Option(
+            "--ray-without-token", help="Use a Ray cluster that sessions can join: it has no token."
+        ),
+    ] = False,
     standby: Annotated[
         bool, typer.Option("--standby", help="Wait until no other double has the database.")
     ] = False,
@@ -125,6 +131,7 @@ def serve(
         "insecure": insecure or None,
         "state": environment.state(state),
         "nodes": nodes,
+        "ray_without_token": ray_without_token or None,
         "tls": tls or None,
         "console": console,
         "console_port": console_port,

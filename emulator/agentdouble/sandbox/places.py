@@ -26,6 +26,9 @@ class Places:
             self._limit = SessionLimit(settings.max_instances, None)
         self._kernels = KernelPool(settings)
 
+    async def check_access(self) -> None:
+        """Raise SettingsError if sessions would not be confined in their place."""
+
     async def ready(self) -> None:
         """Return when a session can be placed; raise SandboxError if that takes too long."""
 

@@ -209,6 +209,7 @@ class Sandbox(Surface):
         return {"instances": len(self.instances)}
 
     async def restore(self) -> None:
+        await self.instances.places.check_access()
         await self.tools.load()
         await self.instances.load()
 

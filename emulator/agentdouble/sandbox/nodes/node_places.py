@@ -10,17 +10,25 @@ import secrets
 from typing import Any
 
 from agentdouble.core.ledger import Ledger
-from agentdouble.errors import MissingExtraError, SandboxError, TooManyInstancesError
+from agentdouble.errors import (
+    MissingExtraError,
+    SandboxError,
+    SettingsError,
+    TooManyInstancesError,
+)
 from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.nodes import ray_token
 from agentdouble.sandbox.nodes.engine import Connected, Engine, Event, Failed, Joined
 from agentdouble.sandbox.nodes.node import Node
 from agentdouble.sandbox.nodes.node_instance import NodeInstance
+from agentdouble.sandbox.nodes.ray_token import Access
 from agentdouble.sandbox.places import Places
 from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.settings import Settings
 
 _log = logging.getLogger(__name__)
 
+_ACCESS_S = 5.0  # a cluster that answers later is asked when it is joined
 PATIENCE_S = 30.0  # for the first node of a front that has just started
 # Settings that are the front's alone: a node has no state and serves no client.
 _OF_THE_FRONT = {
@@ -28,7 +36,7 @@ _OF_THE_FRONT = {
     *("tls", "tls_directory", "console", "console_port", "agents", "reload", "access_key"),
     *("secret_key", "keys", "check_signatures", "tool_id", "state", "runtimes"),
     *("runtime_sources", "faults", "unknowns", "profile", "nodes", "node_capacity"),
-    *("node_silence_s", "session_ttl_s", "max_instances", "journal_size"),
+    *("node_silence_s", "ray_without_token", "session_ttl_s", "max_instances", "journal_size"),
 }
 
 
@@ -60,8 +68,26 @@ class NodePlaces(Places):
             "host": "127.0.0.1",
             "silence_s": 2 * settings.node_silence_s,
             "capacity": settings.node_capacity,
+            "needs_token": self._needs_token,
             "settings": settings.model_dump(mode="json", exclude=_OF_THE_FRONT, exclude_unset=True),
         }
+
+    @property
+    def _needs_token(self) -> bool:
+        """Whether sessions reach the ports of Ray, which then must demand a token."""
+        return self._settings.network != "none" and not self._settings.ray_without_token
+
+    async def check_access(self) -> None:
+        """Raise SettingsError if code of a session could join the cluster.
+
+        A cluster that does not answer yet is asked again when it does.
+        """
+        kind, _, address = (self._settings.nodes or "").partition("://")
+        if kind != "ray" or not self._needs_token:
+            return
+        if await asyncio.to_thread(ray_token.try_without, address, _ACCESS_S) is Access.OPEN:
+            message = f"The setting nodes is refused: {ray_token.refusal(address)}."
+            raise SettingsError(message, key="nodes", source="the settings")
 
     async def ready(self) -> None:
         """Wait for the first node, for a front that has just started."""

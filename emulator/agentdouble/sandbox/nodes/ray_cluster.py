@@ -17,6 +17,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from agentdouble.sandbox.nodes import ray_token
 from agentdouble.sandbox.nodes.engine import (
     Connected,
     Event,
@@ -25,6 +26,7 @@ from agentdouble.sandbox.nodes.engine import (
     NodeProcess,
     report,
 )
+from agentdouble.sandbox.nodes.ray_token import Access
 
 _LOOK_S = 0.5
 
@@ -115,6 +117,9 @@ def main(address: str, config: Mapping[str, Any], received: Iterator[Mapping[str
         ray.init(address=address, log_to_driver=False, configure_logging=False)
     except Exception as error:  # Ray raises many kinds
         report(Failed(f"the Ray cluster at {address} cannot be used: {_first_line(error)}"))
+        sys.exit(1)
+    if config["needs_token"] and ray_token.try_without(address) is not Access.NEEDS_TOKEN:
+        report(Failed(ray_token.refusal(address)))
         sys.exit(1)
     report(Connected())
     cluster, waiting = _Cluster(config), queue.Queue[Mapping[str, Any] | None]()

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.agentdouble.calling import TIMEOUT_S, eventually
 from tests.ports import reserved
 
 NET = "10.77.0"
 BRIDGE = "adbridge"
+TOKEN = "token-of-the-test-cluster-0123456789"
 WORKERS = ("worker-2", "worker-3")
 _RAY = [sys.executable, "-m", "ray.scripts.scripts", "start"]
 _OPTIONS = ["--num-cpus=4", "--object-store-memory=80000000", "--disable-usage-stats", "--block"]
+_HEAD = ["--head", "--include-dashboard=false"]
 _MARK = "AGENTDOUBLE_TEST_CLUSTER"  # a variable that all processes of a cluster inherit
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0"}
 
@@ -45,14 +48,32 @@ def ip(*arguments: str) -> None:
 
 
 @contextmanager
-def cluster(*of_the_last: str) -> Iterator[Machines]:
-    """Run a cluster with a head on this machine and two workers, the last one with more options."""
+def without_token() -> Iterator[str]:
+    """Run a cluster of one machine that demands no token; yield its address."""
     with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="ad-ray-", dir="/tmp"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        port = stack.enter_context(reserved())
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("RAY_AUTH_MODE", "disabled")
+        start(stack, folder, "open", [*_HEAD, f"--port={port}", f"--temp-dir={folder}"], [])
+        yield f"ray://127.0.0.1:{port}"
+
+
+@contextmanager
+def cluster(*of_the_last: str) -> Iterator[Machines]:
+    """Run a cluster with a head on this machine and two workers, the last one with more options.
+
+    It demands TOKEN, which is in the environment of this process meanwhile.
+    """
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         apart = stack.enter_context(_networks())
         folder = Path(tempfile.mkdtemp(prefix="ad-ray-", dir="/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         port, host = stack.enter_context(reserved()), f"{NET}.1" if apart else "127.0.0.1"
-        head = ["--head", f"--port={port}", "--include-dashboard=false", f"--temp-dir={folder}"]
+        head = [*_HEAD, f"--port={port}", f"--temp-dir={folder}"]
         stack.callback(_end_all, folder)
         start(stack, folder, "head", [*head, f"--node-ip-address={host}"], [])
         for number, name in enumerate(WORKERS, start=2):

@@ -12,6 +12,8 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.sandbox.nodes import ray_token
+from agentdouble.sandbox.nodes.ray_token import Access
 from tests.agentdouble.calling import (
     Begun,
     body_of,
@@ -22,8 +24,15 @@ from tests.agentdouble.calling import (
     run,
     text,
 )
+from tests.agentdouble.cli.conftest import CommandLine, command_line_in
 from tests.agentdouble.sandbox.nodes.fronts import MODULE, have_joined, living, nodes
-from tests.agentdouble.sandbox.nodes.machines import WORKERS, Machines, cluster
+from tests.agentdouble.sandbox.nodes.machines import (
+    TOKEN,
+    WORKERS,
+    Machines,
+    cluster,
+    without_token,
+)
 
 pytest.importorskip("ray", reason="ray is not installed: pip install 'agentdouble[ray]'")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")]
@@ -51,6 +60,11 @@ def front(machines: Machines) -> Iterator[Emulator]:
         yield double
         processes = [process for node in _nodes_here() for process in (node, *_children(node))]
     assert [] == [process for process in processes if not has_gone(process.pid, 30)]
+
+
+@pytest.fixture
+def command_line(tmp_path: Path) -> CommandLine:
+    return command_line_in(tmp_path)
 
 
 def _nodes_here() -> list[psutil.Process]:
@@ -93,6 +107,90 @@ def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch
         refused["status"],
         f"{address} could not be reached within 3 s" in refused["Message"],
     )
+
+
+# Code of a session that tries to join the cluster, as one of its processes does.
+JOIN = """
+import os
+os.environ["RAY_AUTH_MODE"] = "disabled"
+import ray
+try:
+    ray._raylet.GcsClient(address={address!r}).internal_kv_put(b"mine", b"", True, None, 5)
+    print("joined")
+except ray.exceptions.AuthenticationError:
+    print("a token is needed")
+"""
+# Code of a session that looks for the token where processes and users keep it.
+SEARCH = """
+import glob
+places = ["/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/home/*/.ray/*", "/root/.ray/*", "{folder}/*"]
+for path in (path for place in places for path in glob.glob(place)):
+    try:
+        with open(path, "rb") as file:
+            if b"{token}" in file.read():
+                print(path)
+    except OSError:
+        pass
+print("done")
+"""
+
+
+def test_a_session_cannot_join_the_cluster(
+    front: Emulator, machines: Machines, tmp_path: Path
+) -> None:
+    """It has no token, and finds none."""
+    (tmp_path / "auth_token").write_text(TOKEN)
+    search = SEARCH.format(token=TOKEN, folder=tmp_path)
+
+    assert "a token is needed\n" == text(
+        front, JOIN.format(address=without_scheme(machines.address))
+    )
+    assert "done\n" == text(front, search)
+
+
+def test_a_cluster_without_a_token_is_refused(command_line: CommandLine) -> None:
+    """Its sessions could join it, unless they have no network."""
+    with without_token() as address:
+        refused = command_line.run_here("serve", "--port", "0", "--nodes", address)
+        with Emulator(nodes=address, pool_size=0, network="none") as double:
+            have_joined(double, 1)
+            unreachable = text(double, CONNECT.format(place=place_of(address)))
+        with Emulator(nodes=address, pool_size=0, ray_without_token=True) as double:
+            have_joined(double, 1)
+            joined = text(double, JOIN.format(address=without_scheme(address)))
+
+    assert (2, "") == (refused.returncode, refused.stdout)
+    assert "demands no token" in refused.stderr
+    assert "--ray-without-token" in refused.stderr
+    assert ("refused\n", "joined\n") == (unreachable, joined)
+
+
+CONNECT = """
+import socket
+try:
+    socket.create_connection({place!r})
+    print("connected")
+except ConnectionRefusedError:
+    print("refused")
+"""
+
+
+def place_of(address: str) -> tuple[str, int]:
+    host, port = without_scheme(address).split(":")
+    return host, int(port)
+
+
+def without_scheme(address: str) -> str:
+    return address.removeprefix("ray://")
+
+
+def test_a_cluster_that_opens_later_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The front could not ask it at its start, and asks it when it joins."""
+    monkeypatch.setattr(ray_token, "try_without", lambda *_: Access.UNKNOWN)
+    with without_token() as address, Emulator(nodes=address, pool_size=0) as double:
+        refused = error_of(call(double, body_of(double, "1")))
+
+    assert (429, True) == (refused["status"], "demands no token" in refused["Message"])
 
 
 def test_the_contract_of_the_sandbox_holds(machines: Machines) -> None:
