@@ -14,6 +14,7 @@ from agentdouble.sandbox.nodes.engine import Joined
 from agentdouble.server.upstream import Answer, Connections, RawHeaders
 
 PREFIX = "/_node"
+OURS = b"x-agentdouble-"  # begins all headers between a front and its nodes
 KEY = "x-agentdouble-node"
 SESSION = "x-agentdouble-session"
 FAULT = "x-agentdouble-fault"

@@ -33,7 +33,7 @@ from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.kernel_snapshot import Snapshot
-from agentdouble.sandbox.nodes.node import FAULT, KEY, PREFIX, SCHEME, SESSION, UNKNOWNS
+from agentdouble.sandbox.nodes.node import FAULT, KEY, OURS, PREFIX, SCHEME, SESSION, UNKNOWNS
 from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import InstanceKey
@@ -121,7 +121,9 @@ class NodeApp:
                     (UNKNOWNS.encode(), " ".join(noted).encode()),
                     (SESSION.encode(), json.dumps(facts).encode()),
                 ]
-                message = {**message, "headers": [*message["headers"], *more]}
+                # code of the session may have answered
+                theirs = [pair for pair in message["headers"] if not pair[0].startswith(OURS)]
+                message = {**message, "headers": [*theirs, *more]}
             await send(message)
 
         scheme = headers.get(SCHEME, scope["scheme"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, HTTPConnection
@@ -18,16 +19,20 @@ from agentdouble.core import ledger
 from agentdouble.errors import AnswerLostError, SandboxError
 from agentdouble.sandbox.data_plane.forwarding import bridge, target
 from agentdouble.sandbox.data_plane.session_token import sandbox_error
-from agentdouble.sandbox.nodes.node import FAULT, SCHEME, SESSION, UNKNOWNS, Node, described
+from agentdouble.sandbox.nodes.node import FAULT, OURS, SCHEME, SESSION, UNKNOWNS, Node, described
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
 from agentdouble.server.upstream import Answer, RawHeaders
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.nodes.node_instance import NodeInstance
 
-_FOR_THE_FRONT = frozenset((SESSION.encode(), UNKNOWNS.encode()))
-_STAYS_HERE = (OF_THIS_HOP - {b"content-length"}) | OF_THE_SERVER | _FOR_THE_FRONT
+_STAYS_HERE = (OF_THIS_HOP - {b"content-length"}) | OF_THE_SERVER
 _IDLE = "/v1/browser/"  # a browser that is connected does not count as work
+
+
+def _without(headers: RawHeaders, names: Container[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return headers without these and without those that only front and node may send."""
+    return [(n, v) for n, v in headers if n not in names and not n.startswith(OURS)]
 
 
 class DataPlaneProxy:
@@ -61,10 +66,10 @@ class DataPlaneProxy:
             facts = json.loads(answer.header(SESSION.encode()) or "{}")
             await instance.note_fault(fault, happened=facts.get("fault_happened", False))
             instance.note(facts)
-            return [pair for pair in answer.headers if pair[0] not in _STAYS_HERE]
+            return _without(answer.headers, _STAYS_HERE)
 
         exchange = Exchange(scope, receive, send, headers_back)
-        headers = [pair for pair in scope["headers"] if pair[0] not in OF_THIS_HOP]
+        headers = _without(scope["headers"], OF_THIS_HOP)
         headers.append((SCHEME.encode(), scope["scheme"].encode()))
         headers += [(FAULT.encode(), json.dumps(described(fault)).encode()), *node.key]
         try:

@@ -126,6 +126,39 @@ def test_faults_of_the_front_happen_on_the_node(double: Emulator, kind: str) -> 
     assert {} == eventually(lambda: living(double), lambda sessions: not sessions)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fault", '{"kind": "expire_instance", "after": 0}'),
+        ("fault", '{"kind": "kill_kernel", "after": 0}'),
+        ("fault", "no JSON"),
+        ("fault", '{"kind": "nothing", "more": 1}'),
+        ("scheme", "gopher"),
+        ("node", "not the key"),
+        ("session", '{"ended": "so says the client"}'),
+        ("anything", "x"),
+    ],
+)
+def test_clients_cannot_send_the_headers_of_a_front(
+    double: Emulator, name: str, value: str
+) -> None:
+    """They end no session, and the session hears nothing of them."""
+    assert "41\n" == text(double, "x = 41; print(x)")
+    plane = data_plane(double)
+
+    answer = http.post(
+        f"{plane.url}/v1/jupyter/execute",
+        params=plane.query,
+        json={"code": "print(x + 1)"},
+        headers={f"X-AgentDouble-{name}": value},
+    )
+
+    assert (200, "ok") == (answer.status_code, answer.json()["data"]["status"]), answer.text
+    assert "42\n" == answer.json()["data"]["outputs"][0]["text"]
+    assert "x-agentdouble-session" not in answer.headers
+    assert "41\n" == text(double, "print(x)")
+
+
 def test_sessions_end_on_the_clock_of_the_front(double: Emulator) -> None:
     """They are gone, and their processes with them, when the move returns."""
     for number in range(4):
