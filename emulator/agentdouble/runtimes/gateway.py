@@ -46,7 +46,7 @@ class Gateway:
 
     def __init__(self, registry: RuntimeRegistry, monitor: Monitor, clock: Clock) -> None:
         self._registry = registry
-        self._authenticator = GatewayAuthenticator()
+        self._authenticator = GatewayAuthenticator(clock)
         self._proxy = Proxy()
         self._monitor = monitor
         self._clock = clock

@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.core import ledger
+from agentdouble.core.clock import Clock
 from agentdouble.core.threads import import_in_thread
 from agentdouble.journal.entries import note_secret
 from agentdouble.runtimes.authentication.authorizers import Authorizer
@@ -59,7 +60,8 @@ def by_key(runtime: str, authorizer: Authorizer, credentials: list[str]) -> Iden
 class GatewayAuthenticator:
     """Keeps the issuers and the owners of sessions; belongs to one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._issuers: Issuers | None = None
         # the owners of its sessions are removed with a runtime
         self._owners: MutableMapping[Runtime, Owners] = WeakKeyDictionary()
@@ -92,7 +94,7 @@ class GatewayAuthenticator:
         await import_in_thread(_TOKENS)
         from agentdouble.runtimes.authentication import tokens  # slow: cryptography, 0.1 s
 
-        self._issuers = self._issuers or tokens.Issuers()
+        self._issuers = self._issuers or tokens.Issuers(self._clock)
         return await tokens.identify(runtime, authorizer, credentials, self._issuers)
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
 import jwt
 
+from agentdouble.core.clock import Clock
 from agentdouble.core.threads import apart
 from agentdouble.errors import IssuerError
 from agentdouble.runtimes.authentication.authorizers import Authorizer, is_issuers_url
@@ -18,7 +20,7 @@ from agentdouble.runtimes.authentication.identity import Identity
 
 PATIENCE_S = 5.0
 _LARGEST = 256 * 1024  # bytes of a document
-_COOLDOWN_S = 10.0  # the least time between two searches for an unknown key
+_COOLDOWN_S = 10.0  # between two searches for an unknown key, and after a failed fetch
 _LIFETIME_S = 3600.0
 _LONGEST = 16 * 1024  # characters of a token
 _LONGEST_NAME = 255  # characters of a subject (OpenID Connect Core, section 2)
@@ -40,66 +42,121 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class _KeySet(jwt.PyJWKClient):
-    """Fetches an issuer's key set with the limits of this module."""
+@dataclass(frozen=True)
+class _KeySet:
+    """What an issuer publishes: its name, the address of its keys, and these by their ids."""
 
-    def fetch_data(self) -> Any:
-        """Return the key set; raise IssuerError."""
-        return _document(self.uri)
+    issuer: str
+    address: str
+    keys: Mapping[str, jwt.PyJWK]
+
+
+class _Moment:
+    """A moment of the past, also if the platform's time stands still or is set back."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._now, self._wall = clock.now(), clock.wall()
+
+    def is_past(self, seconds: float) -> bool:
+        """Return whether so many seconds have passed."""
+        passed = max(self._clock.now() - self._now, self._clock.wall() - self._wall)
+        return passed.total_seconds() >= seconds
+
+
+class _Fetch:
+    """A fetch of a key set in a thread of its own, for all who wait for it."""
+
+    def __init__(self, url: str, known: _KeySet | None, clock: Clock) -> None:
+        self._url = url
+        self._work = apart(lambda: _fetch_keys(url, known))
+        self._until_s = asyncio.get_running_loop().time() + PATIENCE_S
+        self.began = _Moment(clock)
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether it has succeeded, or failed long ago."""
+        if not self._work.done():
+            return False
+        return self._work.exception() is None or self.began.is_past(_COOLDOWN_S)
+
+    async def key_set(self) -> _KeySet:
+        """Return the key set; raise IssuerError, also if it takes longer than PATIENCE_S."""
+        patience_s = max(0.0, self._until_s - asyncio.get_running_loop().time())
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(self._work), patience_s)
+        except asyncio.TimeoutError:
+            raise IssuerError(self._url, f"did not answer within {PATIENCE_S:g} s") from None
+        except IssuerError as error:  # shared by all who wait
+            raise IssuerError(error.url, error.reason) from None
 
 
 class Issuer:
-    """One issuer of tokens, identified by the URL of its discovery document; called in threads."""
+    """One issuer of tokens, identified by the URL of its discovery document; for one event loop.
 
-    def __init__(self, url: str) -> None:
+    Anybody can send a token that names an unknown key. So there is one fetch at a time, in one
+    thread, and one that failed is repeated only after _COOLDOWN_S.
+    """
+
+    def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
-        self._name = ""
-        self._key_set: _KeySet | None = None
-        self._lock = threading.Lock()
+        self._clock = clock
+        self._fetch: _Fetch | None = None
+        self._known: _KeySet | None = None
+        self._fetched = self._searched = _Moment(clock)
+        self._has_searched = False
 
-    def claims(self, token: str, audience: tuple[str, ...]) -> Mapping[str, Any]:
+    async def claims(self, token: str, audience: tuple[str, ...]) -> Mapping[str, Any]:
         """Return the claims of a valid token; raise IssuerError or PyJWTError."""
-        with self._lock:
-            if self._key_set is None:
-                self._discover()
-            assert self._key_set is not None
-            try:
-                key = self._key_set.get_signing_key(_key_id(token))
-            except jwt.PyJWKSetError as error:
-                raise IssuerError(self._url, f"has no keys that can be used: {error}") from None
+        key_id = _key_id(token)
+        known = await self._keys_for(key_id)
+        if key_id not in known.keys:
+            raise jwt.PyJWKClientError("The issuer has no such key.")
         options: Any = {
             "verify_aud": bool(audience),
             "require": ["iss", "sub", "exp"],
             "enforce_minimum_key_length": True,
         }
-        return jwt.decode(
+        claims = jwt.decode(
             token,
-            key,
+            known.keys[key_id],
             algorithms=_ALGORITHMS,
-            issuer=self._name,
+            issuer=known.issuer,
             audience=audience or None,
             leeway=_LEEWAY_S,
             options=options,
         )
+        return claims
 
-    def _discover(self) -> None:
-        document = _document(self._url)
-        issuer, address = document.get("issuer"), document.get("jwks_uri")
-        if (
-            not isinstance(issuer, str)
-            or not isinstance(address, str)
-            or not is_issuers_url(address)
-        ):
-            raise IssuerError(self._url, "has no discovery document with an issuer and a jwks_uri")
-        self._name = issuer
-        self._key_set = _KeySet(address, lifespan=_LIFETIME_S, cooldown_duration=_COOLDOWN_S)
+    async def _keys_for(self, key_id: str) -> _KeySet:
+        """Return the key set; fetch an old one, and now and then one that lacks a key."""
+        known = self._known
+        if known is None or self._fetched.is_past(_LIFETIME_S):
+            return await self._refreshed()
+        if key_id in known.keys or (self._has_searched and not self._searched.is_past(_COOLDOWN_S)):
+            return known
+        known = await self._refreshed()
+        self._has_searched, self._searched = True, _Moment(self._clock)
+        return known
+
+    async def _refreshed(self) -> _KeySet:
+        if self._fetch is None or self._fetch.may_be_repeated:
+            self._fetch = _Fetch(self._url, self._known, self._clock)
+        fetch = self._fetch
+        self._known = await fetch.key_set()
+        self._fetched = fetch.began
+        return self._known
 
 
 class Issuers(dict[str, Issuer]):
     """The issuers that a double's runtimes trust, by the URL of their discovery document."""
 
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
     def __missing__(self, url: str) -> Issuer:
-        self[url] = issuer = Issuer(url)
+        self[url] = issuer = Issuer(url, self._clock)
         return issuer
 
 
@@ -113,11 +170,7 @@ async def identify(
         why = f"a request has one, with at most {_LONGEST} characters"
         raise _invalid(runtime, authorizer, why)
     try:
-        work = apart(lambda: issuers[url].claims(token, authorizer.audience))
-        claims = await asyncio.wait_for(asyncio.wrap_future(work), PATIENCE_S)
-    except asyncio.TimeoutError:
-        error = IssuerError(url, f"did not answer within {PATIENCE_S:g} s")
-        raise _unavailable(runtime, authorizer, error) from None
+        claims = await issuers[url].claims(token, authorizer.audience)
     except IssuerError as error:
         raise _unavailable(runtime, authorizer, error) from error
     except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
@@ -136,10 +189,32 @@ async def identify(
     return identity
 
 
+def _fetch_keys(url: str, known: _KeySet | None) -> _KeySet:
+    """Return an issuer's key set, by its discovery document if none is known; raise IssuerError."""
+    issuer, address = (known.issuer, known.address) if known else _discover(url)
+    document = _document(address)
+    try:
+        keys = jwt.PyJWKSet.from_dict(document).keys
+    except (jwt.PyJWKSetError, ValueError, TypeError, AttributeError) as error:
+        raise IssuerError(url, f"has no keys that can be used: {error}") from None
+    signing = {key.key_id: key for key in keys if key.public_key_use in ("sig", None)}
+    return _KeySet(issuer, address, {id_: key for id_, key in signing.items() if id_})
+
+
+def _discover(url: str) -> tuple[str, str]:
+    """Return the name of an issuer and the address of its keys; raise IssuerError."""
+    document = _document(url)
+    issuer, address = document.get("issuer"), document.get("jwks_uri")
+    if not isinstance(issuer, str) or not isinstance(address, str) or not is_issuers_url(address):
+        raise IssuerError(url, "has no discovery document with an issuer and a jwks_uri")
+    return issuer, address
+
+
 def _document(url: str) -> dict[str, Any]:
     """Return a JSON object, fetched within the limits; raise IssuerError."""
     encrypted = url.startswith("https:")
     body = bytearray()
+    until_s = time.monotonic() + PATIENCE_S
     # plain http goes to this machine only: no proxy, and no certificate store to read
     client = httpx.Client(verify=encrypted, trust_env=encrypted, timeout=PATIENCE_S)
     try:
@@ -147,6 +222,8 @@ def _document(url: str) -> dict[str, Any]:
             response.raise_for_status()
             for piece in response.iter_bytes():
                 body += piece
+                if time.monotonic() > until_s:
+                    raise IssuerError(url, f"did not answer within {PATIENCE_S:g} s")
                 if len(body) > _LARGEST:
                     raise IssuerError(url, f"answered with more than {_LARGEST} bytes")
         document = json.loads(body)

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from agentdouble import Emulator
 from agentdouble.runtimes.authentication import tokens
+from tests.agentdouble.calling import background, eventually, http
 from tests.agentdouble.runtimes.asking import shown_runtime
 from tests.agentdouble.runtimes.authentication.conftest import Caller, mirror
 from tests.agentdouble.runtimes.authentication.issuer import Answer, Issuer, answer
@@ -187,16 +188,50 @@ UNUSABLE: dict[str, tuple[str, Answer, str]] = {
 
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_unusable_issuer_refuses_every_token(double: Emulator, issuer: Issuer, name: str) -> None:
-    """The answer is a 503 with the reason, and the issuer is tried again later."""
+    """The answer is a 503 with the reason, and the issuer is tried again after some seconds."""
     path, says, words = UNUSABLE[name]
     caller, token = new_caller(double, issuer, name.replace(" ", "-")), issuer.token()
     issuer.answers[f"/{name.replace(' ', '-')}{path}"] = says
     refused = caller.ask("/a", token)
     issuer.answers.clear()
+    issuer.requests.clear()
+    again = caller.ask("/a", token)
+    was_asked_again = bool(issuer.requests)
+    double.clock.advance(seconds=10)
 
+    assert (503, False) == (again.status_code, was_asked_again)
+    assert refused.json() == again.json()
     assert (503, "IssuerUnavailable") == (refused.status_code, refused.json()["error"]["type"])
     assert words in refused.json()["error"]["message"]
     assert 200 == caller.ask("/a", token).status_code
+
+
+def test_callers_wait_for_one_request_to_a_slow_issuer(double: Emulator, issuer: Issuer) -> None:
+    """In one thread, however many they are, and with whatever key their tokens name."""
+    caller, go = new_caller(double, issuer, "crowded"), threading.Event()
+    issuer.answers["/crowded/keys"] = lambda handler: (
+        go.wait(30),
+        _says({"keys": issuer.keys})(handler),
+    )[1]
+    issuer.requests.clear()
+    tokens_sent = [issuer.token(kid=("one", "forged")[number % 2]) for number in range(40)]
+    path = f"/crowd-{id(go)}"
+    waiting = [background(lambda token=token: caller.ask(path, token)) for token in tokens_sent]
+    eventually(lambda: arrived(double, path), lambda count: count == len(tokens_sent))
+    threads = [thread for thread in threading.enumerate() if thread.name == "agentdouble-apart"]
+    go.set()
+    statuses = [answer.result().status_code for answer in waiting]
+    issuer.answers.clear()
+
+    assert 1 == len(threads)
+    assert [200, 401] * 20 == statuses
+    assert [f"/crowded{DISCOVERY}", "/crowded/keys"] == issuer.requests
+
+
+def arrived(double: Emulator, path: str) -> int:
+    """Return how many requests for a path have arrived, answered or not."""
+    entries = http.get(f"{double.url}/_emulator/journal", params={"limit": 1000}).json()["entries"]
+    return sum(path in entry["url"] for entry in entries)
 
 
 def test_slow_issuer_times_out(
