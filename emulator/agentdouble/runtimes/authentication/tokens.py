@@ -126,6 +126,9 @@ class Issuer:
             leeway=_LEEWAY_S,
             options=options,
         )
+        # jwt reads a text, too, which other servers refuse (RFC 7519, section 2: NumericDate)
+        if any(type(claims.get(name, 0)) not in (int, float) for name in ("exp", "nbf", "iat")):
+            raise jwt.DecodeError("a time is not a number")
         return claims
 
     async def _keys_for(self, key_id: str) -> _KeySet:
@@ -173,7 +176,7 @@ async def identify(
         claims = await issuers[url].claims(token, authorizer.audience)
     except IssuerError as error:
         raise _unavailable(runtime, authorizer, error) from error
-    except (jwt.PyJWTError, ValueError, TypeError, RecursionError) as error:
+    except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
         reasons = (reason for kind, reason in _REASONS if isinstance(error, kind))
         raise _invalid(runtime, authorizer, next(reasons, "it is not well-formed")) from None
     identity = _identity(claims)

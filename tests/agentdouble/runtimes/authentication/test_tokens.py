@@ -69,6 +69,16 @@ def test_identity_headers_cannot_be_forged(double: Emulator, issuer: Issuer) -> 
 
 
 WRONG = {
+    "expiring at a text": {"exp": str(NOW + 600)},
+    "expiring at a truth value": {"exp": True},
+    "expiring at a list": {"exp": [NOW + 600]},
+    "expiring never": {"exp": float("inf")},
+    "expiring at no number": {"exp": float("nan")},
+    "valid from a text": {"nbf": str(NOW - 60)},
+    "valid from ever": {"nbf": float("-inf")},
+    "issued at a text": {"iat": str(NOW - 60)},
+    "of a number": {"sub": 5},
+    "for a number": {"aud": 5},
     "expired": {"exp": NOW - 60},
     "endless": {"exp": None},
     "not yet valid": {"nbf": NOW + 3600},
