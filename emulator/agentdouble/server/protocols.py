@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import struct
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import httptools
 from starlette.types import Receive, Scope
@@ -51,15 +51,36 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
 
 
 LARGEST_HEAD = 256 * 1024  # bytes
+SLOW_S = 30  # the longest that a head may take, and that a body may be silent
 _INVALID = "Invalid HTTP request received."
 
 _http_log = logging.getLogger("uvicorn.error")
 
 
 class OneProtocol(HttpToolsProtocol):
-    """A connection that continues with HTTP if a request asks for an unsupported protocol."""
+    """A connection that continues with HTTP if a request asks for an unsupported protocol.
+
+    It ends if a client does not send what it has begun, because each connection takes a
+    descriptor of the process.
+    """
 
     _head = 0  # bytes received since the last head or body ended
+    _part: Literal["head", "body"] | None = None  # of a request, where it is incomplete
+    _began_s = _heard_s = 0.0  # by the clock of the loop
+    _pace: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection; one that sends nothing at all ends like one that is idle."""
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        self._watch_no_more()
 
     def data_received(self, data: bytes) -> None:
         """Read bytes; if a request asks for an unsupported protocol, continue with HTTP.
@@ -69,10 +90,12 @@ class OneProtocol(HttpToolsProtocol):
         """
         self._unset_keepalive_if_required()
         self._head += len(data)
+        self._heard_s = self.loop.time()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
             if self._should_upgrade():
+                self._watch_no_more()
                 self.handle_websocket_upgrade()
                 return
             rest = self._head_without_upgrade() + data[upgrade.args[0] :]
@@ -83,12 +106,45 @@ class OneProtocol(HttpToolsProtocol):
             self.send_400_response(_INVALID)
         else:
             if self._head > LARGEST_HEAD:
-                self._refuse_head()
+                self._refuse(431, b"The head of the request is too large.\n")
+        if self._part is None or self.transport.is_closing():
+            self._watch_no_more()
+        elif self._pace is None:
+            self._pace = self.loop.call_later(SLOW_S, self._check_pace)
 
-    def _refuse_head(self) -> None:
-        reason = b"The head of the request is too large.\n"
+    def _watch_no_more(self) -> None:
+        if self._pace is not None:
+            self._pace.cancel()
+            self._pace = None
+
+    def _check_pace(self) -> None:
+        """End the connection if a client is slow, and not because it waits for this side."""
+        since_s = self._began_s if self._part == "head" else self._heard_s
+        left_s = SLOW_S - (self.loop.time() - since_s)
+        if left_s <= 0 and self._is_waited_for():
+            left_s = SLOW_S
+        if left_s > 0:
+            self._pace = self.loop.call_later(left_s, self._check_pace)
+            return
+        self._pace = None
+        if self._part == "body" and self.cycle.response_complete:
+            self.transport.close()
+            return
+        if self._part == "body":
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self._refuse(408, b"The request did not arrive in time.\n")
+
+    def _is_waited_for(self) -> bool:
+        """Return whether the client may wait for an answer, or for its body to be read."""
+        cycle = self.cycle
+        if self._part == "head" or cycle.response_complete:
+            return cycle is not None and not cycle.response_complete
+        return cycle.response_started or cycle.waiting_for_100_continue or self.flow.read_paused
+
+    def _refuse(self, status: int, reason: bytes) -> None:
         head = b"content-type: text/plain\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-        self.transport.write(STATUS_LINE[431] + head % len(reason) + reason)
+        self.transport.write(STATUS_LINE[status] + head % len(reason) + reason)
         self.transport.close()
 
     def _head_without_upgrade(self) -> bytes:
@@ -117,8 +173,13 @@ class OneProtocol(HttpToolsProtocol):
         self.scope["method"] = self.parser.get_method().decode("ascii")
         return not self._should_upgrade()
 
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._part, self._began_s = "head", self._heard_s
+
     def on_message_complete(self) -> None:
         self._head = 0
+        self._part = None
         if not self._is_asked_again():
             super().on_message_complete()
 
@@ -130,6 +191,7 @@ class OneProtocol(HttpToolsProtocol):
             self.headers.append((b"host", named))  # two hosts, so it is refused
         super().on_headers_complete()
         self._head = 0
+        self._part = "body"
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)

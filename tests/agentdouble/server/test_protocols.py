@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -9,12 +10,14 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 import pytest
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import Emulator
-from agentdouble.server import starting
+from agentdouble.server import protocols, starting
+from agentdouble.server.protocols import HttpProtocol
 from agentdouble.server.sockets import open_socket
 from agentdouble.server.starting import ServerThread
 
@@ -87,6 +90,121 @@ def test_clients_give_up_idle_connections_first(
         connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 
         assert b"".join(iter(lambda: connection.recv(65536), b"")).endswith(b"here")
+
+
+HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+LATE = b"HTTP/1.1 408 "
+HALVES = {
+    "a method": b"GE",
+    "a head": HEAD,
+    "the head of a WebSocket": HEAD + b"Connection: Upgrade\r\nUpgrade: websocket\r\n",
+    "a body": POST + b"Content-Length: 9\r\n\r\nfour",
+    "a chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n9\r\nfour",
+    "the size of a chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n1",
+    "no last chunk": POST + b"Transfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n",
+}
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+async def reading(request: Request) -> Response:
+    return PlainTextResponse(str(len(await request.body())))
+
+
+@pytest.mark.parametrize("before", [b"", HEAD + b"\r\n"], ids=["first", "second"])
+@pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
+def test_half_of_a_request_is_not_kept(
+    monkeypatch: pytest.MonkeyPatch, half: bytes, before: bytes
+) -> None:
+    """The client gets a 408, and the application that waits for the body a disconnect."""
+    monkeypatch.setattr(protocols, "SLOW_S", 0.01)
+    with connected(Starlette(routes=[Route("/", reading, methods=["GET", "POST"])])) as connection:
+        connection.sendall(before)
+        if before:
+            assert connection.recv(65536).endswith(b"\r\n\r\n0")
+        connection.sendall(half)
+
+        assert until_closed(connection).startswith(LATE)
+
+
+def test_a_head_that_comes_drop_by_drop_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time begins with its first byte."""
+    monkeypatch.setattr(protocols, "SLOW_S", 0.1)
+    with connected(app()) as connection:
+        connection.sendall(HEAD)
+        connection.settimeout(0.01)
+        answer, lines = b"", itertools.count()
+        while not answer:
+            with contextlib.suppress(TimeoutError):
+                connection.sendall(b"X-Line: %d\r\n" % next(lines))
+                answer = connection.recv(65536)
+
+    assert answer.startswith(LATE)
+    assert next(lines) > 3
+
+
+def test_a_connection_that_sends_nothing_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "KEPT_S", 0)
+    with connected(app()) as connection:
+        assert b"" == until_closed(connection)
+
+
+def test_a_silent_body_after_its_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection closes without a second answer."""
+    monkeypatch.setattr(protocols, "SLOW_S", 0.01)
+    routes = [Route("/", lambda _request: PlainTextResponse("early"), methods=["POST"])]
+    with connected(Starlette(routes=routes)) as connection:
+        connection.sendall(POST + b"Content-Length: 9\r\n\r\n")
+        head = connection.recv(65536)
+        with contextlib.suppress(OSError):
+            connection.sendall(b"four")
+        rest = until_closed(connection)
+
+    assert (head + rest).endswith(b"\r\n\r\nearly")
+
+
+@pytest.mark.parametrize("why", ["its answer has begun", "it waits for 100", "nobody reads it"])
+def test_a_client_that_waits_is_not_slow(monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+    """A silent body is no reason to end the connection then."""
+    looks, go = itertools.count(), threading.Event()
+    check = HttpProtocol._check_pace
+
+    def counted(self: HttpProtocol) -> None:
+        check(self)
+        if next(looks) == 3:
+            go.set()
+
+    monkeypatch.setattr(protocols, "SLOW_S", 0.01)
+    monkeypatch.setattr(HttpProtocol, "_check_pace", counted)
+    size = 200_000 if why == "nobody reads it" else 8
+
+    async def endpoint(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await Starlette()(scope, receive, send)
+            return
+        head = {"type": "http.response.start", "status": 200, "headers": []}
+        if why == "its answer has begun":
+            await send(head)
+            await send({"type": "http.response.body", "body": b"begun ", "more_body": True})
+        else:
+            await asyncio.to_thread(go.wait, 30)
+            await send(head)
+        body = await Request(scope, receive).body()
+        await send({"type": "http.response.body", "body": b"read %d" % len(body)})
+
+    with connected(endpoint) as connection:
+        expects = b"Expect: 100-continue\r\n" if why == "it waits for 100" else b""
+        head = b"Connection: close\r\nContent-Length: %d\r\n\r\n" % size
+        connection.sendall(POST + expects + head + b"x" * (size // 2))
+        assert go.wait(30)
+        connection.sendall(b"x" * (size - size // 2))
+        answer = until_closed(connection)
+
+    assert b"HTTP/1.1 200 OK" in answer
+    assert b"read %d" % size in answer
 
 
 def answer_to(double: Emulator, request: str) -> str:
