@@ -47,6 +47,13 @@ class ControlPlane:
             answer = client.request(**self._request(action, body))
         return invoke_tool.read_result(answer.status_code, answer.content)[1]
 
+    def send(
+        self, method: str, url: str, headers: Mapping[str, str], body: Any = None
+    ) -> httpx.Response:
+        """Send a request to a surface of the double; ``body`` is sent as JSON."""
+        with self._reached(), httpx.Client(**self._options()) as client:
+            return client.request(method, url, headers=headers, json=body)
+
     def admin(
         self, path: str, query: Mapping[str, str], *, method: str = "GET", body: Any = None
     ) -> httpx.Response:

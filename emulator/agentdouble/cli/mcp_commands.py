@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from agentdouble import __version__
 from agentdouble.cli.env import connect, outbound, read
 from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
 from agentdouble.errors import AgentDoubleError
@@ -20,6 +22,20 @@ if TYPE_CHECKING:
     from agentdouble.cli.control import ControlPlane
 
 _SUFFIXES = (".json", ".yaml", ".yml")
+
+# A client's first message, of the newest version with sessions.
+_INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "agentdouble", "version": __version__},
+    },
+}
+_ACCEPTED, _SESSION = "application/json, text/event-stream", "mcp-session-id"
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", sys.prefix, sys.base_prefix)
 
 Name = Annotated[str, typer.Argument(help="Name or id (mcp-...) of the service.")]
 
@@ -31,6 +47,8 @@ _EXAMPLES = formatted("""
   agentdouble mcp create pets pets.json                      a definition
 
   agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem . '$HOME'
+
+  agentdouble mcp create mine --directory ~/servers -- python server.py
 
   agentdouble mcp list
 
@@ -45,7 +63,7 @@ lines.
 
   agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
 
-[bold]Exit codes[/bold]  0: created, 2: refused.
+[bold]Exit codes[/bold]  0: created, 2: refused, or its command does not start.
 """)
 
 mcp_app = command_group("Create, list and delete MCP services of a running double.", _EXAMPLES)
@@ -79,11 +97,16 @@ def create(
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for a command's environment."),
     ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(help="Directory that a command runs in and can read (the current one)."),
+    ] = None,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Create a service and print its access record."""
+    """Create a service and print its access record; a command is started once to try it."""
     first, *others = backend
+    is_command = False
     if not others and _is_url(first):
         fields = {"ProtocolType": "MCP", **located(first, "BACKEND")}
         fields |= _outbound(bearer, api_key, definition=False)
@@ -92,7 +115,8 @@ def create(
     elif others or shutil.which(first) is not None:
         if bearer is not None or api_key is not None:
             raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
-        fields = _command(backend, variables(env or ()))
+        directory = (directory or Path.cwd()).absolute()
+        fields, is_command = _command(backend, variables(env or ()), directory), True
     else:
         raise AgentDoubleError(
             f"{first!r} is not a backend. Give the URL of an MCP server, a Swagger or OpenAPI "
@@ -101,6 +125,13 @@ def create(
     plane = connect(url)
     id_ = plane.call("CreateMCPService", Name=name, **fields)
     access = record(plane.call("GetMCPService", **id_)["MCPService"])
+    if is_command and directory is not None:
+        reason = _trial(plane, name, access["mcpServers"][name])
+        if reason is not None:
+            plane.call("DeleteMCPService", **id_)
+            raise AgentDoubleError(
+                f"The MCP service {name!r} was not created: {reason}{_cure(backend, directory)}"
+            )
     typer.echo(json.dumps({**id_, **access}) if as_json else json.dumps(access, indent=2))
 
 
@@ -141,14 +172,51 @@ def _definition(file: str, base_url: str | None) -> dict[str, Any]:
     }
 
 
-def _command(words: Sequence[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of CreateMCPService for a command, which runs in this directory."""
+def _trial(plane: ControlPlane, name: str, server: Mapping[str, Any]) -> str | None:
+    """Open a session with a service and end it; return why that fails."""
+    from httpx_sse import EventSource  # slow: httpx, 0.1 s
+    from rich.console import Console  # slow: 0.1 s
+
+    url, headers = server["httpUrl"], {**server["headers"], "Accept": _ACCEPTED}
+    with Console(stderr=True).status("Starting the command once"):
+        answer = plane.send("POST", url, headers, _INITIALIZE)
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        message = [event.json() for event in EventSource(answer).iter_sse() if event.data][-1]
+    else:
+        message = answer.json()
+    if _SESSION in answer.headers:
+        plane.send("DELETE", url, {**headers, _SESSION: answer.headers[_SESSION]})
+    if "error" not in message:
+        return None
+    log = map(json.loads, plane.admin(f"/_emulator/mcp-services/{name}/logs", {}).iter_lines())
+    printed = [f"  {line['text']}" for line in log if line["stream"] != "double"]
+    reason = message["error"]["message"].partition(" What it printed:")[0]
+    return "\n".join([f"{reason} It printed:", *printed] if printed else [reason])
+
+
+def _cure(words: Sequence[str], directory: Path) -> str:
+    """Return how to show a command the files in its words that are outside of its directory."""
+    for word in words:
+        path = Path(os.path.normpath(directory / word))
+        system = any(path.is_relative_to(root) for root in _SYSTEM)
+        if path.exists() and not path.is_relative_to(directory) and not system:
+            return (
+                f"\n{path} exists, but is outside of {directory}, the only directory that the command "
+                f"can read: use --directory {path if path.is_dir() else path.parent}"
+            )
+    return ""
+
+
+def _command(
+    words: Sequence[str], environment: Mapping[str, str], directory: Path
+) -> dict[str, Any]:
+    """Return the fields of CreateMCPService for a command, which runs in a directory."""
     program, *arguments = words
     server = {
         "command": program,
         "args": arguments,
         "env": dict(environment),
-        "cwd": str(Path.cwd()),
+        "cwd": str(directory),
     }
     package = {"McpType": "stdio", "RawConfig": json.dumps(server)}
     return {

@@ -175,3 +175,44 @@ def test_command_becomes_a_service(local: Emulator, monkeypatch: pytest.MonkeyPa
     assert ["echo"] == tools(record)
     env = {"TOKEN": "t", "A": "b"}
     assert CommandBackend(words, HERE, env) == created("command")
+
+
+@pytest.mark.needs("files")
+def test_a_command_that_cannot_read_its_program_is_not_created(
+    local: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message has what it printed, and the cure."""
+    program, elsewhere = str(HERE / "program.py"), HERE.parent / "openapi"
+    monkeypatch.chdir(elsewhere)
+
+    message = refused("create", "hidden", "--", sys.executable, program, "command")
+    left = local.mcp.list()
+    record = run("create", "shown", "--directory", str(HERE), "--", sys.executable, program, "x")
+
+    assert message.startswith("The MCP service 'hidden' was not created: ")
+    assert f"can't open file '{program}'" in message
+    assert message.endswith(
+        f"{program} exists, but is outside of {elsewhere}, the only directory that the command can "
+        f"read: use --directory {HERE}"
+    )
+    assert () == left
+    assert ["echo"] == tools(record)
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("print('no server', flush=True)", "no server"),
+        ("import sys; sys.exit('wrong')", "wrong"),
+    ],
+)
+def test_a_command_that_is_no_server_is_not_created(
+    local: Emulator, monkeypatch: pytest.MonkeyPatch, command: str, reason: str
+) -> None:
+    monkeypatch.chdir(HERE)
+
+    message = refused("create", "none", "--", sys.executable, "-c", command)
+
+    assert reason in message
+    assert "--directory" not in message
+    assert () == local.mcp.list()
