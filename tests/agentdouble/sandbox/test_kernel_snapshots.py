@@ -121,6 +121,17 @@ def test_a_copy_is_a_full_kernel() -> None:
     with_pool(test)
 
 
+OPEN_DATABASE = (
+    "import sqlite3; c = sqlite3.connect('d'); c.execute('create table t(x)'); c.commit()"
+)
+WRITE_DATABASE = """
+try:
+    c.execute("insert into t values (1)")
+    c.commit()
+    print("written")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
 BROKEN = {
     "threads": (
         "import threading; stop = threading.Event()\nt = threading.Thread(target=stop.wait); t.start()",
@@ -164,6 +175,12 @@ BROKEN = {
         "[]\n",
         "1 named shared memory block",
     ),
+    "SQLite with a rollback journal": (
+        OPEN_DATABASE,
+        WRITE_DATABASE,
+        "attempt to write a readonly database\n",
+        "1 writable SQLite connection",
+    ),
     "asyncio's executor": (
         "import asyncio; await asyncio.to_thread(int)",
         "print(await asyncio.to_thread(int))",
@@ -171,6 +188,31 @@ BROKEN = {
         "1 thread",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"{OPEN_DATABASE}; c.execute('pragma journal_mode=wal').fetchall()",
+        (
+            f"{OPEN_DATABASE}; c.close(); c = sqlite3.connect('file:d?mode=ro', uri=True)\n"
+            "c.execute('select * from t').fetchall()"
+        ),
+        f"{OPEN_DATABASE}; c.close()",
+        "open('d', 'w+').write('SQLite format 2')",
+    ],
+    ids=["with a log", "read only", "closed", "another file"],
+)
+def test_a_snapshot_with_other_files_omits_nothing(code: str) -> None:
+    async def test(source: Source) -> None:
+        snapshot = await source.snapshot(code)
+        copy = await source.pool.copy(snapshot)
+        if "wal" in code:
+            assert "written\n" == await value_of(copy.kernel, WRITE_DATABASE)
+        assert () == tuple(snapshot.omitted)
+        await copy.kernel.kill("the test is over")
+
+    with_pool(test)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What a fork of a kernel lacks: threads, child processes, connections, pools, timers.
+"""What a fork of a kernel lacks: threads, child processes, connections, pools, databases.
 
 ``omissions`` counts it in the kernel, before the fork. ``break_pools`` makes the pools in the fork
 fail with a clear error, because their workers are gone and would be waited for.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import gc
 import os
 import re
@@ -23,6 +24,9 @@ from pathlib import Path
 
 from agentdouble.processes.fork_server import processes
 
+# The header of a database: a magic text, and at 18 its "file format write version", which is 2 for
+# a write-ahead log (https://www.sqlite.org/fileformat.html).
+_SQLITE, _WITH_LOG = b"SQLite format 3\0", 2
 _GONE = "its workers do not exist in this copy of the session: create a new one"
 
 
@@ -46,6 +50,7 @@ def omissions(
         "thread": len(threads),
         "child process": len(set(processes.children(os.getpid())).difference(templates)),
         "network connection": _connections(),
+        "writable SQLite connection": _sqlite_connections(),
         "named shared memory block": _unopened_shared_memory() if own_view else 0,
     }
     return tuple(
@@ -67,6 +72,25 @@ def _connections() -> int:
                         connection.getpeername()
                         count += 1
     return count
+
+
+def _sqlite_connections() -> int:
+    """Return the number of SQLite databases that are open for writing with a rollback journal.
+
+    A copy cannot write to them: SQLite compares the inode of an open database with that of its path
+    (SQLITE_READONLY_DBMOVED), and the files of a copy have inodes of their own. It does not compare
+    them if the database has a write-ahead log.
+    """
+    paths = set()
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 (a snapshot of the names)
+        with contextlib.suppress(OSError):
+            number = int(name)
+            if stat.S_ISREG(os.fstat(number).st_mode):
+                header = os.pread(number, 20, 0)
+                writable = fcntl.fcntl(number, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR
+                if writable and header.startswith(_SQLITE) and header[18] != _WITH_LOG:
+                    paths.add(os.readlink(f"/proc/self/fd/{name}"))  # noqa: PTH115
+    return len(paths)
 
 
 def zmq_contexts() -> int:
