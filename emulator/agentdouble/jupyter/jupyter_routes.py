@@ -178,7 +178,10 @@ async def _receive(
 
 async def _write(websocket: WebSocket, client: KernelClient, connection: int, *, v1: bool) -> None:
     async for message in client.messages(connection):
-        data = write(message, v1=v1)
+        try:
+            data = write(message, v1=v1)
+        except (ValueError, RecursionError):  # code of a session can sign anything
+            continue
         if isinstance(data, str):
             await websocket.send_text(data)
         else:

@@ -13,7 +13,7 @@ import zmq
 import zmq.asyncio
 from jupyter_client.session import DELIM
 
-from agentdouble.errors import KernelStartError
+from agentdouble.errors import KernelStartError, SandboxError
 from agentdouble.jupyter.websocket_wire import ChannelMessage
 from agentdouble.sandbox.kernel import Kernel
 
@@ -152,6 +152,12 @@ class KernelClient:
             reply = {"status": "error", "execution_count": None, **error}
             self._say("shell", "execute_reply", reply, parent)
             self._say("iopub", "status", {"execution_state": "idle"}, parent)
+
+    def refuse(self, request: ChannelMessage, error: SandboxError) -> None:
+        """Answer a request that the kernel does not get."""
+        kind = request.header["msg_type"].removesuffix("_request")
+        content = {"status": "error", "ename": error.code, "evalue": str(error), "traceback": []}
+        self._say(request.channel, f"{kind}_reply", content, bytes(request.parts[0]))
 
     def _say(self, channel: str, kind: str, content: Mapping[str, Any], parent: bytes) -> None:
         header = {

@@ -22,6 +22,7 @@ from agentdouble.sandbox.session_process import InstanceKey
 
 DISCONNECTED = 8  # clients of a kernel that may come back
 _REMEMBERED = 1000  # messages
+_OF_THE_DOUBLE = "agentdouble_"  # begins requests that make templates of copies
 _NAMESPACE = uuid.UUID("1b1f6f6e-5a0c-4b52-9a55-7f0f8d1c2a41")
 
 
@@ -32,7 +33,12 @@ class SessionKernel:
     """
 
     def __init__(
-        self, instance: Instance, language: str, clock: Clock, use: Callable[[Instance], object]
+        self,
+        instance: Instance,
+        language: str,
+        clock: Clock,
+        use: Callable[[Instance], object],
+        is_own: Callable[[InstanceKey], bool],
     ) -> None:
         key = instance.key
         self.id = str(uuid.uuid5(_NAMESPACE, f"{key.tool_id}/{key.user_session_id}/{language}"))
@@ -41,6 +47,7 @@ class SessionKernel:
         self.clients: list[KernelClient] = []
         self._clock = clock
         self._use = use  # called when a client runs code
+        self._is_own = is_own  # whether Jupyter made a session
         self._instance = instance
         self._kernel: Kernel | None = None
         self._state = "idle"
@@ -119,6 +126,10 @@ class SessionKernel:
     async def send(self, client: KernelClient, message: ChannelMessage) -> None:
         """Send a client's message; code waits for the session's turn, and gets its error."""
         header, kernel = message.header, self.kernel
+        refusal = self._refusal(header["msg_type"])
+        if refusal is not None:
+            client.refuse(message, refusal)
+            return
         if kernel is not None:
             await client.open(kernel)
         if header["msg_type"] != "execute_request" or message.channel != "shell":
@@ -137,6 +148,23 @@ class SessionKernel:
         except AgentDoubleError as error:
             self._finish(msg_id)
             client.answer_with_error(type(error).__name__, str(error), bytes(message.parts[0]))
+
+    def _refusal(self, kind: str) -> SandboxError | None:
+        """Return why a kernel does not get messages of this type from clients."""
+        if kind == "shutdown_request" and not self._is_own(self.key):
+            return self.foreign()
+        if kind.startswith(_OF_THE_DOUBLE):
+            return SandboxError(f"{kind!r} is the double's own.", "OperationDenied", 403)
+        return None
+
+    def foreign(self) -> SandboxError:
+        """Return why this kernel is not ended: an agent may be using its session."""
+        return SandboxError(
+            f"The kernel belongs to the session {self.key.user_session_id!r}, which was not made by "
+            "Jupyter. To end it, use 'agentdouble session delete' or DeleteSession.",
+            "OperationDenied",
+            403,
+        )
 
     def _check_new(self, signature: bytes) -> None:
         """Refuse a repetition: a kernel ignores it, so that the turn would never end."""
@@ -264,7 +292,9 @@ class SessionKernels:
                 yield self._followed(instance, language, kernel)
 
     def _followed(self, instance: Instance, language: str, kernel: Kernel) -> SessionKernel:
-        candidate = SessionKernel(instance, language, self._clock, self._use)
+        candidate = SessionKernel(
+            instance, language, self._clock, self._use, self._own.__contains__
+        )
         followed = self._kernels.setdefault(candidate.id, candidate)
         followed.follow(instance, kernel)
         return followed
@@ -307,12 +337,7 @@ class SessionKernels:
     async def delete(self, kernel: SessionKernel) -> None:
         """End the session of a kernel that was made here; raise SandboxError for another's."""
         if kernel.key not in self._own:
-            raise SandboxError(
-                f"The kernel belongs to the session {kernel.key.user_session_id!r}, which was not "
-                "made by Jupyter. To end it, use 'agentdouble session delete' or DeleteSession.",
-                "OperationDenied",
-                403,
-            )
+            raise kernel.foreign()
         instance = await self._instances.find(kernel.key.tool_id, kernel.key.user_session_id)
         if instance is not None:
             await self._instances.destroy(instance, "its kernel was shut down by Jupyter")

@@ -14,9 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentdouble.sandbox.result import TOO_DEEP
+
 V1 = "v1.kernel.websocket.jupyter.org"
 CHANNELS = ("shell", "control", "stdin")  # those that a client sends on
 _NAMED = ("msg_id", "msg_type", "version")  # a kernel ignores a message without its version
+_UNREADABLE = (
+    *(ValueError, LookupError, TypeError, AttributeError),
+    *(struct.error, RecursionError),
+)
 _FIELDS = ("header", "parent_header", "metadata", "content")
 
 
@@ -43,15 +49,29 @@ def _header(part: bytes) -> dict[str, Any]:
         header = json.loads(part)
         if all(isinstance(header[name], str) for name in _NAMED):
             return dict(header)
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         pass
     raise ValueError(f"A message needs a header with {', '.join(_NAMED)}.")
 
 
 def write(message: ChannelMessage, *, v1: bool) -> str | bytes:
-    """Return a message as a WebSocket carries it: text, or bytes if it must be."""
+    """Return a message as a WebSocket carries it: text, or bytes if it must be.
+
+    In JSON, a text takes the place of an output that is nested too deeply for Python. Raises
+    ValueError or RecursionError if it has not been written by a kernel.
+    """
     if v1:
         return _write_v1(message)
+    try:
+        return _write_json(message)
+    except RecursionError:
+        header = {**message.header, "msg_type": "stream"}
+        content = {"name": "stderr", "text": TOO_DEEP}
+        parts = [json.dumps(header).encode(), message.parts[1], b"{}", json.dumps(content).encode()]
+        return _write_json(ChannelMessage(message.channel, parts))
+
+
+def _write_json(message: ChannelMessage) -> str | bytes:
     header = message.header
     document = {name: json.loads(message.parts[i]) for i, name in enumerate(_FIELDS)}
     named = {"msg_id": header["msg_id"], "msg_type": header["msg_type"]}
@@ -79,7 +99,7 @@ def read(data: str | bytes, *, v1: bool) -> ChannelMessage:
     """Return the message that a WebSocket carries; raise ValueError."""
     try:
         message = _read_v1(data) if v1 else _read_json(data)
-    except (ValueError, LookupError, TypeError, AttributeError, struct.error) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"A message cannot be read: {error!r:.100}.") from None
     if message.channel not in CHANNELS or len(message.parts) < len(_FIELDS):
         raise ValueError(
@@ -89,7 +109,7 @@ def read(data: str | bytes, *, v1: bool) -> ChannelMessage:
     for index in range(1, len(_FIELDS)) if v1 else ():  # the other form is JSON as a whole
         try:
             json.loads(message.parts[index])
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ValueError(f"The {_FIELDS[index]} of a message is not JSON.") from None
     return message
 

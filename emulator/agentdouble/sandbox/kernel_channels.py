@@ -21,6 +21,8 @@ import zmq
 import zmq.asyncio
 from jupyter_client.session import DELIM, Session
 
+from agentdouble.sandbox.result import TOO_DEEP
+
 _log = logging.getLogger(__name__)
 
 _SHARE = 20  # messages, about 0.1 ms each
@@ -143,6 +145,15 @@ class KernelChannels:
         )
         return {"header": header, "parent_header": parent, "content": content}
 
+    def _too_deep(self, frames: list[bytes]) -> Message:
+        """Return an output in place of a message that is nested too deeply for Python."""
+        header, parent = (self._session.unpack(part) for part in self._parts(frames)[:2])
+        return {
+            "header": {**header, "msg_type": "stream"},
+            "parent_header": parent,
+            "content": {"name": "stderr", "text": TOO_DEEP},
+        }
+
     async def _listen(self, socket: zmq.asyncio.Socket, handler: Handler) -> None:
         handled = 0
         while True:
@@ -155,11 +166,17 @@ class KernelChannels:
             if sum(map(len, received)) > _LARGE:
                 handled = 0
                 await asyncio.sleep(0)
+            message = None
             try:
                 message = self._read(received)
             except ValueError:  # not signed with this kernel's key, or garbled
                 continue
+            except RecursionError:
+                pass
             try:
-                handler(message)
+                try:
+                    handler(message or self._too_deep(received))
+                except RecursionError:  # it could be read, but not written again
+                    handler(self._too_deep(received))
             except Exception:  # code can publish anything; the next message must be handled
                 _log.exception("A message of a kernel is malformed.")

@@ -12,6 +12,7 @@ from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import connect
 
 from agentdouble import Emulator
+from agentdouble.sandbox.result import TOO_DEEP
 from tests.agentdouble.calling import background, eventually, home_of, run, text
 from tests.agentdouble.jupyter.notebook_client import JupyterClient, packed
 from tests.agentdouble.jupyter.notebook_client import error as error_in
@@ -298,6 +299,70 @@ def test_unknown_kernels_and_messages_are_refused(jupyter: JupyterClient) -> Non
         assert (status, True) == (answer.status_code, "message" in answer.json())
     assert "cobol" in jupyter.http.post("/kernels", json={"name": "cobol"}).json()["message"]
     assert 400 == jupyter.http.post("/kernels", content=b"{").status_code
+
+
+@pytest.mark.parametrize("v1", [True, False])
+@pytest.mark.parametrize("channel", ["control", "shell"])
+@pytest.mark.parametrize("kind", ["shutdown", "agentdouble_template"])
+def test_no_message_ends_the_kernel_of_an_agent(
+    double: Emulator, jupyter: JupyterClient, kind: str, channel: str, v1: bool
+) -> None:
+    """Nor makes a template of it; the refusal is what DELETE says."""
+    run(double, "x = 1", "agent")
+
+    with jupyter.attached(jupyter.kernel_of("agent"), v1=v1) as notebook:
+        request = notebook.send(f"{kind}_request", {"restart": False}, channel)
+        reply = notebook.wait_for(f"{kind}_reply")
+
+    assert request == reply["parent_header"]["msg_id"]
+    assert ("error", "OperationDenied") == (reply["content"]["status"], reply["content"]["ename"])
+    assert kind == "agentdouble_template" or "DeleteSession" in reply["content"]["evalue"]
+    assert "1\n" == text(double, "print(x)", "agent")
+
+
+def test_a_message_ends_a_kernel_of_jupyter(jupyter: JupyterClient) -> None:
+    kernel = jupyter.new_kernel()
+
+    with jupyter.attached(kernel) as notebook:
+        notebook.send("shutdown_request", {"restart": False}, "control")
+
+        assert "ok" == notebook.wait_for("shutdown_reply")["content"]["status"]
+
+
+NESTED = """
+import sys
+from IPython.display import display
+
+sys.setrecursionlimit(10**6)
+value = []
+for _ in range(3000):
+    value = [value]
+display({"application/json": value}, raw=True)
+print("after")
+"""
+
+
+def test_an_output_nested_too_deeply_keeps_the_connection(jupyter: JupyterClient) -> None:
+    """It becomes a text in the protocol whose messages are JSON."""
+    with jupyter.attached(jupyter.new_kernel(), v1=False) as notebook:
+        messages = notebook.run(NESTED)
+
+    outputs = [message for message in messages if message["channel"] == "iopub"]
+    kinds = [message["header"]["msg_type"] for message in outputs]
+    assert ["status", "execute_input", "stream", "stream", "status"] == kinds
+    assert TOO_DEEP == outputs[2]["content"]["text"]
+
+
+@pytest.mark.parametrize("content", [b"{x}", b"[" * 3000 + b"]" * 3000])
+def test_code_that_signs_junk_keeps_the_connection(jupyter: JupyterClient, content: bytes) -> None:
+    """The message is dropped."""
+    junk = (
+        f"kernel = get_ipython().kernel; parts = [b'{{}}', b'{{}}', b'{{}}', {content!r}]\n"
+        "parts = [b'x', b'<IDS|MSG>', kernel.session.sign(parts), *parts]\n"
+        "kernel.iopub_socket.send_multipart(parts); print('after')"
+    )
+    with jupyter.attached(jupyter.new_kernel(), v1=False) as notebook:
+        assert "after\n" == text_in(notebook.run(junk))
 
 
 def test_only_sessions_that_jupyter_made_are_deleted(

@@ -274,3 +274,41 @@ def test_the_last_words_of_a_child_process_belong_to_its_cell(shared: Emulator) 
     assert "€" * 1000 == text(
         shared, "for byte in ('€' * 1000).encode(): os.write(1, bytes([byte]))"
     )
+
+
+PYTHON = """
+import sys
+from IPython.display import display
+
+sys.setrecursionlimit(10**6)
+value = []
+for _ in range({depth}):
+    value = [value]
+display({{"application/json": value}}, raw=True)
+print("after")
+"""
+JAVASCRIPT = """
+let value = [];
+for (let i = 0; i < {depth}; i++) value = [value];
+const shown = {{[Symbol.for("Jupyter.display")]: () => ({{"application/json": value}})}};
+await display(shown);
+console.log("after");
+shown
+"""
+
+
+@pytest.mark.parametrize(("language", "code"), [("python3", PYTHON), ("javascript", JAVASCRIPT)])
+@pytest.mark.parametrize("depth", [985, 3000])  # Python cannot write it again, or cannot read it
+def test_an_output_nested_too_deeply_is_replaced(
+    shared: Emulator, language: str, code: str, depth: int
+) -> None:
+    """The cell ends as usual, and the next one runs in the same kernel."""
+    began = run(shared, code.format(depth=depth), "deep", language=language)
+    after = run(shared, "1 + 1", "deep", language=language)
+
+    shown = [(output["name"], output["text"]) for output in began["data"]["outputs"][:2]]
+    assert "ok" == began["data"]["status"]
+    assert ("stderr", True) == (shown[0][0], "is nested too deeply to be shown" in shown[0][1])
+    assert ("stdout", "after\n") == shown[1]
+    assert "2" == after["data"]["outputs"][0]["data"]["text/plain"]
+    assert began["data"]["execution_count"] + 1 == after["data"]["execution_count"]

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from agentdouble.sandbox.browser import chromium
 from agentdouble.sandbox.browser.multiplexer import CallFailedError, Client, Message, Multiplexer
 
 LARGEST_MESSAGE = 256 * 1024 * 1024  # bytes
+_ANSWER = re.compile(rb'\{"id":(\d+)')
 _UNREAD = 64 * 1024 * 1024  # bytes that may wait for a client before it is disconnected
 _WORDS_KEPT = 20  # lines of the browser's stderr
 # On Linux, the browser's children are killed first, so its stderr closes. Elsewhere they may hold
@@ -130,7 +132,7 @@ class _Host:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 frame = await reader.readuntil(b"\0")
-                self._multiplexer.from_browser(json.loads(frame[:-1]))
+                self._multiplexer.from_browser(_read(frame[:-1]))
 
     def _read_stderr(self) -> None:
         assert self._process.stderr is not None
@@ -233,8 +235,19 @@ def _frame(message: Message) -> bytes:
 def _parsed(frame: bytes) -> Any:
     try:
         return json.loads(frame)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
+
+
+def _read(frame: bytes) -> Message:
+    """Return a message of the browser, or an error in place of a value from a page."""
+    try:
+        message: Message = json.loads(frame)
+    except RecursionError:
+        answered = _ANSWER.match(frame)
+        error = {"code": -32000, "message": "The value is nested too deeply."}
+        return {"id": int(answered[1]), "error": error} if answered else {"method": ""}
+    return message
 
 
 def _ending(code: int, lines: deque[str]) -> str:

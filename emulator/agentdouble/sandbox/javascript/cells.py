@@ -88,7 +88,10 @@ async def run(
         raise await _error(engine, error.details, source, number) from None
     except InspectorError as error:
         raise _lost_promise(error) from None
-    bundle: dict[str, Any] | None = None if result is None else json.loads(result)
+    try:
+        bundle: dict[str, Any] | None = None if result is None else json.loads(result)
+    except RecursionError:
+        return {"text/plain": "The result is nested too deeply to be shown."}
     return bundle
 
 

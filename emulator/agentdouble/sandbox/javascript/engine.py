@@ -20,6 +20,7 @@ from agentdouble.sandbox.javascript.deno import FrameReader, Send, Streams
 from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError, readable
 
 CELL = "cell"  # the inspector's name for the group of one cell's objects
+_TOO_DEEP = "A display is nested too deeply to be shown.\n"
 _IDLE_S = 0.025
 _EXIT_S = 5.0  # even a busy machine ends a process sooner
 _URL = re.compile(rb"ws://\S+")
@@ -240,7 +241,10 @@ class Engine:
             self._ready.set_result(payload)
         else:
             self._streams.flush()
-            self._send(kind, json.loads(payload))
+            try:
+                self._send(kind, json.loads(payload))
+            except RecursionError:
+                self._streams.write("stderr", _TOO_DEEP)
 
     def _on_stderr(self, data: bytes) -> None:
         """Handle the output on standard error: the inspector's address, a crash, or text."""
