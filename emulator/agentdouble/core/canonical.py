@@ -23,7 +23,8 @@ from itertools import product
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
-from agentdouble.core.redaction import REDACTED, is_secret_parameter, redact, without_secrets
+from agentdouble.core.redaction import REDACTED, redact, without_secrets
+from agentdouble.core.secret_names import is_secret_parameter
 
 _BYTES = "surrogateescape"  # so that bytes which are not UTF-8 are signed unchanged
 

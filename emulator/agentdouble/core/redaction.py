@@ -1,8 +1,9 @@
 """Redaction: headers, queries and texts without the secrets that they have.
 
-The name of a value says whether it is one, by its last words: ``X-Auth-Token``, ``db_password``,
-``openai.apiKey``. What a name means depends on where it stands: ``key`` and ``code`` are secrets in
-a query, and ordinary fields in data. Tokens that are counted, or mark a place, are never secrets.
+A text can be JSON, a form, XML, code, a command or a prompt, each also inside a string of another.
+``secret_names`` knows which names say "secret"; here are the ways in which a name and its value are
+written. A value without quotes may be code (``token = read()``); it is hidden where it does not
+look like that. Each pattern takes linear time, also for hostile text.
 
 Filters of log records redact them, and log mistakes of clients in one line, where libraries log a
 traceback: it looks like a failure of the server, and makes the reader search for a reason.
@@ -15,92 +16,106 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlencode
+
+from agentdouble.core.secret_names import is_secret_field, is_secret_header, is_secret_parameter
 
 REDACTED = "***"
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_FILLERS = ("value", "string", "header")  # after the word that says what a value is
-_ORDINARY = re.compile(  # the squeezed ends of names that would otherwise say "secret"
-    r"(?:(?:next|page|prev|previous|client|continuation|progress|sync|resume|cancel|cancellation|"
-    r"idempotency|stop|eos|bos|pad|unk|sep|cls|mask|start|end|special|first|last)token"
-    r"|(?:sort|primary|foreign|partition|public|idempotency|cache|object|row|group|websocket)key)$"
-)
-_SECRET = re.compile(  # the squeezed ends of names that say "secret" anywhere
-    r"(?:token|secrets?|passwords?|passwd|passphrase|passcode|credentials?|jwt|bearer|authorization"
-    r"|(?:api|access|secret|private|signing|signature|encryption|master|auth|subscription|account"
-    r"|license|shared|service|functions?|admin|ssh|hmac|webhook|deploy|consumer|app|application"
-    r"|client)keys?)$"
-)
-_SECRET_BESIDE_DATA = re.compile(r"(?:key|signature|hmac|cookie)$")  # in headers and queries
-_SECRET_WORDS = frozenset({"sig", "auth", "pass", "pwd", "sas", "otp"})  # as ends of other words
-_SECRET_CODES = frozenset({"code", "authcode", "authorizationcode", "devicecode", "codeverifier"})
-
+_Q = r"""\\*["'`]"""  # inside a string, quotes have backslashes
+_NAME = r"-{0,2}[A-Za-z_$][\w.$-]{0,99}"
+_START = r"(?:(?<=\\[nrt])|(?<![\w.$\\-]))"  # of a name; inside a string, \n ends a line
+_LINE_END = r"(?:\r?\n|(?:\\{1,9}r)?\\{1,9}n)"
 _STRING = r'"(?:[^"\\]|\\.)*"?'
-_WHOLE = r'"(?:[^"\\]|\\.)*"'  # where more must follow: only one way to match, so no search
-_FIELD = re.compile(  # of JSON or Python, also inside strings, where quotes have backslashes
-    r"""["']([^"'\\]{1,100})\\*["']\s*:\s*(\\*)(["'])"""
-)
-_BARE_FIELD = re.compile(
-    rf'"([^"\\]{{1,100}})"\s*:\s*(\[(?:[^\]"{{\[]|{_WHOLE})*\]|-?\d[^\s,}}\]]*)'
-)
-_NAMED_BEFORE = re.compile(  # {"Key": "MODEL_API_KEY", "Value": "..."}, in either order
-    rf'("(?:key|name)"\s*:\s*"([^"\\]{{1,100}})"\s*,\s*"value"\s*:\s*){_STRING}', re.IGNORECASE
-)
-_NAMED_AFTER = re.compile(
-    r'("value"\s*:\s*)"(?:[^"\\]|\\.)*"(\s*,\s*"(?:key|name)"\s*:\s*"([^"\\]{1,100})")',
-    re.IGNORECASE,
-)
-_LISTED_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
-_LISTED_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
+_WORD = r"""[^\s"'`\\,;&|<>(){}\[\]]"""  # a character of a value without quotes
+
+_FORM = re.compile(r"[\w.~%+*\[\]-]+=[^\s&\"]*(?:&[\w.~%+*\[\]-]+=[^\s&\"]*)*")
+_LOGIN = re.compile(r"(?:^|&)(?:grant_type|client_assertion|SAMLResponse)=")
 _PARAMETER = re.compile(  # of an address in a text, whose & may be escaped
     r"((?:[?&]|\\u0026|%26)([\w.~\[\]-]{1,100})(?:=|%3D))((?:(?!%26)[^&\"'\s\\#<>])+)",
     re.IGNORECASE,
 )
 _IN_PATH = re.compile(r"^(/jupyter/token/)[^/]+")
-_USER_INFO = re.compile(r"(://[^\s/?#\"'\\@:]*:)[^\s/?#\"'\\]*(?=@)")
-_FORM = re.compile(r"[\w.~%+*\[\]-]+=[^\s&\"]*(?:&[\w.~%+*\[\]-]+=[^\s&\"]*)*")
+_USER_INFO = re.compile(r"(://[^\s/?#\"'\\@:\[]*:)(?:[^\s/?#\"'\\]*|(?=\D)[^\s\"'\\]{1,200})(?=@)")
+_QUOTED = re.compile(  # a name, and the start of its value in quotes
+    rf"""(?:
+        ["'](?:key|name){_Q}\s*:\s*{_Q}(?P<named>[^"'`\\\n]{{1,100}}){_Q}\s*,\s*{_Q}value{_Q}\s*:
+        |["'`](?P<field>[^"'`\\\n]{{1,100}}){_Q}\s*(?:\]\s*=|:|=>)
+        |\(\s*{_Q}(?P<argument>[\w.-]{{1,100}}){_Q}\s*,
+        |\bkey=\\*"(?P<added>[^"\\\n]{{1,100}})\\*"\s+value=
+        |{_START}(?P<variable>{_NAME})\s*(?::\s*[\w.|\[\]]{{1,40}}\s*=|[:=!]?==?|=>|:)
+    )\s*[A-Za-z]{{0,2}}(?P<escapes>\\*)(?P<quote>["'`])(?P<triple>(?:(?P=escapes)(?P=quote)){{2}})?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SETS = re.compile(r"(?:set|put|add|append|header|insert|default)\w{0,20}$", re.IGNORECASE)
+_BARE_FIELD = re.compile(
+    r'"([^"\\]{1,100})\\*"\s*:\s*(\[(?:[^\]"{\[]|"(?:[^"\\]|\\.)*")*\]|-?\d[^\s,}\]]*)'
+)
+_BARE = re.compile(  # a name and its value of a command, an .env or INI file, or a header
+    rf"{_START}({_NAME})(=|:[ \t]*|[ \t]+=[ \t]*)((?![$=]){_WORD}+)"
+)
+_NAMED_AFTER = (  # {"Value": "...", "Key": "MODEL_API_KEY"}
+    re.compile(
+        r'((?<!\\)"value"\s*:\s*")(?:[^"\\]|\\.)*("\s*,\s*"(?:key|name)"\s*:\s*"([^"\\]{1,100})")',
+        re.IGNORECASE,
+    ),
+    re.compile(  # inside a string
+        r'(\\"value\\+"\s*:\s*\\+")[^"\\]*(\\+"\s*,\s*\\+"(?:key|name)\\+"\s*:\s*\\+"([^"\\]{1,100})\\+")',
+        re.IGNORECASE,
+    ),
+)
+_NAMED_IN_YAML = re.compile(
+    rf"""(\bname:[ \t]*{_Q}?([\w.-]{{1,100}})(?:{_Q})?{_LINE_END}[ \t]*value:[ \t]*(?:{_Q})?)([^\r\n"'`\\]+)"""
+)
+_LISTED_KEYS = re.compile(rf'"ApiKeys"\s*:\s*\[(?:[^\]"]|{_STRING})*')
+_LISTED_KEY = re.compile(rf'("Key"\s*:\s*){_STRING}')
+_PART = re.compile(  # of a multipart body
+    rf"""(form-data;[ \t]*name=\\*"?([^"\\\r\n;]{{1,100}})[^\r\n]{{0,300}}?
+    (?:{_LINE_END}[\w-]{{1,60}}:[^\r\n\\]{{0,300}}){{0,5}}{_LINE_END}{_LINE_END})
+    ((?:(?!{_LINE_END}--).)*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_ELEMENT = re.compile(
+    r"(<([\w:.-]{1,100})(\s[^<>]{0,300})?>)"
+    r"(<!\[CDATA\[(?:(?!\]\]>).){0,2000}\]\]>|[^<>]+)(?=<\\?/)",
+    re.DOTALL,
+)
+_ATTRIBUTE = re.compile(r"""\b(?:name|key|id)=\\*["']([^"'\\]+)""")
+_OPTION = re.compile(  # --token VALUE, or "--token", "VALUE"
+    rf"""((?<![\w-])--?([A-Za-z][\w-]{{0,60}})(?:(?:{_Q}\s*,\s*|[ \t]+)(\\*["'])|[ \t]+))"""
+    rf"""((?(3)[^"'\\]+|(?![$-]){_WORD}+))"""
+)
+_USER = re.compile(  # curl -u name:password
+    rf"""((?<![\w-])(?:-u|-U|--user|--proxy-user)(?:{_Q}\s*,\s*|[ =]*)(?:{_Q})?[^\s:"'`\\+/]{{0,100}}:)"""
+    r"""(?!\d+\b)(?![/$])[^\s"'`\\]+"""
+)
+_STATEMENT = re.compile(rf"(\b(?:password|identified by)\s+{_Q})[^\"'`\\]+", re.IGNORECASE)
+_COOKIE = re.compile(r"""(\bcookie:[ \t]*)[\w.-]{1,100}=[^\r\n"'`\\]*""", re.IGNORECASE)
+_AUTHORIZATION = re.compile(
+    r"""(\bauthorization:[ \t]*(?:bearer|basic|token|apikey)[ \t]+)[^\s"'`\\$<{,;]+""",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(
+    r"\b((?:[Bb]earer|BEARER|Basic) +)(?=[\w~+/=-]{0,99}[\d_.]|[\w~+/=-]{20})[\w.~+/=-]{6,}"
+)
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----)[^-]+")
+_FORMATS = re.compile(  # what is a secret, whatever its name
+    r"(?<![\w-])(?:eyJ[\w-]{5,}\.eyJ[\w-]{5,}\.[\w-]*"
+    r"|[sr]k[-_](?=[\w-]{0,99}\d)[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|hf_\w{16,}"
+    r"|glpat-[\w-]{16,}|xox[a-z]-[\w-]{8,}|AIza[\w-]{30,})"
+)
+_HIDDEN_AFTER = (_STATEMENT, _COOKIE, _AUTHORIZATION, _SCHEME, _PRIVATE_KEY, _USER)
+
+_PLACEHOLDER = re.compile(
+    r"(?:\$\{.*|\$[A-Z][A-Z0-9_]*|\{[\w.]+\}|<[\w -]+>|include|omit|same-origin|)$"
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$")
+_WORDS = re.compile(
+    r"[A-Za-z_.?!*/-]*$|(?:u?int|float|bytes|[uif])\d+$|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
+)
+_AT_LINE_END = re.compile(rf"""[ \t]*(?:$|{_LINE_END}|\\*["'`])""")
 _SIGNED = "HMAC-SHA256 "
-
-
-@lru_cache(maxsize=1000)
-def is_secret_field(name: str) -> bool:
-    """Return whether the name of a field of data says that its value is a secret."""
-    words = _words(name)
-    if len(words) == 1 and (name.isupper() or words == ["pass"]):  # PWD is a directory
-        return _ends(_SECRET, words)
-    return _ends(_SECRET, words) or (bool(words) and words[-1] in ("pass", "pwd"))
-
-
-def is_secret_parameter(name: str) -> bool:
-    """Return whether the name of a query parameter says that its value is a secret."""
-    return _is_secret_beside_data(name) or "".join(_words(name)) in _SECRET_CODES
-
-
-def is_secret_header(name: str) -> bool:
-    """Return whether the name of a header says that its value is a secret."""
-    return _is_secret_beside_data(name)
-
-
-@lru_cache(maxsize=1000)
-def _is_secret_beside_data(name: str) -> bool:
-    words = _words(name)
-    return bool(words) and (
-        _ends(_SECRET, words) or _ends(_SECRET_BESIDE_DATA, words) or words[-1] in _SECRET_WORDS
-    )
-
-
-def _words(name: str) -> list[str]:
-    words = [word.lower() for word in _WORD.findall(name)]
-    while len(words) > 1 and words[-1] in _FILLERS:
-        words.pop()
-    return words
-
-
-def _ends(pattern: re.Pattern[str], words: list[str]) -> bool:
-    squeezed = "".join(words)
-    return bool(pattern.search(squeezed)) and not _ORDINARY.search(squeezed)
+_TOKEN_FOLLOWS = re.compile(r"\b(?:\w*token|bearer|auth\w*|jwt|secret|\w*key)\b", re.IGNORECASE)
 
 
 def hide_in_query(query: str, is_secret: Callable[[str], bool] = is_secret_parameter) -> str:
@@ -108,44 +123,89 @@ def hide_in_query(query: str, is_secret: Callable[[str], bool] = is_secret_param
     if not query:
         return query
     pairs = parse_qsl(query, keep_blank_values=True)
-    if not any(is_secret(name) for name, _ in pairs):
-        return query
-    hidden = [(name, REDACTED if is_secret(name) else value) for name, value in pairs]
-    return urlencode(hidden, safe="*")
+    hidden = [
+        (name, REDACTED if is_secret(name) else _FORMATS.sub(REDACTED, value))
+        for name, value in pairs
+    ]
+    return query if hidden == pairs else urlencode(hidden, safe="*")
 
 
 def hide_in_path(path: str) -> str:
-    """Return a path without the token that follows a segment ``token``."""
-    return _IN_PATH.sub(rf"\1{REDACTED}", path)
+    """Return a path without the token that follows a segment ``token``, or looks like one."""
+    return _FORMATS.sub(REDACTED, _IN_PATH.sub(rf"\1{REDACTED}", path))
 
 
 def without_secrets(text: str) -> str:
-    """Return text without the secrets in its JSON, its forms and its addresses."""
+    """Return text without the secrets in its data, its code, its commands and its addresses."""
     if _FORM.fullmatch(text):
-        text = hide_in_query(text, is_secret_field)
+        is_login = _LOGIN.search(text)
+        text = hide_in_query(text, is_secret_parameter if is_login else is_secret_field)
     text = _USER_INFO.sub(rf"\1{REDACTED}", text)
     text = _PARAMETER.sub(_hidden_parameter, text)
-    text = _BARE_FIELD.sub(_hidden_bare_field, _without_fields(text))
-    text = _NAMED_BEFORE.sub(_hidden_after_name, text)
-    text = _NAMED_AFTER.sub(_hidden_before_name, text)
-    return _LISTED_KEYS.sub(lambda keys: _LISTED_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
+    for pattern in _NAMED_AFTER:
+        text = pattern.sub(_hidden_before_name, text)
+    text = _LISTED_KEYS.sub(lambda keys: _LISTED_KEY.sub(rf'\1"{REDACTED}"', keys[0]), text)
+    text = _BARE_FIELD.sub(_hidden_bare_field, _without_quoted(text))
+    text = _PART.sub(_hidden_after_field, text)
+    text = _NAMED_IN_YAML.sub(_hidden_after_field, text)
+    text = _ELEMENT.sub(_hidden_element, text)
+    text = _OPTION.sub(_hidden_after_field, text)
+    for pattern in _HIDDEN_AFTER:
+        text = pattern.sub(rf"\1{REDACTED}", text)
+    text = _BARE.sub(_hidden_bare, text)
+    return _FORMATS.sub(REDACTED, text)
 
 
 def _hidden_parameter(match: re.Match[str]) -> str:
     return f"{match[1]}{REDACTED}" if is_secret_parameter(unquote(match[2])) else match[0]
 
 
-def _without_fields(text: str) -> str:
+def _without_quoted(text: str) -> str:
     parts, done = [], 0
-    for field in _FIELD.finditer(text):
-        name, backslashes, quote = field.groups()
-        if field.start() >= done and is_secret_field(name):
-            parts += [text[done : field.end()], REDACTED]
-            # inside strings, quotes of the value have more backslashes than its own
-            end = re.escape(backslashes) if backslashes else r"(?:\\\\)*"
-            match = re.compile(rf"(?<!\\){end}{quote}").search(text, field.end())
-            done = match.end() - len(backslashes) - 1 if match else len(text)
+    start = _QUOTED.search(text)
+    while start is not None:
+        at = start.end()
+        if _names_secret(start):
+            end = _value_end(start, text)
+            if not (start["variable"] and _is_ordinary(start["variable"], text[at:end])):
+                parts += [text[done:at], REDACTED]
+                done = at = end
+        start = _QUOTED.search(text, at)
     return "".join([*parts, text[done:]])
+
+
+def _value_end(start: re.Match[str], text: str) -> int:
+    escapes, quote = start["escapes"], start["quote"]
+    # inside strings, quotes of the value have more backslashes than its own
+    closing = re.escape(escapes) + quote if escapes else rf"(?:\\\\)*{quote}"
+    if start["triple"]:
+        closing = f"(?:{re.escape(escapes)}{quote}){{3}}"
+    elif start["variable"] and quote != "`":  # code; prose may have an apostrophe
+        closing += rf"|{re.escape(escapes)}n" if escapes else r"|\n"
+    match = re.compile(rf"(?<!\\)(?:{closing})").search(text, start.end())
+    if match is None:
+        return len(text)
+    return match.end() - len(escapes) - 1 if match[0].endswith(quote) else match.start()
+
+
+def _names_secret(start: re.Match[str]) -> bool:
+    if name := start["named"] or start["added"]:
+        return is_secret_header(name)
+    if name := start["argument"]:
+        return is_secret_field(name) and bool(
+            _SETS.search(start.string[max(0, start.start() - 40) : start.start()])
+        )
+    return is_secret_field(start["field"] or start["variable"].rpartition(".")[2])
+
+
+def _is_ordinary(variable: str, value: str) -> bool:
+    """Return whether a value of code is no secret: a parser has tokens, too."""
+    may_be_part = variable.lower().endswith("token") or variable == "KEY"
+    return bool(_PLACEHOLDER.match(value)) or (may_be_part and not _is_long(value))
+
+
+def _is_long(value: str) -> bool:
+    return " " not in value and (len(value) >= 10 or any(c.isdigit() for c in value))
 
 
 def _hidden_bare_field(match: re.Match[str]) -> str:
@@ -156,22 +216,63 @@ def _hidden_bare_field(match: re.Match[str]) -> str:
     return match[0].removesuffix(value) + hidden
 
 
-def _hidden_after_name(match: re.Match[str]) -> str:
-    return f'{match[1]}"{REDACTED}"' if _is_secret_beside_data(match[2]) else match[0]
-
-
 def _hidden_before_name(match: re.Match[str]) -> str:
-    return f'{match[1]}"{REDACTED}"{match[2]}' if _is_secret_beside_data(match[3]) else match[0]
+    return f"{match[1]}{REDACTED}{match[2]}" if is_secret_header(match[3]) else match[0]
+
+
+def _hidden_after_field(match: re.Match[str]) -> str:
+    return f"{match[1]}{REDACTED}" if is_secret_field(match[2]) else match[0]
+
+
+def _hidden_element(match: re.Match[str]) -> str:
+    start, name, attributes, value = match.groups()
+    names = [name.rpartition(":")[2], *_ATTRIBUTE.findall(attributes or "")]
+    return start + REDACTED if value.strip() and any(map(is_secret_field, names)) else match[0]
+
+
+def _hidden_bare(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}{REDACTED}" if _says_secret(match) else match[0]
+
+
+def _says_secret(match: re.Match[str]) -> bool:
+    name, sign, value = match.groups()
+    name, text, end = name.rpartition(".")[2], match.string, match.end()
+    if not is_secret_field(name) or text[end : end + 1] in tuple("([{"):
+        return False
+    if name.lower().endswith("token") and value.isdigit():
+        return False
+    if sign == "=":  # of an argument, or of a variable in a shell
+        is_argument = text[end : end + 1] in tuple(",)") and _IDENTIFIER.match(value)
+        return not is_argument and value.rpartition(".")[2].lower() != name.lower()
+    if sign[0] == ":" and "-" in name:
+        return True
+    return not _WORDS.match(value) and (sign[0] == ":" or bool(_AT_LINE_END.match(text, end)))
 
 
 def redact(name: str, value: str) -> str:
     """Return a header's value without its secret; ``name`` is lower-case."""
-    if name in ("authorization", "proxy-authorization"):
+    if name in ("authorization", "proxy-authorization", "authentication"):
         if value.startswith(_SIGNED) and "Signature=" in value:
             return re.sub(r"Signature=.*", f"Signature={REDACTED}", value, flags=re.S)
         scheme, _, rest = value.partition(" ")
         return f"{scheme} {REDACTED}" if rest else REDACTED
+    if name == "sec-websocket-protocol":
+        return _hide_in_protocols(value)
     return REDACTED if is_secret_header(name) else without_secrets(value)
+
+
+def _is_random(text: str) -> bool:
+    return len(text) >= 16 and any(c.isdigit() for c in text)
+
+
+def _hide_in_protocols(value: str) -> str:
+    """Hide what is no protocol: a page has no other header in which to send its token."""
+    shown, follows = [], False
+    for protocol in value.split(","):
+        is_secret = follows or any(map(_is_random, protocol.split(".")))
+        follows = follows or _TOKEN_FOLLOWS.search(protocol) is not None
+        shown.append(REDACTED if is_secret or follows else protocol.strip())
+    return ", ".join(shown)
 
 
 LONGEST = 300  # characters of an error's message

@@ -255,6 +255,7 @@ class Start:
         self._kept: list[bytes] = []
         self._room = BODY_LIMIT
         self._cut = 0
+        self._shown = (0, "")  # bytes, and their text: to look for secrets takes milliseconds
 
     def add(self, chunk: bytes) -> None:
         """Add the next piece of the body."""
@@ -268,8 +269,12 @@ class Start:
         return None if self._cut else b"".join(self._kept)
 
     def text(self) -> str:
-        """Return the start as text, without tokens."""
-        text = redaction.without_secrets(b"".join(self._kept).decode("utf-8", "replace"))
+        """Return the start as text, without secrets."""
+        kept = BODY_LIMIT - self._room
+        if kept != self._shown[0]:
+            text = b"".join(self._kept).decode("utf-8", "replace")
+            self._shown = kept, redaction.without_secrets(text)
+        text = self._shown[1]
         return f"{text}... ({self._cut} more bytes)" if self._cut else text
 
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from agentdouble.core.redaction import REDACTED, is_secret_header
+from agentdouble.core.redaction import REDACTED
+from agentdouble.core.redaction import redact as redact_header
 from agentdouble.core.redaction import without_secrets as without_secrets_in_text
+from agentdouble.core.secret_names import is_secret_header
 from agentdouble.core.signing import ALGORITHM, Credentials
 from doublecheck.core.notebook_repr import Secret, Shown
 from doublecheck.target.facts import variable
@@ -60,7 +62,7 @@ def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
 def redacted_header(name: str, value: str) -> str:
     """Return the value of a header, or ``***`` if it is secret."""
     if not is_secret_header(name):
-        return redacted_text(value)
+        return redacted_text(redact_header(name.lower(), value))
     scheme = _SCHEME.match(value)
     return (scheme[0] if scheme else "") + HIDDEN
 

@@ -108,6 +108,24 @@ def test_no_application_secret_reaches_the_journal(double: Emulator) -> None:
     assert "s3cret" not in written
 
 
+def test_no_secret_in_another_form_reaches_the_journal(double: Emulator) -> None:
+    """A query, headers, a multipart form, XML, and code in a signed request."""
+    url, jwt = f"{double.url}/invoke", "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.s3cret"
+    headers = {"X-JWT-Assertion": "s3cret", "X-Amzn-Oidc-Data": "s3cret", "X-Any": jwt}
+    code = 'API_KEY = "s3cret"\n!curl -u ann:s3cret http://shown'
+    http.post(f"{url}?client_assertion=s3cret&SAMLResponse=s3cret&any={jwt}", headers=headers)
+    http.post(url, data={"user": "shown", "password": "s3cret"}, files={"file": b"shown"})
+    http.post(url, content="<a><user>shown</user><password>s3cret</password></a>")
+    body = {"OperationPayload": json.dumps({"code": code}), "Cookie": "s3cret", "pass": "s3cret"}
+    send(signed(double, body, action="InvokeTool"))
+
+    entries = [entry.to_dict() for entry in double.journal.entries()]
+
+    assert 4 == len(entries)
+    assert [True] * 3 == ["shown" in entry["request_body"] for entry in entries[1:]]
+    assert "s3cret" not in str(entries)
+
+
 def test_no_action_secret_reaches_the_journal(double: Emulator) -> None:
     """Its other fields are kept."""
     body = {
