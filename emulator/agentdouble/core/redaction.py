@@ -16,11 +16,13 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 from agentdouble.core.secret_names import is_secret_field, is_secret_header, is_secret_parameter
 
 REDACTED = "***"
+_PIECE = 64 * 1024  # characters, which take some milliseconds
 
 _Q = r"""\\*["'`]"""  # inside a string, quotes have backslashes
 _NAME = r"-{0,2}[A-Za-z_$][\w.$-]{0,99}"
@@ -156,6 +158,47 @@ def without_secrets(text: str) -> str:
     return _FORMATS.sub(REDACTED, text)
 
 
+def without_secrets_inside(value: Any) -> Any:
+    """Return a value of JSON without the secrets in its fields and texts, whatever its size.
+
+    Raises RecursionError for a value that is nested too deeply.
+    """
+    if isinstance(value, str):
+        return "".join(map(without_secrets, _pieces(value)))
+    if isinstance(value, list):
+        return [without_secrets_inside(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    lower = {name.lower(): item for name, item in value.items()}
+    named = lower.get("key") or lower.get("name")
+    is_named = isinstance(named, str) and is_secret_header(named)
+    return {
+        name: _hidden_field(
+            item, is_secret_field(name) or (is_named and name.lower() == "value"), name
+        )
+        for name, item in value.items()
+    }
+
+
+def _hidden_field(value: Any, is_secret: bool, name: str) -> Any:
+    if not is_secret or value is None or isinstance(value, (bool, dict)):
+        return without_secrets_inside(value)
+    if isinstance(value, list):
+        return [_hidden_field(item, is_secret, name) for item in value]
+    is_count = not isinstance(value, str) and name.lower().endswith("token")
+    return value if is_count else REDACTED
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the pieces of a text, whole lines if they are short: a search stops all threads."""
+    start = 0
+    while len(text) - start > _PIECE:
+        end = text.rfind("\n", start, start + _PIECE) + 1 or start + _PIECE
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
 def _hidden_parameter(match: re.Match[str]) -> str:
     return f"{match[1]}{REDACTED}" if is_secret_parameter(unquote(match[2])) else match[0]
 
@@ -182,10 +225,13 @@ def _value_end(start: re.Match[str], text: str) -> int:
         closing = f"(?:{re.escape(escapes)}{quote}){{3}}"
     elif start["variable"] and quote != "`":  # code; prose may have an apostrophe
         closing += rf"|{re.escape(escapes)}n" if escapes else r"|\n"
+    if escapes:  # the string around it may end first
+        closing += rf"|\\{{0,{len(escapes) - 1}}}\""
     match = re.compile(rf"(?<!\\)(?:{closing})").search(text, start.end())
     if match is None:
         return len(text)
-    return match.end() - len(escapes) - 1 if match[0].endswith(quote) else match.start()
+    is_closed = match[0].endswith(escapes + quote)
+    return match.end() - len(escapes) - 1 if is_closed else match.start()
 
 
 def _names_secret(start: re.Match[str]) -> bool:

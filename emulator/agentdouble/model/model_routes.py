@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from types import ModuleType
 from typing import Any
@@ -16,7 +17,7 @@ from agentdouble.errors import ModelError
 from agentdouble.model import PREFIX, chat_completions, gemini, responses_api
 from agentdouble.model.conversation import Answer, Body, ModelRequest
 from agentdouble.model.endpoint import Model
-from agentdouble.model.recording import Recording, Upstream
+from agentdouble.model.recording import Recording
 from agentdouble.server.disconnects import EventStreamResponse
 from agentdouble.server.guard import Refusal
 
@@ -121,7 +122,7 @@ class _Endpoint:
             sent = read(body)
             self._model.note(sent, len(raw))
             if self._model.recording is not None:
-                return await _recorded(self._model.recording, request, raw)
+                return await _recorded(self._model.recording, request, body, raw)
             answer = self._model.answer(sent)
             return (stream if sent.stream else whole)(sent, answer)
         except ModelError as error:
@@ -142,10 +143,11 @@ def _is_gemini(connection: HTTPConnection) -> bool:
     return path.startswith(f"{PREFIX}/v1beta/") or ":" in path  # some clients use v1
 
 
-async def _recorded(recording: Recording, request: Request, raw: bytes) -> Response:
+async def _recorded(recording: Recording, request: Request, body: Body, raw: bytes) -> Response:
     provider, base = ("gemini", PREFIX) if _is_gemini(request) else ("openai", f"{PREFIX}/v1")
     query = f"?{request.url.query}" if request.url.query else ""
-    reply = await recording.reply(provider, request.url.path.removeprefix(base) + query, raw)
+    target = request.url.path.removeprefix(base) + query
+    reply = await recording.reply(provider, target, body, raw)
     return EventStreamResponse(reply.pieces, reply.status, media_type=reply.content_type)
 
 
@@ -213,16 +215,10 @@ class _Admin:
     async def show_recording(self, _request: Request) -> Response:
         """Return what has been recorded."""
         recording = self._model.recording
-        return JSONResponse({"exchanges": [] if recording is None else recording.exchanges})
+        return JSONResponse({"exchanges": [] if recording is None else recording.complete()})
 
     async def start_recording(self, request: Request) -> Response:
         """Record from the ``upstreams`` in the body, or replay its ``exchanges``."""
         body, _ = await _body(request)
-        exchanges, upstreams = body.get("exchanges", []), body.get("upstreams")
-        try:
-            if upstreams is not None:
-                upstreams = {name: Upstream(**fields) for name, fields in upstreams.items()}
-            self._model.recording = Recording([*exchanges], upstreams)
-        except (TypeError, AttributeError) as error:
-            raise ModelError(f"The body has wrong upstreams: {error}.") from None
-        return JSONResponse({"exchanges": len(exchanges)}, 201)
+        self._model.recording = await asyncio.to_thread(Recording.read, body)
+        return JSONResponse({"exchanges": len(self._model.recording.exchanges)}, 201)
