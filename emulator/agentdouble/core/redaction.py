@@ -19,7 +19,12 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
-from agentdouble.core.secret_names import is_secret_field, is_secret_header, is_secret_parameter
+from agentdouble.core.secret_names import (
+    is_secret_field,
+    is_secret_header,
+    is_secret_parameter,
+    may_name_secret,
+)
 
 REDACTED = "***"
 _PIECE = 64 * 1024  # characters, which take some milliseconds
@@ -106,10 +111,31 @@ _FORMATS = re.compile(  # what is a secret, whatever its name
     r"|[sr]k[-_](?=[\w-]{0,99}\d)[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|hf_\w{16,}"
     r"|glpat-[\w-]{16,}|xox[a-z]-[\w-]{8,}|AIza[\w-]{30,})"
 )
-_HIDDEN_AFTER = (_STATEMENT, _COOKIE, _AUTHORIZATION, _SCHEME, _PRIVATE_KEY, _USER)
+# One of them is in the lower-case form of a secret that no name announces, or of an encoded name.
+_MARKS = (
+    "://",
+    "%",
+    "eyj",
+    "sk-",
+    "sk_",
+    "rk-",
+    "rk_",
+    "gh",
+    "hf_",
+    "glpat",
+    "xox",
+    "aiza",
+    " -u",
+    "identified",
+)
+_SIGN_IN = re.compile(  # auth=("ann", "..."), HTTPBasicAuth("ann", "...")
+    rf"""((?:{_START}auth\s{{0,9}}=\s{{0,9}}|(?:Basic|Digest)Auth)\(\s{{0,9}}{_Q}[^"'\\]{{0,100}}{_Q}\s{{0,9}},\s{{0,9}}{_Q})"""
+    r"""[^"'`\\{$<]+(?=\\*["'])"""
+)
+_HIDDEN_AFTER = (_SIGN_IN, _STATEMENT, _COOKIE, _AUTHORIZATION, _SCHEME, _PRIVATE_KEY, _USER)
 
 _PLACEHOLDER = re.compile(
-    r"(?:\$\{.*|\$[A-Z][A-Z0-9_]*|\{[\w.]+\}|<[\w -]+>|include|omit|same-origin|)$"
+    r"[)\],;]|(?:\$\{.*|\$[A-Z][A-Z0-9_]*|\{[\w.]+\}|<[\w -]+>|include|omit|same-origin|)$"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$")
 _WORDS = re.compile(
@@ -139,6 +165,9 @@ def hide_in_path(path: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return text without the secrets in its data, its code, its commands and its addresses."""
+    lower = text.lower()
+    if not may_name_secret(lower) and not any(mark in lower for mark in _MARKS):
+        return text
     if _FORM.fullmatch(text):
         is_login = _LOGIN.search(text)
         text = hide_in_query(text, is_secret_parameter if is_login else is_secret_field)
@@ -256,8 +285,8 @@ def _is_long(value: str) -> bool:
 
 def _hidden_bare_field(match: re.Match[str]) -> str:
     name, value = match.groups()
-    if not is_secret_field(name) or (value[0] != "[" and name.lower().endswith("token")):
-        return match[0]  # a number that is a token is a count
+    if not is_secret_field(name) or (value[0] != "[" and name.lower().endswith(("token", "pass"))):
+        return match[0]  # a number of tokens, or of tests that pass
     hidden = re.sub(_STRING, f'"{REDACTED}"', value) if value[0] == "[" else f'"{REDACTED}"'
     return match[0].removesuffix(value) + hidden
 

@@ -40,7 +40,17 @@ _ABOUT = frozenset(  # the last words of headers that tell something about an id
     {"age", "algorithm", "at", "count", "expires", "expiry", "id", "identity", "in", "issuer"}
     | {"length", "limit", "method", "name", "on", "remaining", "status", "ttl", "type", "url"}
 )
+_HINTS = (  # one of them is in the lower-case form of each name above
+    *("token", "secret", "pass", "pwd", "credential", "jwt", "bearer", "basic", "auth", "key"),
+    *("cookie", "assertion", "saml", "oidc", "url", "uri", "dsn", "conn", "sig", "hmac", "sas"),
+    *("otp", "code="),  # "code" alone names a secret only in a query
+)
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+
+
+def may_name_secret(lower_text: str) -> bool:
+    """Return whether a lower-case text can have a name that says "secret"; most have none."""
+    return any(hint in lower_text for hint in _HINTS)
 
 
 @lru_cache(maxsize=1000)

@@ -188,6 +188,8 @@ TEXTS = [
     f"the token {JWT.replace('c2lnbmF0dXJl', 's3cret')} is old",
     "-----BEGIN RSA PRIVATE KEY-----\ns3cret\ns3cret\n-----END RSA PRIVATE KEY-----",
     "my key is sk-proj-s3cretAbCdEfGhIjKlMn",
+    'import httpx\nauth=("ann", "s3cret")',
+    "requests.get(url, auth=HTTPBasicAuth('ann', 's3cret'))",
     # two parts
     (
         '--b\r\nContent-Disposition: form-data; name="user"\r\n\r\nann\r\n'
@@ -225,6 +227,8 @@ ORDINARY = [
     "for token in text.split():\n    count[token] += 1",
     "Args:\n    token: The token to use.\n    password: the password of the user",
     "max_tokens=100, total_tokens=5, token=7",
+    "ask = getpass('Password: ')",
+    '{"pass": 3, "token": 7}',
     'prompt: "What is a password?" or "How do tokens work?"',
     "Basic authentication is a scheme, and a bearer is who bears it.",
     "SyntaxError: Unexpected token '<', \"<!DOCTYPE\" is not valid JSON",
