@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.core import ledger, redaction
 from agentdouble.core.threads import import_in_thread, run_in_thread
+from agentdouble.mcp_hosting.idle_sessions import IdleSessions
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import EVENTS, described
 from agentdouble.server.guard import Refusal
@@ -170,7 +171,7 @@ def render_refusal(refusal: Refusal) -> Response:
 
 BODY_LIMIT = 4 * 1024 * 1024  # bytes
 IDLE_TIMEOUT_S = 1800.0
-MAX_SESSIONS = 10_000
+MAX_SESSIONS = 1000  # of a server
 STOP_WITHIN_S = 2.0
 
 _log = logging.getLogger(__name__)
@@ -189,9 +190,10 @@ class Endpoint:
         async with endpoint.running():
             ...  # endpoint(scope, receive, send)
 
-    A body larger than ``body_limit`` (bytes) is refused with 413, and a session ends when it has
-    been idle for ``idle_timeout_s``. With an ``event_store``, clients can resume streams after
-    ``retry_interval_ms``. The host and the guard decide who may call.
+    A body larger than ``body_limit`` (bytes) is refused with 413. A session ends when it has been
+    idle for ``idle_timeout_s``, or longer than all others when there are ``max_sessions``. With an
+    ``event_store``, clients can resume streams after ``retry_interval_ms``. The host and the guard
+    decide who may call.
     """
 
     def __init__(
@@ -300,7 +302,10 @@ class _Run:
         try:
             manager = await self._make_manager()
             async with manager.run():
-                self._started.set_result(manager.asgi_app)
+                app: ASGIApp = manager.asgi_app
+                if manager.max_sessions is not None:
+                    app = IdleSessions(app, manager.max_sessions)
+                self._started.set_result(app)
                 await self._stopping.wait()
         except Exception:
             _log.exception("An MCP server broke off.")

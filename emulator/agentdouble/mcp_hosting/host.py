@@ -22,11 +22,14 @@ from agentdouble.mcp_hosting.endpoint import (
     failure,
     unauthorized,
 )
+from agentdouble.mcp_hosting.idle_sessions import (
+    FIRST_WITHOUT_SESSIONS,
+    SESSION_HEADER,
+    VERSION_HEADER,
+    header,
+)
 from agentdouble.openapi.operation import described
 
-SESSION_HEADER = b"mcp-session-id"
-VERSION_HEADER = b"mcp-protocol-version"
-FIRST_WITHOUT_SESSIONS = "2026-07-28"  # this and later protocol versions have no sessions
 LIMIT = 10_000  # sessions of a service, as in the SDK; the oldest is forgotten first
 
 
@@ -44,11 +47,6 @@ def find(key: str | None, keys: Sequence[str]) -> str | None:
         if hmac.compare_digest(valid.encode(), (key or "").encode("utf-8", "surrogatepass")):
             match = valid
     return match
-
-
-def header(scope: Scope, name: bytes) -> str | None:
-    """Return the value of a request's header, or None."""
-    return next((v.decode("latin-1") for n, v in scope["headers"] if n == name), None)
 
 
 class Sessions:

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import BackendError, McpServiceError
-from agentdouble.mcp_hosting import BODY_LIMIT, INTERNAL_ERROR, Hosted, failure, host
+from agentdouble.mcp_hosting import BODY_LIMIT, INTERNAL_ERROR, Hosted, failure, idle_sessions
 from agentdouble.state import Record
 
 if TYPE_CHECKING:
@@ -162,10 +162,10 @@ class StdioHosted:
         await RequestBodyLimitMiddleware(self._answer, BODY_LIMIT)(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        version = host.header(scope, host.VERSION_HEADER) or ""
-        session_id = host.header(scope, host.SESSION_HEADER)
+        version = idle_sessions.header(scope, idle_sessions.VERSION_HEADER) or ""
+        session_id = idle_sessions.header(scope, idle_sessions.SESSION_HEADER)
         session = self._sessions.get(session_id or "")
-        if version >= host.FIRST_WITHOUT_SESSIONS:
+        if version >= idle_sessions.FIRST_WITHOUT_SESSIONS:
             message = f"Unsupported protocol version: {version}. Open a session with initialize."
             await failure(400, message)(scope, receive, send)
         elif session is not None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from agentdouble.mcp_hosting import Endpoint, endpoint
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import TIMEOUT_S
+from tests.agentdouble.calling import TIMEOUT_S, eventually
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
 
 KEY = "endpoint-key"
@@ -77,6 +78,54 @@ def test_idle_session_ends(hosting: Hosting) -> None:
         mcp_wire.post(url, mcp_wire.message("ping"), KEY, session)
     )
     assert session != mcp_wire.open_session(url, KEY)
+
+
+def test_a_new_session_ends_the_one_that_was_idle_longest(hosting: Hosting) -> None:
+    """What has no sessions, or is refused, ends none."""
+    url = hosting.add("full", Endpoint(make_server, max_sessions=3), KEY)
+    first, second, third = (mcp_wire.open_session(url, KEY) for _ in range(3))
+    mcp_wire.call(url, KEY, first, "echo")
+    mcp_wire.call_modern(url, KEY, "echo")
+    assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), KEY, "unknown").status_code
+    assert all(alive(url, session) for session in (third, second, first))
+
+    fourth = mcp_wire.open_session(url, KEY)
+
+    assert [True, True, False, True] == [
+        alive(url, session) for session in (first, second, third, fourth)
+    ]
+
+
+def test_a_session_that_is_used_is_not_idle(hosting: Hosting) -> None:
+    """If all are used, a further one is refused, until a client no longer listens."""
+    url = hosting.add("used", Endpoint(make_server, max_sessions=1), KEY)
+    used = mcp_wire.open_session(url, KEY)
+
+    with mcp_wire.streamed(url, KEY, used):
+        refused = mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
+        assert (503, "Too many open sessions") == mcp_wire.error(refused)
+        assert alive(url, used)
+
+    eventually(lambda: mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).status_code, {200}.__contains__)
+    assert not alive(url, used)
+
+
+def test_many_sessions_that_nobody_ends_leave_few(hosting: Hosting) -> None:
+    """Also if they are opened at the same time."""
+    url = hosting.add("left", Endpoint(make_server, max_sessions=4), KEY)
+
+    def opened(_number: int) -> str | None:
+        return mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).headers.get("mcp-session-id")
+
+    with ThreadPoolExecutor(4) as pool:
+        sessions = [session for session in pool.map(opened, range(40)) if session]
+
+    assert len(sessions) > 30
+    assert 0 < sum(alive(url, session) for session in sessions) <= 4
+
+
+def alive(url: str, session: str) -> bool:
+    return mcp_wire.post(url, mcp_wire.message("ping"), KEY, session).status_code == 200
 
 
 @contextmanager
