@@ -185,10 +185,28 @@ def test_the_page_needs_no_api_key() -> None:
 
 
 def test_two_doubles_have_separate_consoles(double: Emulator) -> None:
-    with Emulator(console=True, pool_size=0, token="another") as other:
+    with Emulator(console=True, pool_size=0) as other:
         assert 401 == http.get(address(other, "/api/health"), headers=token(double)).status_code
         assert 200 == http.get(address(other, "/api/health"), headers=token(other)).status_code
     assert 200 == http.get(address(double, "/api/health"), headers=token(double)).status_code
+
+
+def test_the_token_is_the_consoles_own_and_new_at_each_start() -> None:
+    """Also if the double's stays: neither opens what the other does."""
+    tokens = []
+    for _ in range(2):
+        with Emulator(console=True, pool_size=0, token="permanent") as double:
+            own = {"authorization": "Bearer permanent"}
+            tokens.append(token(double)["authorization"])
+            statuses = [
+                http.get(url, headers=headers).status_code
+                for url in (address(double, "/api/sessions"), f"{double.url}/_emulator/sessions")
+                for headers in (token(double), own)
+            ]
+            assert [200, 401, 401, 200] == statuses
+            assert "permanent" not in str(double.console_url)
+
+    assert 2 == len(set(tokens))
 
 
 def test_the_console_is_off_by_default() -> None:

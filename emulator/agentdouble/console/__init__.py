@@ -11,9 +11,9 @@ double only what is handed to it.
 
 from __future__ import annotations
 
+import secrets
 import socket
 from dataclasses import dataclass, field
-from urllib.parse import quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -47,12 +47,16 @@ class Console:
 
 
 def open_console(double: Double, port: int) -> Console:
-    """Open a console; port 0 takes a free one. Raises AddressInUseError if the port is in use."""
+    """Open a console; port 0 takes a free one. Raises AddressInUseError if the port is in use.
+
+    Its token is its own: people see its address in the output of ``serve``, and that may be kept,
+    while the double's token may be the same at every start.
+    """
     try:
         listener = open_socket(HOST, port)
     except AddressInUseError:
         raise AddressInUseError(HOST, port, option="--console-port") from None
     scheme = double.connection.url.partition(":")[0]
-    token = double.connection.token
-    url = f"{address_of(listener, scheme)}/#token={quote(token, safe='')}"
+    token = secrets.token_urlsafe(32)
+    url = f"{address_of(listener, scheme)}/#token={token}"
     return Console(listener, Checks(make_app(double), token), url)
