@@ -29,9 +29,8 @@ class IdleSessions:
         self._app = app
         self._limit = limit
         self._opening = 0
-        self._requests: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # by session; the one used last is last
+        # the number of requests by session; the one that was used last is last
+        self._requests: OrderedDict[str, int] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = header(scope, SESSION_HEADER) or ""
@@ -55,7 +54,9 @@ class IdleSessions:
             await self._app(scope, receive, noting)
         finally:
             self._opening -= opens
-            if session in self._requests:
+            if scope["method"] == "DELETE":
+                self._requests.pop(session, None)
+            elif session in self._requests:
                 self._requests[session] -= 1
                 self._requests.move_to_end(session)
 

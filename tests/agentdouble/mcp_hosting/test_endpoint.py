@@ -14,7 +14,7 @@ import pytest
 
 from agentdouble.mcp_hosting import Endpoint, endpoint
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import TIMEOUT_S, eventually
+from tests.agentdouble.calling import TIMEOUT_S, eventually, http
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
 
 KEY = "endpoint-key"
@@ -94,6 +94,19 @@ def test_a_new_session_ends_the_one_that_was_idle_longest(hosting: Hosting) -> N
     assert [True, True, False, True] == [
         alive(url, session) for session in (first, second, third, fourth)
     ]
+
+
+def test_sessions_that_clients_end_take_no_room(hosting: Hosting) -> None:
+    url = hosting.add("ended", Endpoint(make_server, max_sessions=2), KEY)
+    first = mcp_wire.open_session(url, KEY)
+    for _ in range(3):
+        headers = {
+            "Authorization": f"Bearer {KEY}",
+            "Mcp-Session-Id": mcp_wire.open_session(url, KEY),
+        }
+        assert 200 == http.delete(url, headers=headers).status_code
+
+    assert alive(url, first)
 
 
 def test_a_session_that_is_used_is_not_idle(hosting: Hosting) -> None:
