@@ -23,6 +23,7 @@ from agentdouble import Emulator
 from agentdouble.core import running
 from agentdouble.mcp_hosting import Endpoint
 from tests.agentdouble.calling import act
+from tests.agentdouble.mcp_services.stdio.conftest import HERE as STDIO
 from tests.console.driving import DEFINITION, PATIENCE_MS, console_page, create_api, go
 from tests.console.driving import create_service as create
 from tests.ports import served
@@ -213,8 +214,8 @@ def test_page_and_command_create_the_same_services(
     opened.get_by_role("button", name="Create").click()
     opened.get_by_text("1 tool").wait_for()
     create_service(opened, "program", "A command")
-    text(opened, "Command", f'{sys.executable} -c \'import time; time.sleep(int("60"))\' "a b"')
-    text(opened, "Working directory", HERE)
+    text(opened, "Command", f'{sys.executable} program.py \'a "word"\' "a b"')
+    text(opened, "Working directory", str(STDIO))
     opened.get_by_role("button", name="Add to Environment variables").click()
     variable = opened.get_by_role("group", name="Environment variables 1")
     variable.get_by_role("textbox", name="Name").fill("LEVEL")
@@ -224,10 +225,11 @@ def test_page_and_command_create_the_same_services(
 
     (definition := tmp_path / "pets.json").write_text(json.dumps(DEFINITION))
     (token := tmp_path / "token").write_text("t0ken")
-    program = [sys.executable, "-c", 'import time; time.sleep(int("60"))', "a b"]
+    program = [sys.executable, "program.py", 'a "word"', "a b"]
     command("mcp", "create", "address2", backend, "--bearer", f"file:{token}")
     command("mcp", "create", "pets2", str(definition))
-    command("mcp", "create", "program2", "--env", "LEVEL=debug", "--", *program)
+    options = ("--env", "LEVEL=debug", "--directory", str(STDIO))
+    command("mcp", "create", "program2", *options, "--", *program)
 
     for name in ("address", "pets", "program"):
         by_page, by_command = stored(double, name), stored(double, f"{name}2")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 from agentdouble.sandbox.workbench.bash_session import BashSession
 from agentdouble.sandbox.workbench.wire import HOME, FailedError, Paths
@@ -46,7 +46,7 @@ class BashSessions:
             directory = self._paths.real(path)
         except PermissionError as error:
             raise FailedError(f"exec_dir {path!r}: {error.strerror}.") from None
-        if Path(directory).is_dir():
+        if os.path.isdir(directory):  # noqa: PTH112 (Path.is_dir raises for a very long name)
             return directory
         if strict:
             raise FailedError(f"exec_dir {path!r} is not a directory.")

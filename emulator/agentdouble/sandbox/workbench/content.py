@@ -80,8 +80,17 @@ def write(path: str, data: bytes, *, append: bool) -> int:
 
 
 def make_parents(path: str) -> None:
-    """Create the directories above a path."""
-    os.makedirs(os.path.dirname(path) or "/", exist_ok=True)  # noqa: PTH103, PTH120
+    """Create the directories above a path, however many; os.makedirs is recursive."""
+    missing, directory = [], os.path.dirname(path)  # noqa: PTH120
+    while directory and not os.path.exists(directory):  # noqa: PTH110
+        missing.append(directory)
+        directory = os.path.dirname(directory)  # noqa: PTH120
+    for directory in reversed(missing):
+        try:
+            os.mkdir(directory)  # noqa: PTH102
+        except FileExistsError:
+            if not os.path.isdir(directory):  # noqa: PTH112
+                raise
 
 
 def replace(path: str, old: str, new: str) -> int:
@@ -140,5 +149,8 @@ def as_failure(operation: str, path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise failure(operation, path, error) from error
-    except (ValueError, re.error) as error:
+    except RecursionError as error:
+        reason = ValueError("the path or the pattern is nested too deeply")
+        raise failure(operation, path, reason, "invalid_argument") from error
+    except (ValueError, OverflowError, re.error) as error:
         raise failure(operation, path, error, "invalid_argument") from error

@@ -237,7 +237,7 @@ class Files:
             if "\0" in body.glob or body.glob.startswith("/"):
                 raise ValueError("the pattern must be relative and must not contain NUL characters")
             matches = await asyncio.to_thread(find, path, body.glob)
-        files = [self._paths.shown(match) for match in matches]
+        files = [_readable(self._paths.shown(match)) for match in matches]
         message = f"Search completed, found {len(files)} files"
         return Answer({"path": body.path, "files": files}, message)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import stat
 import sys
 from typing import Any
 
@@ -17,6 +19,8 @@ def search(file: str, regex: str) -> dict[str, Any]:
     pattern = re.compile(regex)
     matches, numbers = [], []
     with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):  # a device may never end
+            raise OSError(errno.EINVAL, "Not a regular file")
         for number, line in enumerate(iter(lambda: stream.readline(_LONGEST), b""), 1):
             text = line.decode("utf-8", "replace").rstrip("\r\n")
             if pattern.search(text):

@@ -99,13 +99,13 @@ class Transfer:
             with as_failure("download", path):
                 real = self._paths.real(path)
                 file = os.fdopen(content.open_regular(real, os.O_RDONLY), "rb", 0)
+                status = os.fstat(file.fileno())
+                if not status.st_size:  # also that of a file in /proc, which has content
+                    with file:
+                        return Response(file.read(content.READ_LIMIT), media_type=_BYTES)
         except FailedError as error:
             code = _STATUS.get(error.data["error_type"], 400)
             return envelope(error.data, str(error), success=False, status=code)
-        status = os.fstat(file.fileno())
-        if not status.st_size:  # also that of a file in /proc, which has content
-            with file:
-                return Response(file.read(content.READ_LIMIT), media_type=_BYTES)
         must_be_whole = request.query_params.get("change_policy") == "abort"
         pieces = _pieces(file, status, path if must_be_whole else None)
         headers = {

@@ -27,6 +27,9 @@ def plane(double: Emulator) -> DataPlane:
     return data_plane(double)
 
 
+OF_A_FILE = ("read", "write", "replace", "search")
+
+
 def write(plane: DataPlane, file: str, content: str, **fields: Any) -> int:
     data = plane.data("/v1/file/write", file=file, content=content, **fields)
     assert file == data["file"]
@@ -275,6 +278,80 @@ def test_an_unreadable_file_says_why(
     if "\0" not in file:
         response = plane.get("/v1/file/download", path=file)
         assert (False, True) == (response.json()["success"], response.status_code >= 400)
+
+
+def test_names_that_are_not_utf8_are_found_and_listed(plane: DataPlane) -> None:
+    """The bytes that cannot be sent are replaced."""
+    plane.bash(r"mkdir names; touch names/b$'\xff' names/h$'\xed\xa0\x80'")
+
+    found = plane.data("/v1/file/find", path="names", glob="*")["files"]
+    listed = plane.data("/v1/file/list", path="names")["files"]
+
+    expected = ["/home/gem/names/b\ufffd", "/home/gem/names/h\ufffd\ufffd\ufffd"]
+    assert expected == found == [file["path"] for file in listed]
+
+
+DEEP = "d/" * 1100 + "f"
+LONG = "x" * 5000
+ODD_FILES = {
+    "memory": "/proc/self/mem",
+    "attributes": "/proc/self/attr/current",
+    "many directories": DEEP,
+    "a long name": LONG,
+    "no name": "",
+    "a full device": "/dev/full",
+    "a loop": "loop",
+    "below a file": "f/f",
+}
+ODD_PATTERNS = {
+    "many groups": "(" * 500,
+    "many closed groups": "(" * 5000 + "a" + ")" * 5000,
+    "many groups without numbers": "(?:" * 2000 + ")" * 2000,
+    "a large number": "a{99999999999999}",
+    "a long text": "x" * 300_000,
+    "no end": "[",
+}
+
+
+@pytest.mark.parametrize("file", ODD_FILES.values(), ids=ODD_FILES)
+def test_no_file_makes_a_route_fail(plane: DataPlane, file: str) -> None:
+    """Each route answers with the operation and what is wrong, or with success."""
+    plane.bash("echo x > f; ln -s loop loop")
+    content = {"content": "x", "old_str": "x", "new_str": "y", "regex": "x"}
+    answers = [
+        *(plane.post(f"/v1/file/{name}", file=file, **content) for name in OF_A_FILE),
+        *(plane.post(f"/v1/file/{name}", path=file, glob="*") for name in ("list", "find")),
+        plane.get("/v1/file/download", path=file),
+        http.post(
+            f"{plane.url}/v1/file/upload",
+            params=plane.query,
+            files={"file": ("n", b"x")},
+            data={"path": file},
+        ),
+        plane.post("/v1/bash/exec", command="pwd", exec_dir=file),
+        plane.post("/v1/shell/exec", command="pwd", exec_dir=file),
+        plane.post("/v1/code/execute", code="1", language="python", cwd=file),
+    ]
+
+    assert [] == [answer.text for answer in answers if answer.status_code >= 500]
+    for answer in answers:
+        if answer.headers["content-type"] == "application/json":
+            document = answer.json()
+            assert document["success"] or document["message"]
+
+
+@pytest.mark.parametrize("pattern", ODD_PATTERNS.values(), ids=ODD_PATTERNS)
+def test_no_pattern_makes_a_search_fail(plane: DataPlane, pattern: str) -> None:
+    plane.bash("echo x > f")
+
+    answers = [
+        plane.post("/v1/file/search", file="f", regex=pattern),
+        plane.post("/v1/file/find", path="/home/gem", glob=pattern),
+    ]
+
+    assert [200, 200] == [answer.status_code for answer in answers]
+    assert not answers[0].json()["success"]
+    assert answers[0].json()["message"].startswith("Cannot search ")
 
 
 @pytest.mark.parametrize("operation", ["read", "write"])
