@@ -19,6 +19,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.errors import PlatformError, StateError
 from agentdouble.journal.entries import note_failure
+from agentdouble.server import exhaustion
 from agentdouble.server.guard import Refusal, Render, render_json
 from agentdouble.server.protocols import TRANSPORT, hang_up
 
@@ -40,12 +41,14 @@ def report(error: BaseException, work: str, *, shown: bool = True) -> str:
     """Log a failure of the double, note it in the journal and return the message for the caller.
 
     If ``shown`` is false, the message does not contain the error, because that may contain a
-    secret.
+    secret. A lack of resources is not logged each time.
     """
     reference = f"failure-{secrets.token_hex(6)}"
-    _log.error("%s failed: %s", work, reference, exc_info=error)
     note_failure(reference)
     reason = f": {type(error).__name__}: {error}".rstrip(". ") if shown else ""
+    if exhaustion.tell(f"{work} ({reference})", error):
+        return f"The double failed{reason} ({reference})."
+    _log.error("%s failed: %s", work, reference, exc_info=error)
     return f"The double failed{reason}. Its log says more, at {reference}."
 
 

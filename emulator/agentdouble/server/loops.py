@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from typing import Any, Generic, TypeVar
 
 from agentdouble.core.imports import import_now
+from agentdouble.server import exhaustion
 
 T = TypeVar("T")
 
@@ -61,6 +62,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def run(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in a new loop of ours and clean up all its tasks."""
     loop = new_event_loop()
+    loop.set_exception_handler(exhaustion.handle)
     try:
         asyncio.set_event_loop(loop)
         return loop.run_until_complete(main)

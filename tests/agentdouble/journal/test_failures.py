@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
+import os
 import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 from agentdouble import Emulator, SimpleApp
 from agentdouble.journal.failures import STOPPING, ServerErrorMiddleware
 from agentdouble.sandbox.instances import Instances
+from agentdouble.server import exhaustion
 from agentdouble.server.guard import render_json
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import body_of, call, http
@@ -64,6 +67,29 @@ def test_the_control_plane_reports_a_failure(
     error = answer.json()["ResponseMetadata"]["Error"]
     assert (500, "InternalError") == (answer.status_code, error["Code"])
     check_told(error["Message"])
+
+
+def test_a_lack_of_descriptors_is_reported_in_few_lines(
+    double: Emulator, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each caller hears of it; the log has the first, and later the number of the others."""
+
+    async def exhausted(*_: object, **__: object) -> Any:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(exhaustion, "_teller", exhaustion._Teller())
+    monkeypatch.setattr(Instances, "get_or_create", exhausted)
+    answers = [call(double, body_of(double, "1")) for _ in range(4)]
+    monkeypatch.setattr(exhaustion._teller, "_quiet_until_s", 0)
+    answers.append(call(double, body_of(double, "1")))
+
+    messages = [answer.json()["ResponseMetadata"]["Error"]["Message"] for answer in answers]
+    assert all("Too many open files (failure-" in message for message in messages)
+    logged = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert [None, None] == [record.exc_info for record in logged]
+    first, later = (record.getMessage() for record in logged)
+    assert REFERENCE.findall(messages[0]) == REFERENCE.findall(first)
+    assert "So did 3 others since the last message." in later
 
 
 def beneath_an_agent(double: Emulator, path: str, body: Any, **headers: str) -> httpx.Response:

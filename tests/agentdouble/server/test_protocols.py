@@ -3,6 +3,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
+import os
+import resource
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -16,10 +19,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble import Emulator
-from agentdouble.server import protocols, starting
+from agentdouble.server import exhaustion, protocols, starting
 from agentdouble.server.protocols import HttpProtocol
 from agentdouble.server.sockets import open_socket
 from agentdouble.server.starting import ServerThread
+from tests.agentdouble.calling import eventually
 
 
 def app() -> Starlette:
@@ -205,6 +209,46 @@ def test_a_client_that_waits_is_not_slow(monkeypatch: pytest.MonkeyPatch, why: s
 
     assert b"HTTP/1.1 200 OK" in answer
     assert b"read %d" % size in answer
+
+
+@contextlib.contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    """Let this process open nothing inside the block."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_a_lack_of_descriptors_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However often no connection can be accepted; afterwards all are answered."""
+    monkeypatch.setattr(exhaustion, "_teller", exhaustion._Teller())
+    monkeypatch.setattr("asyncio.constants.ACCEPT_RETRY_DELAY", 0.01)
+    listener = open_socket("127.0.0.1", 0)
+    server = ServerThread(app(), listener)
+    server.start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(server.stop)
+        clients = [stack.enter_context(socket.socket()) for _ in range(3)]
+        with no_descriptor_left():
+            for client in clients:
+                client.connect(listener.getsockname())
+                client.sendall(HEAD + b"\r\n")
+            eventually(lambda: exhaustion._teller._untold, lambda count: count > 200)
+        for client in clients:
+            client.settimeout(60)
+            assert client.recv(65536).endswith(b"here")
+
+    (record,) = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert record.exc_info is None
+    assert "Accepting a connection failed: [Errno 24] Too many" in record.getMessage()
+    assert "ulimit -n" in record.getMessage()
 
 
 def answer_to(double: Emulator, request: str) -> str:
