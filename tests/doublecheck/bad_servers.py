@@ -99,3 +99,17 @@ def raw(content: bytes) -> Behaviour:
         connection.shutdown(socket.SHUT_WR)
 
     return behave
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Begin a stream, and send comments until the client goes away."""
+    connection.recv(65536)
+    head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+    connection.sendall(f"{head}data: {{}}\n\n".encode())
+
+    def comment() -> None:
+        with suppress(OSError):
+            while not threading.Event().wait(0.01):
+                connection.sendall(b": ping\n\n")
+
+    threading.Thread(target=comment, daemon=True).start()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -36,32 +37,88 @@ NONE_KEPT = httpx.Limits(max_connections=100, max_keepalive_connections=0)
 _LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_S)
 
 
-def options(target: Target, timeout_s: float) -> dict[str, Any]:
+def options(
+    target: Target, timeout_s: float, longest_answer_s: float | None = None
+) -> dict[str, Any]:
     """Return the options of an httpx client for a target.
 
     Requests to this machine use no proxy, and plain http does not load the certificate store (20
-    ms).
+    ms). Reading an answer for more than ``longest_answer_s`` raises httpx.ReadTimeout.
     """
     return {
         "timeout": _timeout(timeout_s),
         "loopback": target.loopback,
         "verify": _verify(target),
         "limits": _LIMITS,
+        "longest_answer_s": longest_answer_s,
     }
 
 
 def client(**options: Any) -> httpx.Client:
     """Return a blocking client with ``options()``."""
-    return Client(**_with_transports(Transport, **options))
+    http = Client(**_with_transports(Transport, **options))
+
+    def limit(response: httpx.Response) -> None:
+        response.stream = _Ending(response.stream, options["longest_answer_s"])
+
+    if options["longest_answer_s"] is not None:
+        http.event_hooks["response"].append(limit)
+    return http
 
 
 def client_async(**options: Any) -> httpx.AsyncClient:
     """Return an async client with ``options()``."""
-    return AsyncClient(**_with_transports(AsyncTransport, **options))
+    http = AsyncClient(**_with_transports(AsyncTransport, **options))
+
+    async def limit(response: httpx.Response) -> None:
+        response.stream = _Ending(response.stream, options["longest_answer_s"])
+
+    if options["longest_answer_s"] is not None:
+        http.event_hooks["response"].append(limit)
+    return http
+
+
+class _Ending(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """The content of an answer, until it has taken too long.
+
+    The timeout of httpx begins again with each piece, and a server may keep a stream alive with
+    comments.
+    """
+
+    def __init__(self, stream: Any, within_s: float) -> None:
+        self._stream = stream
+        self._within_s = within_s
+        self._until_s = time.monotonic() + within_s
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._stream:
+            self._check()
+            yield piece
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            self._check()
+            yield piece
+
+    def _check(self) -> None:
+        if time.monotonic() > self._until_s:
+            raise httpx.ReadTimeout(f"the answer has not ended within {self._within_s:g} s")
+
+    def close(self) -> None:
+        self._stream.close()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _with_transports(
-    kind: Callable[..., Any], *, loopback: bool, verify: Any, limits: httpx.Limits, **options: Any
+    kind: Callable[..., Any],
+    *,
+    loopback: bool,
+    verify: Any,
+    limits: httpx.Limits,
+    longest_answer_s: float | None,
+    **options: Any,
 ) -> dict[str, Any]:
     """Return httpx's options. Given a transport, httpx would ignore the environment's proxies."""
     common = {"trust_env": not loopback, "verify": verify, "limits": limits}

@@ -49,6 +49,7 @@ SURFACES = pytest.StashKey[SurfaceStates]()
 PATIENCE = pytest.StashKey[Patience]()
 FAILED = pytest.StashKey[bool]()  # whether the check that runs has failed
 START_WITHIN_S = 50.0  # less than the timeout of a Platform, because this machine may be busy
+LONGEST_ANSWER_S = 120.0  # a stream that is held would leave its check without an end
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
@@ -102,7 +103,7 @@ def _restricted() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def _doublecheck_platform(_doublecheck_server: Target) -> Iterator[Platform]:
     """One Platform for all checks. It is never reset, because each check uses separate sessions."""
-    with Platform(_doublecheck_server) as platform:
+    with Platform(_doublecheck_server, longest_answer_s=LONGEST_ANSWER_S) as platform:
         yield platform
 
 

@@ -142,7 +142,9 @@ class Hosted:
         self._stack.close()
 
     def _open(self, target: Target) -> Platform:
-        return self._stack.enter_context(Platform(target, timeout_s=ANSWER_WITHIN_S))
+        return self._stack.enter_context(
+            Platform(target, timeout_s=ANSWER_WITHIN_S, longest_answer_s=2 * ANSWER_WITHIN_S)
+        )
 
     def _target(self, name: str) -> Target:
         target, runtime = self._platform.target, self._runtime(name)

@@ -24,6 +24,7 @@ from doublecheck.errors import (
     UnreachableError,
 )
 from doublecheck.results import StreamEvent
+from tests.doublecheck import bad_servers
 
 pytestmark = pytest.mark.smoke
 
@@ -267,3 +268,25 @@ def test_a_live_platform_is_not_reset() -> None:
         pytest.raises(NotADoubleError),
     ):
         live.reset()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_an_answer_that_is_kept_alive_has_a_limit(whole: bool) -> None:
+    """The timeout begins again with each piece, so it would never be reached."""
+    with bad_servers.serving(bad_servers.keep_alive) as server:
+        target = Target(server.url)
+
+        def read() -> None:
+            with Platform(target, longest_answer_s=0.2) as platform:
+                platform.invoke("hi") if whole else list(platform.stream("hi"))
+
+        async def read_async() -> None:
+            async with AsyncPlatform(target, longest_answer_s=0.2) as platform:
+                if whole:
+                    await platform.invoke("hi")
+                else:
+                    [event async for event in platform.stream("hi")]
+
+        for attempt in (read, lambda: asyncio.run(read_async())):
+            with pytest.raises(NoAnswerError, match=r"has not ended within 0\.2 s"):
+                attempt()

@@ -24,11 +24,16 @@ class AsyncConnection:
     """An HTTP client for a target that records its exchanges."""
 
     def __init__(
-        self, target: Target, *, timeout_s: float = TIMEOUT_S, keep_connections: bool = True
+        self,
+        target: Target,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        longest_answer_s: float | None = None,
+        keep_connections: bool = True,
     ) -> None:
         self.target = target
         self.exchanges = Exchanges(target)
-        self.options = transport.options(target, timeout_s)
+        self.options = transport.options(target, timeout_s, longest_answer_s)
         if not keep_connections:
             self.options["limits"] = transport.NONE_KEPT
         self.http = transport.client_async(**self.options)

@@ -66,7 +66,8 @@ T = TypeVar("T")
 class AsyncPlatform:
     """A platform, double or live. Use it in ``async with``, or call ``aclose()``.
 
-    ``timeout_s`` is the timeout for the application; run_code waits as long as its code may run.
+    ``timeout_s`` is the timeout for the application; run_code waits as long as its code may run. It
+    begins again with each piece of an answer; ``longest_answer_s`` is a limit for all of them.
     ``exchanges`` holds the last requests with their answers. Every method raises UnreachableError,
     NoAnswerError, RefusedError if the platform refuses, and AnswerError for an answer in another
     format. Without ``keep_connections`` each request uses a new connection, and no connection stays
@@ -78,12 +79,16 @@ class AsyncPlatform:
         target: Target,
         *,
         timeout_s: float = TIMEOUT_S,
+        longest_answer_s: float | None = None,
         keep_connections: bool = True,
         on_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.target = target
         self._connection = AsyncConnection(
-            target, timeout_s=timeout_s, keep_connections=keep_connections
+            target,
+            timeout_s=timeout_s,
+            longest_answer_s=longest_answer_s,
+            keep_connections=keep_connections,
         )
         self.exchanges = self._connection.exchanges
         self.clock = AsyncPlatformClock(self._connection)
