@@ -15,7 +15,7 @@ from urllib.parse import quote
 from doublecheck.errors import AnswerError, ArgumentError
 from doublecheck.target.target import Target
 from doublecheck.values.agents import AgentEvent, AgentEvents, AgentSession, AgentSessions
-from doublecheck.wire import calls
+from doublecheck.wire import calls, near_misses
 from doublecheck.wire.calls import Call, Request
 
 if TYPE_CHECKING:
@@ -69,10 +69,20 @@ def artifact(target: Target, session: AgentSession, name: str, version: int | No
     return Call(calls.request(target, "GET", path + query), _read_content)
 
 
+# Of the real server, which ignores others, and the arguments of the client's methods. Where it
+# accepts either spelling, both are here.
+_RUN_FIELDS = (
+    *("check", "streaming", "appName", "userId", "sessionId", "newMessage", "stateDelta"),
+    *("state_delta", "functionCallEventId", "function_call_event_id", "invocationId"),
+    *("invocation_id", "customMetadata", "custom_metadata", "serviceTier", "service_tier"),
+)
+
+
 def run(
     target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
 ) -> Call[AgentEvents]:
     """Return the call that runs the agent for one turn (API-07)."""
+    near_misses.warn("run", fields, _RUN_FIELDS)
     return Call(_request(target, "POST", "/run", body(session, message, fields)), read_events)
 
 
@@ -80,6 +90,7 @@ def run_sse(
     target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
 ) -> Request:
     """Return the request that runs the agent and streams its events (API-08)."""
+    near_misses.warn("run_sse", fields, _RUN_FIELDS)
     return _request(target, "POST", "/run_sse", body(session, message, fields))
 
 

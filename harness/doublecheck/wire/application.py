@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.target.target import Target
-from doublecheck.wire import calls
+from doublecheck.wire import calls, near_misses
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.event_stream import is_stream
 
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
 
 def invocation(
+    method: str,
     target: Target,
     prompt: str,
     fields: Mapping[str, Any],
     ids: Mapping[str, str | None],
     headers: Mapping[str, str] | None,
 ) -> Request:
-    """Return the request of an invocation. A header that is None is not sent (INV-03)."""
+    """Return the request of an invocation. A header that is None is not sent (INV-03).
+
+    Warns of ``fields`` that look like misspelled arguments of the client's ``method``.
+    """
+    near_misses.warn(method, fields, (*ids, "headers"))
     named = {name: value for name, value in ids.items() if value is not None}
     all_headers = {"Content-Type": "application/json", **named, **(headers or {})}
     content = calls.json_content({**fields, "prompt": prompt})

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import json
+import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -51,6 +52,74 @@ def test_an_invocation_sends_fields_and_headers(client: Platform) -> None:
     assert {"prompt": "hi", "do": "echo", "top_k": 3} == received["payload"]
     sent = {"user_id": "u", "session_id": "s", "request_id": "r", "x-custom": "c"}
     assert sent == {name: received["headers"].get(name) for name in sent}
+
+
+MISSED = {
+    "user": "user_id",
+    "userId": "user_id",
+    "session": "session_id",
+    "sessionid": "session_id",
+    "session_ids": "session_id",
+    "request": "request_id",
+    "header": "headers",
+}
+
+
+@pytest.mark.parametrize(("written", "meant"), MISSED.items())
+def test_a_field_like_an_argument_is_a_warning(
+    target: Target, client: Platform, written: str, meant: str
+) -> None:
+    """It names the line of the caller; the field is sent all the same."""
+    echo = {"do": "echo", written: "ann"}
+    stream = {"do": "stream", "chunks": ["a"], written: "ann"}
+
+    async def called_async() -> str:
+        async with AsyncPlatform(target) as platform:
+            _ = [event async for event in platform.stream("", **stream)]
+            return str(await platform.invoke("", **echo))
+
+    def called() -> list[str]:
+        _ = [*client.stream("", **stream)]
+        return [client.invoke("", **echo), asyncio.run(called_async())]
+
+    with pytest.warns(UserWarning, match=f"{written!r} .*Did you mean '{meant}'") as warned:
+        received = called()
+
+    assert [__file__] * 4 == [warning.filename for warning in warned]
+    assert ["ann", "ann"] == [json.loads(value)["payload"][written] for value in received]
+
+
+@pytest.mark.parametrize("method", ["run", "run_sse"])
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("user", "userId"),
+        ("user_id", "userId"),
+        ("sessionid", "sessionId"),
+        ("stateDeltas", "stateDelta"),
+        ("checks", "check"),
+        ("stream", "streaming"),
+    ],
+)
+def test_a_field_of_a_run_like_another_is_a_warning(
+    client: Platform, method: str, written: str, meant: str
+) -> None:
+    """The server would ignore it without a word."""
+    session = client.create_session("echo")
+
+    with pytest.warns(UserWarning, match=re.escape(f"{method}() sends {written!r}")) as warned:
+        events = [*getattr(client, method)(session, "hi", **{written: "x"})]
+
+    assert events
+    assert f"Did you mean {meant!r}?" in str(warned[0].message).replace("state_delta", "stateDelta")
+    assert [__file__] == [warning.filename for warning in warned]
+
+
+def test_other_fields_are_no_warning(client: Platform) -> None:
+    """Warnings are errors in these tests."""
+    session = client.create_session("echo")
+    client.invoke("", do="echo", top_k=3, usage=1, language="de", users=["ann"], limit=2)
+    client.run(session, "hi", stateDelta={"x": 1}, custom_metadata={}, traceId="t", locale="de")
 
 
 def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:

@@ -115,10 +115,11 @@ class AsyncPlatform:
     ) -> Any:
         """Invoke the application and return its value.
 
-        ``fields`` are added to the payload (INV-01).
+        ``fields`` are added to the payload (INV-01). One that looks like a misspelled argument, such
+        as ``user``, is a warning.
         """
         ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
-        request = application.invocation(self.target, prompt, fields, ids, headers)
+        request = application.invocation("invoke", self.target, prompt, fields, ids, headers)
         return await self._call(Call(request, application.read_value))
 
     async def stream(
@@ -138,7 +139,7 @@ class AsyncPlatform:
         ``async with contextlib.aclosing(platform.stream(...)) as events``.
         """
         ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
-        request = application.invocation(self.target, prompt, fields, ids, headers)
+        request = application.invocation("stream", self.target, prompt, fields, ids, headers)
         async with (
             self._connection.streaming(request) as response,
             events(response, application.refuse_no_stream) as arriving,
