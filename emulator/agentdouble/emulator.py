@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import logging
 import reprlib
 import socket
 import ssl
@@ -39,6 +40,8 @@ from agentdouble.surfaces.surface import Surface
 if TYPE_CHECKING:
     from agentdouble.console import Console
 
+_logger = logging.getLogger(__name__)
+
 S = TypeVar("S", bound=Surface)
 T = TypeVar("T")
 
@@ -63,6 +66,8 @@ class Emulator:
         for app in apps:
             application(app, called=reprlib.repr(app))
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
+        if self.settings.lowered_by:  # nobody may have noticed the file in the working directory
+            _logger.warning("%s", self.settings.lowered_by)
         self.credentials = self.settings.key_pair()
         self.token = self.settings.own_token()
         workspace.find()

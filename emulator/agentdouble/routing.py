@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Lifespan
 from agentdouble import jupyter, mcp_hosting, model
 from agentdouble.apps.a2a import paths as a2a_paths
 from agentdouble.control_plane.dispatch import is_control_plane, render_refusal
-from agentdouble.core.environment import jupyter_key, model_key
+from agentdouble.core.environment import LOOPBACK_NAMES, jupyter_key, model_key
 from agentdouble.faults.middleware import FaultMiddleware
 from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.journal.middleware import JournalMiddleware
@@ -60,7 +60,7 @@ def policy_of(context: Context, token: str) -> guard.Policy:
     key = settings.api_key
     return guard.Policy(
         hosts=guard.names((*settings.allow_hosts, settings.host)),
-        any_address=settings.host not in guard.LOOPBACK_NAMES,
+        any_address=settings.host not in LOOPBACK_NAMES,
         origins=frozenset(settings.allow_origins),
         body_limit=settings.body_limit,
         body_limits={
@@ -84,7 +84,7 @@ def certificate(settings: Settings) -> certificates.Tls | None:
     if not settings.tls:
         return None
     names = guard.names((*settings.allow_hosts, settings.host))
-    return certificates.prepare(settings.tls_directory, names | guard.LOOPBACK_NAMES)
+    return certificates.prepare(settings.tls_directory, names | LOOPBACK_NAMES)
 
 
 def _presented(connection: HTTPConnection) -> Iterable[str]:

@@ -9,11 +9,12 @@ error that suggests the nearest one.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -22,6 +23,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     SecretStr,
     ValidationError,
     ValidationInfo,
@@ -30,7 +32,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from agentdouble.core import ledger, profiles
-from agentdouble.core.environment import OWN_ADDRESS, UNLISTED
+from agentdouble.core.environment import LOOPBACK_NAMES, OWN_ADDRESS, UNLISTED
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import LedgerError, ProfileError, SettingsError, StateError
 from agentdouble.state import check_url
@@ -256,6 +258,8 @@ class Settings(BaseSettings):
         "takes precedence",
     )
 
+    _lowered_by: str = PrivateAttr("")
+
     @classmethod
     def load(cls, file: Path | None = None, **overrides: Any) -> Settings:
         """Read the settings from ``overrides``, the environment and a TOML file.
@@ -272,14 +276,20 @@ class Settings(BaseSettings):
             settings = cls(**merged)
         except ValidationError as error:
             _raise(error, values, in_environment, file or _default_file())
-        except pydantic_settings.SettingsError as error:  # a value that must be JSON and is not
+        except (pydantic_settings.SettingsError, RecursionError) as error:  # a value is not JSON
             _raise_not_json(error, in_environment)
         settings._check_unknowns()
+        settings._lowered_by = _lowered_by(settings, merged.keys() - values.keys(), file)
         try:
             check_url(settings.state)
         except StateError as error:
             raise SettingsError(str(error), key="state", source="the settings") from None
         return settings
+
+    @property
+    def lowered_by(self) -> str:
+        """A sentence that names the file whose settings lower the protection, or ""."""
+        return self._lowered_by
 
     @field_validator("keys")
     @classmethod
@@ -347,6 +357,25 @@ def _read_file(file: Path | None) -> Mapping[str, Any]:
     return _placed(content, path.parent.absolute())
 
 
+def _lowered_by(settings: Settings, in_file: Iterable[str], file: Path | None) -> str:
+    path = file or _default_file()
+    lowered = sorted(name for name in in_file if _lowers(name, getattr(settings, name)))
+    if path is None or not lowered:
+        return ""
+    named = ", ".join(
+        f"{name} = {json.dumps(getattr(settings, name), default=str)}" for name in lowered
+    )
+    return f"The settings file {path.absolute()} lowers the protection of this double: {named}."
+
+
+def _lowers(name: str, value: Any) -> bool:
+    if name == "host":
+        return value not in LOOPBACK_NAMES
+    if name in ("allow_origins", "allow_hosts", "visible_paths"):
+        return bool(value)
+    return (name, value) in (("isolation", "none"), ("insecure", True), ("check_signatures", False))
+
+
 def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     """Return a file's settings, with the paths of its runtimes relative to the file."""
     placed = dict(content)
@@ -374,7 +403,10 @@ def read_toml(path: Path, kind: str) -> dict[str, Any]:
     except OSError as error:
         message = f"The {kind} file {path} cannot be read: {error.strerror}."
         raise SettingsError(message, key="", source=str(path)) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        message = f"The {kind} file {path} cannot be read: it is nested too deeply."
+        raise SettingsError(message, key="", source=str(path)) from None
+    except ValueError as error:  # also an integer with more digits than Python reads
         message = f"The {kind} file {path} cannot be read: {error}"
         raise SettingsError(message, key="", source=str(path)) from None
 
@@ -424,7 +456,10 @@ def _reason(key: str, error: Mapping[str, Any]) -> str:
 
 
 def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoReturn:
-    key = next((key for key in in_environment if f'"{key}"' in str(error)), "")
+    if isinstance(error, RecursionError):  # it names no setting
+        key = max(in_environment, key=lambda name: len(in_environment[name]))
+    else:
+        key = next((key for key in in_environment if f'"{key}"' in str(error)), "")
     name = PREFIX + key.upper()
     message = f"The setting {key} from the environment ({name}) must be JSON."
     raise SettingsError(message, key=key, source=f"the environment ({name})") from None

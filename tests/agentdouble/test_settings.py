@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from agentdouble import Emulator
+from agentdouble.cli.serving import read_faults
 from agentdouble.errors import SettingsError
 from agentdouble.settings import Settings
 
@@ -53,7 +55,10 @@ def test_an_unknown_argument_suggests_the_nearest() -> None:
     ) == (str(error), error.key, error.source)
 
 
-@pytest.mark.parametrize("content", [b"port = ", b"\xff"])
+DEEP, LONG = b"x = " + b"[" * 5000, b"x = " + b"9" * 5000
+
+
+@pytest.mark.parametrize("content", [b"port = ", b"\xff", DEEP, LONG], ids=len)
 def test_an_unreadable_file_is_named(content: bytes, tmp_path: Path) -> None:
     """The error for invalid TOML or text names the path."""
     file = tmp_path / "broken.toml"
@@ -61,6 +66,67 @@ def test_an_unreadable_file_is_named(content: bytes, tmp_path: Path) -> None:
 
     with pytest.raises(SettingsError, match=r"broken\.toml cannot be read"):
         Settings.load(file)
+
+
+@pytest.mark.parametrize("content", [DEEP, LONG], ids=len)
+def test_an_unreadable_profile_or_file_of_faults_is_named(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "broken.toml"
+    file.write_bytes(content)
+
+    with pytest.raises(SettingsError, match=r"broken\.toml cannot be read"):
+        Settings.load(profile=file)
+    with pytest.raises(SettingsError, match=r"broken\.toml cannot be read"):
+        read_faults(file)
+
+
+def test_a_variable_nested_too_deeply_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTDOUBLE_FAULTS", "[" * 100_000)
+
+    with pytest.raises(SettingsError, match="AGENTDOUBLE_FAULTS"):
+        Settings.load()
+
+
+@pytest.mark.parametrize(
+    ("setting", "shown"),
+    [
+        ('isolation = "none"', 'isolation = "none"'),
+        ('allow_origins = ["*"]', 'allow_origins = ["*"]'),
+        ('allow_hosts = ["a.example"]', 'allow_hosts = ["a.example"]'),
+        ('visible_paths = ["/home"]', 'visible_paths = ["/home"]'),
+        ("check_signatures = false", "check_signatures = false"),
+        ('host = "0.0.0.0"\napi_key = "k"', 'host = "0.0.0.0"'),
+        ("insecure = true\nport = 0", "insecure = true"),
+    ],
+)
+def test_a_file_that_lowers_protection_is_named_at_the_start(
+    setting: str,
+    shown: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Such a file may have come with the files of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agentdouble.toml").write_text(setting)
+
+    with Emulator(pool_size=0):
+        pass
+
+    named = [record.getMessage() for record in caplog.records if "lowers" in record.getMessage()]
+    file = tmp_path / "agentdouble.toml"
+    assert [f"The settings file {file} lowers the protection of this double: {shown}."] == named
+
+
+def test_a_file_that_lowers_nothing_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arguments and the environment take precedence, and are of the user."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agentdouble.toml").write_text('isolation = "none"\nallow_origins = []')
+
+    assert "" == Settings.load(isolation="auto").lowered_by
+    monkeypatch.setenv("AGENTDOUBLE_ISOLATION", "auto")
+    assert "" == Settings.load().lowered_by
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import typer
 
 from agentdouble.cli.env import exports
 from agentdouble.core import running
-from agentdouble.core.environment import UNLISTED
+from agentdouble.core.environment import LOOPBACK_NAMES, UNLISTED
 from agentdouble.errors import MissingExtraError, SettingsError
 
 try:
@@ -116,7 +116,7 @@ def _choice(text: str) -> tuple[str, str]:
 
 def _check_exposure(settings: Settings) -> None:
     """Refuse to listen beyond loopback without a key, unless the user allows it."""
-    if settings.host in guard.LOOPBACK_NAMES or settings.insecure or settings.api_key:
+    if settings.host in LOOPBACK_NAMES or settings.insecure or settings.api_key:
         return
     raise SettingsError(
         f"The double runs the code that it receives, and {settings.host} is reachable from other "

@@ -15,7 +15,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import LOOPBACK_NAMES, Connection
 from agentdouble.core.signing import Credentials
 from agentdouble.journal.entries import Journal
 from agentdouble.server import guard
@@ -77,7 +77,7 @@ def _foreign(connection: HTTPConnection) -> Refusal | None:
     """Refuse another name than loopback's, and pages of other origins."""
     headers = connection.headers
     hosts = headers.getlist("host")
-    if len(hosts) != 1 or guard.host_name(hosts[0]) not in guard.LOOPBACK_NAMES:
+    if len(hosts) != 1 or guard.host_name(hosts[0]) not in LOOPBACK_NAMES:
         named = ", ".join(hosts)[:200]
         return Refusal(
             403, "ForbiddenHost", f"The console answers localhost and 127.0.0.1, not {named!r}."

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 OWN_ADDRESS = "AGENTDOUBLE_URL"  # of the double for the commands of ``agentdouble``
 TOKEN = "AGENTDOUBLE_TOKEN"  # noqa: S105 (the name of a variable)
 UNLISTED = "AGENTDOUBLE_UNLISTED"  # set if a served double belongs to one test run

@@ -75,7 +75,7 @@ def _document(file: Path) -> Mapping[str, Any]:
     except OSError as error:
         message = f"The profile {file} cannot be read: {error.strerror}."
         raise ProfileError(message, file=file) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         message = f"The profile {file} cannot be read: {error}"
         raise ProfileError(message, file=file) from None
 

@@ -54,7 +54,7 @@ def credentials() -> tuple[Credentials, str]:
     """Return this user's local key pair and the token of own routes, made on first use."""
     with _opened(directory() / "credentials.json") as file:
         _lock(file)  # of two doubles that start at once, the second takes what the first has made
-        with suppress(ValueError, KeyError, TypeError):
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
             stored = json.load(file)
             return Credentials(stored["access_key"], stored["secret_key"]), stored["token"]
         credentials = Credentials(f"AKLT{secrets.token_hex(12)}", secrets.token_urlsafe(32))
@@ -125,7 +125,13 @@ def _read(path: Path) -> Connection | None:
             here = record["network"] == _network()
             if _is_locked(file) if record["locked"] else not here or _answers(connection):
                 return connection if here else None
-    except (OSError, ValueError, KeyError, TypeError):  # it has just stopped, or is not a record
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):  # it has just stopped, or is not a record
         return None
     path.unlink(missing_ok=True)
     return None

@@ -21,10 +21,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.core import redaction
+from agentdouble.core.environment import LOOPBACK_NAMES
 
 OWN = "/_emulator"  # the prefix of the double's own routes
 HEALTH = f"{OWN}/health"  # the only one without the token
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _OWN_KEY = (
     "{prefix} requires its own key: send 'Authorization: Bearer <key>'. 'agentdouble env --for "
     "model' or 'agentdouble env --for jupyter' shows it."

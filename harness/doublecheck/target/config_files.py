@@ -55,7 +55,7 @@ def read_project(path: Path) -> File | None:
         if "doublecheck" not in text:  # the common case; parsing takes some time
             return None
         document = tomllib.loads(text).get("tool", {}).get("doublecheck")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}.", source=str(path)) from None
     if document is None:
         return None

@@ -229,7 +229,16 @@ def test_an_invalid_entry_is_reported_with_file_table_and_key(
     assert "TOP-SECRET" not in str(error.value)
 
 
-@pytest.mark.parametrize("content", [b"doublecheck = ", b"doublecheck = '\xff'"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"doublecheck = ",
+        b"doublecheck = '\xff'",
+        b"doublecheck = " + b"[" * 5000,
+        b"doublecheck = " + b"9" * 5000,
+    ],
+    ids=len,
+)
 def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_bytes(content)

@@ -98,10 +98,14 @@ def _parsed(content: bytes) -> Any:
     try:
         if content.lstrip()[:1] == b"{":
             return strict_json.loads(content, patient=True)
+    except RecursionError:
+        raise DefinitionError("it is nested too deeply") from None
     except ValueError as error:
         raise DefinitionError(f"it is not JSON: {error}") from None
     try:
         return _plain(yaml.load(content, _Loader))  # noqa: S506 (a safe loader)
+    except RecursionError:
+        raise DefinitionError("it is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1}" if mark else ""

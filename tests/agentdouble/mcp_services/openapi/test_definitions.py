@@ -89,6 +89,10 @@ def test_document_may_be_yaml(tmp_path: Path) -> None:
         (r'{"openapi": "\ud800"}', "it is not JSON: "),
         (r'openapi: "\ud800"', "it is neither JSON nor YAML: found invalid Unicode"),
         ("a: [1", "it is neither JSON nor YAML: "),
+        ('{"a": ' + "[" * 100_000, "it is nested too deeply"),
+        ("a: " + "[" * 5000, "it is ne"),  # libyaml has a limit of its own
+        ('{"a": ' + "9" * 5000 + "}", "it is not JSON: "),
+        ("a: " + "9" * 5000, "it is neither JSON nor YAML: "),
         ("!!python/object:os.system {}", "it is neither JSON nor YAML: could not determine"),
         ("a: &a [*a]", "it contains itself"),
     ],
