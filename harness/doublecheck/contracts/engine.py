@@ -27,7 +27,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -87,7 +87,15 @@ def at_once(
         return call()
 
     with ThreadPoolExecutor(max(len(calls), 1)) as pool:
-        futures = [pool.submit(run, call) for call in calls]
+        try:
+            futures = [pool.submit(run, call) for call in calls]
+            wait(futures)
+        except BaseException:
+            # Ctrl-C: the barrier may never be complete, so that threads would wait for ever, and
+            # the pool for them
+            ready.abort()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     results = []
     for call, future in zip(calls, futures, strict=True):
         results.append(call() if isinstance(future.exception(), busy) else future.result())

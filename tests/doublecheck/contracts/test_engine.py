@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -129,6 +132,30 @@ def test_a_failure_after_a_disturbance_is_reported() -> None:
         examples.run(check, {"text": ANY})
 
     assert examples.failing.endswith(", after a failure")
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_an_interrupt_while_calls_begin_ends_them(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Those that have begun wait for the others, which do not begin any more."""
+    submit, numbers = ThreadPoolExecutor.submit, itertools.count()
+
+    def interrupted(pool: ThreadPoolExecutor, *arguments: Any) -> Any:
+        if next(numbers) == number:
+            raise KeyboardInterrupt
+        return submit(pool, *arguments)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        at_once([int] * 4)
+    assert [] == [t for t in threading.enumerate() if t.name.startswith("ThreadPool") and still(t)]
+
+
+def still(thread: threading.Thread) -> bool:
+    thread.join(10)
+    return thread.is_alive()
 
 
 def test_results_of_calls_at_once_are_in_order() -> None:
