@@ -18,6 +18,7 @@ from rich.text import Text
 from agentdouble.core import ledger
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding
+from doublecheck.client import transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
 from doublecheck.core.markup import Markup, coloured, pre
@@ -46,7 +47,7 @@ def calibrate(
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")
     target, results = opened(sources, planned), []
-    with Platform(target) as platform:
+    with Platform(target, longest_answer_s=transport.LONGEST_ANSWER_S) as platform:
         for finding in findings.calibrate(platform, slow=slow, only=only):
             _progress(finding)
             results.append(finding)

@@ -238,6 +238,7 @@ def twin(
     **platform: Any,
 ) -> None:
     """Send the same requests to a double and to another platform and print the differences."""
+    from doublecheck.client import transport  # slow: httpx
     from doublecheck.compare import rendering, twin  # slow: 0.5 s
 
     if html is not None and not html.parent.is_dir():
@@ -246,7 +247,7 @@ def twin(
     with (
         twin.double_of(double, apps or (), profile) as target,
         doublecheck.Platform(target) as double_platform,
-        doublecheck.Platform(live) as live_platform,
+        doublecheck.Platform(live, longest_answer_s=transport.LONGEST_ANSWER_S) as live_platform,
     ):
         comparison = twin.compare(
             double_platform, live_platform, None, agent, live.allow_writes, _progress

@@ -183,7 +183,7 @@ def answers_as_double(url: str) -> bool:
 def is_double(target: Target) -> bool:
     """Whether the server at a target's address is a double. Raise UnreachableError."""
     call = admin.health(target)
-    options = transport.options(target, ANSWER_WITHIN_S)
+    options = transport.options(target, ANSWER_WITHIN_S, ANSWER_WITHIN_S)
     with transport.translated(target.url), transport.client(**options) as client:
         return call.read(client.request(**transport.arguments(call.request)))
 

@@ -194,7 +194,7 @@ def _refusal(target: Target) -> RefusedError | None:
     try:
         with (
             transport.translated(request.url),
-            transport.client(**transport.options(target, PATIENCE_S)) as client,
+            transport.client(**transport.options(target, PATIENCE_S, PATIENCE_S)) as client,
         ):
             sandbox.read_envelope(client.request(**transport.arguments(request)))
     except RefusedError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck.client import open_target
+from doublecheck.client import open_target, transport
 from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
 from doublecheck.compare.differences import Comparison, Part
@@ -49,7 +49,7 @@ def twin(
         live = _other_target(other, target)
         with (
             Platform(_double(double, profile, stack)) as first,
-            Platform(live) as second,
+            Platform(live, longest_answer_s=transport.LONGEST_ANSWER_S) as second,
             Bar("twin") as bar,
         ):
             allowed = allow_writes or live.allow_writes

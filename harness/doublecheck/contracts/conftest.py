@@ -15,6 +15,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import configuration
 
+from doublecheck.client import transport
 from doublecheck.client._sync.controls import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
@@ -49,7 +50,6 @@ SURFACES = pytest.StashKey[SurfaceStates]()
 PATIENCE = pytest.StashKey[Patience]()
 FAILED = pytest.StashKey[bool]()  # whether the check that runs has failed
 START_WITHIN_S = 50.0  # less than the timeout of a Platform, because this machine may be busy
-LONGEST_ANSWER_S = 120.0  # a stream that is held would leave its check without an end
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
 
@@ -103,7 +103,7 @@ def _restricted() -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def _doublecheck_platform(_doublecheck_server: Target) -> Iterator[Platform]:
     """One Platform for all checks. It is never reset, because each check uses separate sessions."""
-    with Platform(_doublecheck_server, longest_answer_s=LONGEST_ANSWER_S) as platform:
+    with Platform(_doublecheck_server, longest_answer_s=transport.LONGEST_ANSWER_S) as platform:
         yield platform
 
 

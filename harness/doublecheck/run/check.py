@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from doublecheck.calibration import findings
 from doublecheck.calibration.findings import Finding, Findings
-from doublecheck.client import open_target
+from doublecheck.client import open_target, transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import ConnectArguments
 from doublecheck.errors import InterruptedCalibrationError, TargetError
@@ -94,7 +94,7 @@ def calibrate(
         opened = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
         target = open_target.require_answer(target_of(opened))
         allowed = dataclasses.replace(target, allow_writes=target.allow_writes or allow_writes)
-        client = stack.enter_context(Platform(allowed))
+        client = stack.enter_context(Platform(allowed, longest_answer_s=transport.LONGEST_ANSWER_S))
         bar, came = stack.enter_context(Bar("unknowns")), list[Finding]()
         try:
             for finding in findings.calibrate(client, slow=slow, only=ids):
