@@ -27,6 +27,7 @@ from agentdouble.mcp_services import McpServices
 from agentdouble.platform import Platform
 from agentdouble.processes import workspace
 from agentdouble.routing import certificate
+from agentdouble.sandbox.fork_planner import ForkPlanner
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread, serve
 from agentdouble.settings import Settings
@@ -68,6 +69,7 @@ class Emulator:
         self.settings = settings or Settings.load(**{"port": 0, **overrides})
         if self.settings.lowered_by:  # nobody may have noticed the file in the working directory
             _logger.warning("%s", self.settings.lowered_by)
+        ForkPlanner.check(self.settings)
         self.credentials = self.settings.key_pair()
         self.token = self.settings.own_token()
         workspace.find()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,30 @@ def test_a_file_that_lowers_protection_is_named_at_the_start(
     named = [record.getMessage() for record in caplog.records if "lowers" in record.getMessage()]
     file = tmp_path / "agentdouble.toml"
     assert [f"The settings file {file} lowers the protection of this double: {shown}."] == named
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not preload")
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (None, "Cannot import the module 'wrong' of the setting preload: ModuleNotFoundError: "),
+        ("1 / 0", "Cannot import the module 'wrong' of the setting preload: ZeroDivisionError: "),
+        ("exit(3)", "Cannot import the module 'wrong' of the setting preload: SystemExit: 3"),
+        ("import os; os._exit(3)", "A module ended Python with status 3"),
+    ],
+)
+def test_a_preload_that_fails_is_refused_at_the_start(
+    source: str | None, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise each session would fail."""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    if source is not None:
+        (tmp_path / "wrong.py").write_text(source)
+
+    with pytest.raises(SettingsError, match=re.escape(reason)) as refused:
+        Emulator(preload=("json", "wrong"))
+
+    assert "preload" == refused.value.key
 
 
 def test_a_file_that_lowers_nothing_is_not_named(

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentdouble.errors import KernelStartError, ResourceExhaustedError
+from agentdouble.errors import KernelStartError, ResourceExhaustedError, SettingsError
 from agentdouble.processes import capacity, isolation
-from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.client import ForkServer, preload_failure
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
 from agentdouble.settings import Settings
@@ -58,13 +58,23 @@ class ForkPlanner:
     """Plans how a session's processes are forked; belongs to one event loop."""
 
     def __init__(self, settings: Settings) -> None:
-        self._forks = settings.provisioner == "agentdouble-fork" or (
-            settings.provisioner == "auto" and sys.platform == "linux"
-        )
+        self._forks = _forks(settings)
         self._settings = settings
         self._closed = False
         self._fork_server: ForkServer | None = None
         self._isolation: asyncio.Future[Isolation] | None = None
+
+    @staticmethod
+    def check(settings: Settings) -> None:
+        """Raise SettingsError if this machine's kernels could not import a module of ``preload``."""
+        if not (settings.preload and _forks(settings) and settings.nodes is None):
+            return
+        failure = preload_failure(settings.preload, settings.kernel_start_timeout_s)
+        if failure is not None:
+            message = (
+                f"{failure[0].upper()}{failure[1:]}. Install it, or remove it from the setting."
+            )
+            raise SettingsError(message, key="preload", source="the settings")
 
     @property
     def server(self) -> ForkServer | None:
@@ -195,3 +205,9 @@ def process_limit_refusal(error: BaseException, limit: int | None) -> ResourceEx
         return None
     reason = f"a session, with its living copies, has process_limit = {limit} of them"
     return ResourceExhaustedError("processes", reason, "raise the setting process_limit")
+
+
+def _forks(settings: Settings) -> bool:
+    return settings.provisioner == "agentdouble-fork" or (
+        settings.provisioner == "auto" and sys.platform == "linux"
+    )

@@ -166,15 +166,6 @@ def test_instance_limit_refuses_new_sessions() -> None:
     assert again["success"]
 
 
-def test_kernel_start_failure_is_an_error() -> None:
-    """The error describes the failure."""
-    with Emulator(preload=("no_such_module",), pool_size=0) as double:
-        error = error_of(call(double, body_of(double, "1")))
-
-    assert (500, "ErrCreateSessionFail") == (error["status"], error["Code"])
-    assert "no_such_module" in error["Message"]
-
-
 @pytest.mark.slow
 def test_aliases_can_be_disabled() -> None:
     """U-KERNEL-NAMES two-names: each language has one name."""

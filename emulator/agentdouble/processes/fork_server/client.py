@@ -46,6 +46,16 @@ _INHERITED = (
 )
 
 
+_MARK = "agentdouble: "
+_TRY = f"""\
+import sys
+del sys.path[0]  # kernels do not import from the working directory, either
+from agentdouble.processes.fork_server.server import preload
+failure = preload(sys.argv[1:], kernels=False)
+sys.exit(failure and {_MARK!r} + failure)
+"""
+
+
 class ForkServerGoneError(Exception):
     """The fork server and its kernels have ended."""
 
@@ -314,6 +324,32 @@ class Template(ForkChannel):
             self.hurry()
 
 
+def preload_failure(modules: Sequence[str], timeout_s: float) -> str | None:
+    """Import modules in another process, as a fork server would; return the reason of a failure.
+
+    A module that takes longer is left to the kernels, whose errors say so.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 (our own module)
+            [sys.executable, "-c", _TRY, *modules],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode == 0:
+        return None
+    told = done.stderr.decode("utf-8", "replace").strip().rpartition(_MARK)
+    return told[2] if told[1] else f"a module ended Python with status {done.returncode}"
+
+
+def _environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in _INHERITED if name in os.environ}
+
+
 def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
     """Start a fork server; return the double's end of the channel and the server's process."""
     channel, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -323,7 +359,7 @@ def _started(kind: str, preload: Sequence[str]) -> tuple[socket.socket, subproce
             process = subprocess.Popen(  # noqa: S603 (our own module)
                 command,
                 pass_fds=[remote.fileno()],
-                env={name: os.environ[name] for name in _INHERITED if name in os.environ},
+                env=_environment(),
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
             )
