@@ -79,7 +79,8 @@ class _Thread(Generic[T]):
             self._outcome.set_exception(error)
         finally:
             self._begun.set()
-            self._outputs.put(None)
+            for _ in range(2):  # an interrupt may come when the first has just been taken
+                self._outputs.put(None)
 
     async def _main(self) -> T:
         self._loop = asyncio.get_running_loop()

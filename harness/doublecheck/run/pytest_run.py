@@ -16,7 +16,8 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from types import FrameType
+from typing import Any, TextIO
 
 import pytest
 
@@ -56,10 +57,41 @@ def run(
         *("-p", "no:cacheprovider", "-p", "doublecheck.plugin"),
         *("--no-header", "--tb=short", "-rN", "-v" if verbose else "-qq"),
     ]
-    with _clean_room(), contextlib.redirect_stdout(sys.stderr):
-        shown = () if verbose else (_Quiet(),)
+    with _clean_room(), contextlib.redirect_stdout(sys.stderr), _Interrupts() as interrupts:
+        shown = (interrupts,) if verbose else (interrupts, _Quiet())
         ended = pytest.main([*options, *arguments], plugins=[collector, *shown, *plugins])
     return collector.run(int(ended))
+
+
+class _Interrupts:
+    """A pytest plugin that ends the run before the next check if an interrupt got lost.
+
+    Python drops what is raised in a finalizer. ``asyncio.run`` turns an interrupt into the
+    cancellation of its task, which code may ignore, unless another handler than Python's is set.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+        self._before: Any = None
+
+    def __enter__(self) -> _Interrupts:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._came = True
+        signal.default_int_handler(number, frame)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        if self._came:
+            raise KeyboardInterrupt
 
 
 class _Quiet:

@@ -16,6 +16,7 @@ from doublecheck.client.open_target import serving_double
 from doublecheck.errors import InterruptedRunError
 from doublecheck.results import CodeResult, Completion, LiveOutput, Output
 from doublecheck.values.executions import OnOutput
+from tests.agentdouble.calling import TIMEOUT_S, background
 
 PYTHON = """
 import base64, sys
@@ -275,3 +276,18 @@ def test_a_listener_error_after_the_work_has_ended_is_raised(
     monkeypatch.setattr(asyncio, "new_event_loop", Loop)
     with pytest.raises(LookupError, match="of the listener"):
         loop_thread.run(work, fail)
+
+
+def test_an_interrupt_after_the_last_output_does_not_wait_for_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def work(_on_output: OnOutput) -> None:
+        pass
+
+    def interrupt(_thread: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop_thread._Thread, "result", interrupt)
+    ending = background(lambda: loop_thread.run(work, lambda _output: None))
+
+    assert isinstance(ending.exception(timeout=TIMEOUT_S), KeyboardInterrupt)

@@ -11,17 +11,20 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from a2a.server.tasks import TaskUpdater
 
 from agentdouble.core import environment
-from doublecheck.client import preflight
+from doublecheck.client import preflight, transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
+from doublecheck.contracts.reference.executor import Steps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import NoAnswerError
@@ -105,6 +108,37 @@ def test_rubbish_answers_do_not_show_a_surface(
 
     assert {Verdict.COULD_NOT_ASK} == {check.verdict for check in run.checks} & CARRIED_OUT
     assert any("answers HTTP 200 with something else" in check.reason for check in run.checks)
+
+
+@pytest.mark.once
+def test_a_held_stream_ends_its_check(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The executor goes on sending what the check does not wait for, so that no read times out."""
+    sending, do = threading.Event(), Steps.do
+
+    async def hold(steps: Steps, context: Any, event_queue: Any) -> None:
+        if "steps" not in str(context.message):
+            await do(steps, context, event_queue)
+            return
+        updater = TaskUpdater(event_queue, context.task_id, context.context_id)
+        while True:
+            await updater.start_work()
+            sending.set()
+            await asyncio.sleep(0.005)
+
+    monkeypatch.setattr(Steps, "do", hold)
+    monkeypatch.setattr(transport, "LONGEST_ANSWER_S", 0.3)
+    collector = Collector()
+    with serving_double(*reference_apps({"a2a"})) as target:
+        of = ("--platform-target=live", f"--platform-url={target.url}")
+        allowed = ("--platform-reference-app", "--platform-allow-writes")
+        module = ("--pyargs", "doublecheck.contracts.test_a2a", "-k", "A2A-03")
+        ended = pytester.inline_run(*module, *of, *allowed, plugins=[collector])
+
+    reasons = [check.reason for check in collector.run(int(ended.ret)).checks if check.reason]
+    assert sending.is_set()
+    assert any("the answer has not ended within 0.3 s" in reason for reason in reasons), reasons
 
 
 DELAY_S = 0.5

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 import pytest
 from starlette.responses import PlainTextResponse
@@ -224,3 +229,61 @@ def test_a_failed_should_clause_fails_the_run_only_in_strict_mode(
     assert {"INV-08": Verdict.FAILED} == verdicts(lenient) == verdicts(strict)
     assert (0, 1) == (lenient.pytest_exit, strict.pytest_exit)
     assert (False, True) == (lenient.fails(), strict.fails(strict_should=True))
+
+
+def in_a_finalizer() -> None:
+    """Interrupt this process where Python drops what is raised."""
+
+    class Finalized:
+        def __del__(self) -> None:
+            interrupt()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        Finalized()
+
+
+def in_a_task() -> None:
+    """Interrupt this process while a task runs that ignores its cancellation."""
+
+    async def ignore() -> None:
+        interrupt()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+
+    asyncio.run(ignore())
+
+
+def ignored() -> None:
+    """Interrupt this process in code that catches everything."""
+    with suppress(BaseException):
+        interrupt()
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("lose", [in_a_finalizer, in_a_task, ignored])
+def test_an_interrupt_that_gets_lost_ends_the_run(
+    declared: list[str], monkeypatch: pytest.MonkeyPatch, lose: Callable[[], None]
+) -> None:
+    """At the latest before the next check."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    class Losing:
+        def pytest_runtest_call(self) -> None:
+            lose()
+
+    try:
+        arguments = [*declared, "-k", "PRB", "-p", "no:unraisableexception"]
+        result = pytest_run.run(
+            arguments, verbose=False, modules=("test_probes",), plugins=[Losing()]
+        )
+        after = signal.getsignal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert (True, signal.default_int_handler) == (result.interrupted, after)
+    assert 1 >= len([check for check in result.checks if check.verdict is not Verdict.NOT_RUN])
