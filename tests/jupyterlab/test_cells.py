@@ -52,6 +52,33 @@ HOSTILE = """
 <link rel="stylesheet" href="{url}/{whose}/sheet">
 <iframe src="{url}/{whose}/frame"></iframe>
 """
+_ROWS = {"values": [{"a": "URL/image-mark"}]}
+_VEGA_LITE = "application/vnd.vegalite.v5+json"
+BARS = {"data": _ROWS, "mark": "bar", "encoding": {"x": {"field": "a"}}}
+LOADING: dict[str, dict[str, Any]] = {
+    "data": {_VEGA_LITE: {**BARS, "data": {"url": "URL/data"}}},
+    "image-mark": {
+        _VEGA_LITE: {"data": _ROWS, "mark": "image", "encoding": {"url": {"field": "a"}}}
+    },
+    "options": {_VEGA_LITE: {**BARS, "usermeta": {"embedOptions": {"config": "URL/options"}}}},
+    "input": {
+        _VEGA_LITE: {
+            **BARS,
+            "params": [{"name": "a", "value": "", "bind": {"input": "image", "src": "URL/input"}}],
+        }
+    },
+    "as-vega": {
+        _VEGA_LITE: {
+            "$schema": "https://vega.github.io/schema/vega/v5.json",
+            "data": [{"name": "a", "url": "URL/as-vega"}],
+        }
+    },
+    "vega": {"application/vnd.vega.v5+json": {"data": [{"name": "a", "url": "URL/vega"}]}},
+    "diagram": {
+        "text/markdown": '```mermaid\nflowchart TD\n a@{ img: "URL/diagram", w: 60, h: 60 }\n```'
+    },
+}
+SHOW = "from IPython.display import display\ndisplay({}, raw=True)"
 
 
 @dataclass
@@ -163,6 +190,23 @@ def test_html_of_a_session_cannot_reach_the_page(
     assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
     assert ["ours"] == notebook.page.evaluate("() => [...new Set(window.taken)]")
     assert {"ours"} == {"ours", "theirs"} & {*notebook.page.evaluate("() => window.titles")}
+
+
+def test_charts_and_diagrams_of_a_session_load_nothing(
+    notebook: OpenNotebook, elsewhere: Hearing
+) -> None:
+    """The same ones of the notebook's kernel do; a chart of plain data is drawn."""
+    for whose, magic in (("theirs", "%%sandbox\n"), ("ours", "")):
+        for bundle in LOADING.values():
+            shown = json.dumps(bundle).replace("URL", f"{elsewhere.url}/{whose}")
+            notebook.run(magic + SHOW.format(shown))
+            notebook.outputs().last.scroll_into_view_if_needed()
+    for name in LOADING:
+        elsewhere.wait_for(f"/ours/{name}")
+    notebook.run("%%sandbox\n" + SHOW.format({_VEGA_LITE: BARS}))
+    notebook.outputs().last.locator("canvas").wait_for()
+
+    assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
 
 
 @pytest.mark.parametrize("notebook", sorted(file.name for file in NOTEBOOKS.glob("*.ipynb")))

@@ -27,33 +27,37 @@ from doublecheck.core.markup import (
     title,
     tree,
 )
+from doublecheck.notebook.display.charts import CHART, loads_nothing
 from doublecheck.values.executions import Output, images_of
 
 if TYPE_CHECKING:
     from doublecheck.values.executions import BashResult, BrowserInfo, CodeError, CodeResult
 
-TEXT, HTML, MARKDOWN, LATEX, JSON, SVG = (
+TEXT, HTML, MARKDOWN, LATEX, JSON, GEOJSON, SVG = (
     "text/plain",
     "text/html",
     "text/markdown",
     "text/latex",
     "application/json",
+    "application/geo+json",
     "image/svg+xml",
 )
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_CHART = re.compile(
-    r"application/(?:vnd\.(?:plotly\.v\d+|vega(?:lite)?\.v\d+)|vnd\.dataresource|geo)\+json"
-)
 _LIMIT = 20_000_000
 HTML_LIMIT = 8_000_000  # plotly's library has 4.8 million characters
 _TEXT_LIMIT = 200_000
 _LIMITS = {HTML: HTML_LIMIT, LATEX: _TEXT_LIMIT, **dict.fromkeys((SVG, *IMAGES), _LIMIT)}
-# these commands open a link, load something, or name parts of the page
+# these commands open a link, load something, set styles, or name parts of the page
 _MORE_THAN_LATEX = re.compile(
-    r"\\(?:href|url|class|cssId|style|require|unicode|include\w*|data)\b", re.I
+    r"\\(?:(?:href|url|class|cssId|style|require|unicode|data|bbox|mmlToken)(?![a-z])"
+    r"|include|html)",
+    re.I,
 )
-# HTML, characters by name or number, images, and schemes that run code or contain data
-_MORE_THAN_MARKDOWN = re.compile(r"<[a-z/!?]|&#|&\w+;|!\[|(?:script|data|file|blob)\s*:", re.I)
+# HTML, characters by name or number, images, schemes that run code or contain data, and diagrams,
+# which load images
+_MORE_THAN_MARKDOWN = re.compile(
+    r"<[a-z/!?]|&#|&\w+;|!\[|(?:script|data|file|blob)\s*:|mermaid", re.I
+)
 _OPENS_TAG = re.compile(r"<(?=[a-z/!?])", re.I)
 _OF_METADATA = ("width", "height", "needs_background", "expanded", "root")
 
@@ -75,14 +79,16 @@ def safe(
         bundle |= _svg(data[SVG])
     if TEXT not in bundle or (MARKDOWN in data and MARKDOWN not in bundle):
         bundle[TEXT] = _in_words(data)
-    bundle[TEXT] = "\n".join((bundle[TEXT], *_too_large(data)))
+    bundle[TEXT] = "\n".join((bundle[TEXT], *_too_large(data), *_not_drawn(data, bundle)))
     extras = {kind: _checked(it) for kind, it in (metadata or {}).items() if kind in bundle}
     return bundle, {kind: values for kind, values in extras.items() if values}
 
 
 def _safe(kind: str, content: Any) -> Bundle:
-    if _CHART.fullmatch(kind) or kind == JSON:
-        return {kind: content} if _small(content) else {}
+    if CHART.fullmatch(kind):
+        return {kind: content} if _small(content) and loads_nothing(kind, content) else {}
+    if kind in (JSON, GEOJSON):  # a map would load its tiles
+        return {JSON: content} if _small(content) else {}
     text = _joined(content)
     if kind in IMAGES:
         return {kind: text} if len(text) <= _LIMIT and _is_base64(text) else {}
@@ -92,7 +98,7 @@ def _safe(kind: str, content: Any) -> Bundle:
         return {TEXT: clipped(text, _TEXT_LIMIT)}
     if len(text) > _TEXT_LIMIT:
         return {}
-    if kind == MARKDOWN and not _MORE_THAN_MARKDOWN.search(text):
+    if kind == MARKDOWN and not (_MORE_THAN_MARKDOWN.search(text) or _MORE_THAN_LATEX.search(text)):
         return {MARKDOWN: text}
     if kind == LATEX and not _MORE_THAN_LATEX.search(text):
         return {LATEX: _OPENS_TAG.sub("< ", text)}
@@ -117,6 +123,15 @@ def _too_large(data: Mapping[str, Any]) -> Iterator[str]:
         size = len(_joined(data.get(kind)))
         if size > limit:
             yield f"… {kind} has {size:,} characters, too many to show here ({limit:,})"
+
+
+def _not_drawn(data: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
+    for kind in data:
+        if CHART.fullmatch(kind) and kind not in bundle:
+            yield (
+                f"… {kind} is not drawn here, because it is huge or may load something; "
+                "display it as an image, or as HTML that contains its library"
+            )
 
 
 def _joined(content: Any) -> str:

@@ -161,6 +161,8 @@ def test_active_content_is_dropped(kind: str) -> None:
         "[a](JavaScript&colon;alert(1))",
         "[a]: java&#115;cript:alert(1)\n\n[a]",
         "![pixel](https://example.org/pixel.png)",
+        "```mermaid\nflowchart TD\n a@{ img: 'https://example.org/pixel.png' }\n```",
+        r"$\style{background:url(https://example.org/pixel.png)}{x}$",
     ],
 )
 def test_unsafe_markdown_is_shown_as_source(markdown: str) -> None:
@@ -180,10 +182,19 @@ def test_svg_is_shown_as_an_image() -> None:
     assert drawing == base64.b64decode(encoded).decode()
 
 
-def test_latex_with_links_is_shown_as_text() -> None:
-    expected = {"text/plain": "y"}
-
-    assert (expected, {}) == safe({"text/latex": r"$\href{javascript:x}{y}$", "text/plain": "y"})
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"$\href{javascript:x}{y}$",
+        r"$\href1{y}$",
+        r"$\bbox[background:url(https://example.org)]{y}$",
+        r"$\mmlToken{mi}[style='background:url(https://example.org)']{y}$",
+        r"$\htmlStyle{background:url(https://example.org)}{y}$",
+        r"$\includegraphics{https://example.org}$",
+    ],
+)
+def test_latex_with_links_or_styles_is_shown_as_text(latex: str) -> None:
+    assert ({"text/plain": "y"}, {}) == safe({"text/latex": latex, "text/plain": "y"})
 
 
 def test_invalid_images_are_dropped() -> None:
