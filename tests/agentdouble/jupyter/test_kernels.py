@@ -330,14 +330,12 @@ def test_a_message_ends_a_kernel_of_jupyter(jupyter: JupyterClient) -> None:
 
 
 NESTED = """
-import sys
-from IPython.display import display
-
-sys.setrecursionlimit(10**6)
-value = []
-for _ in range(3000):
-    value = [value]
-display({"application/json": value}, raw=True)
+kernel = get_ipython().kernel
+session = kernel.session
+header = session.msg_header("display_data")
+parts = [session.pack(part) for part in (header, kernel.get_parent()["header"], {})]
+parts.append(b'{"data": {"application/json": ' + b"[" * 200_000 + b"]" * 200_000 + b"}}")
+kernel.iopub_socket.send_multipart([b"x", b"<IDS|MSG>", session.sign(parts), *parts])
 print("after")
 """
 

@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.result import Output
+from agentdouble.sandbox.result import TOO_DEEP, Output
 from tests.agentdouble.calling import output, run, text
 
 LIMIT = 100
@@ -298,17 +298,36 @@ shown
 
 
 @pytest.mark.parametrize(("language", "code"), [("python3", PYTHON), ("javascript", JAVASCRIPT)])
-@pytest.mark.parametrize("depth", [985, 3000])  # Python cannot write it again, or cannot read it
-def test_an_output_nested_too_deeply_is_replaced(
+@pytest.mark.parametrize("depth", [985, 3000])  # versions of Python read and write others of them
+def test_a_deeply_nested_output_holds_no_cell(
     shared: Emulator, language: str, code: str, depth: int
 ) -> None:
-    """The cell ends as usual, and the next one runs in the same kernel."""
+    """It is shown, or replaced by a text; the next cell runs in the same kernel."""
     began = run(shared, code.format(depth=depth), "deep", language=language)
     after = run(shared, "1 + 1", "deep", language=language)
 
-    shown = [(output["name"], output["text"]) for output in began["data"]["outputs"][:2]]
-    assert "ok" == began["data"]["status"]
-    assert ("stderr", True) == (shown[0][0], "is nested too deeply to be shown" in shown[0][1])
-    assert ("stdout", "after\n") == shown[1]
+    texts = {output["name"]: output["text"] for output in began["data"]["outputs"]}
+    displays = [output["data"] for output in began["data"]["outputs"] if output["data"]]
+    assert ("ok", "after\n") == (began["data"]["status"], texts["stdout"])
+    assert displays or "is nested too deeply to be shown" in texts["stderr"]
     assert "2" == after["data"]["outputs"][0]["data"]["text/plain"]
     assert began["data"]["execution_count"] + 1 == after["data"]["execution_count"]
+
+
+def test_an_output_that_cannot_be_read_is_replaced(shared: Emulator) -> None:
+    """No version of Python reads this depth."""
+    message = (
+        "kernel = get_ipython().kernel; session = kernel.session\n"
+        "header = session.msg_header('display_data')\n"
+        "parts = [session.pack(p) for p in (header, kernel.get_parent()['header'], {})]\n"
+        "begin, end = b'{\"data\": {\"application/json\": ' + b'[' * 200_000, b']' * 200_000 + b'}}'\n"
+        "parts.append(begin + end)\n"
+        "parts = [b'x', b'<IDS|MSG>', session.sign(parts), *parts]\n"
+        "kernel.iopub_socket.send_multipart(parts); print('after')"
+    )
+
+    outputs = run(shared, message, "deep")["data"]["outputs"]
+
+    assert [("stderr", TOO_DEEP), ("stdout", "after\n")] == [
+        (output["name"], output["text"]) for output in outputs
+    ]
