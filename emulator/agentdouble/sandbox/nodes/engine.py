@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -155,6 +156,8 @@ class NodeProcess:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._process = subprocess.Popen(  # noqa: S603 (our own module)
             [sys.executable, "-m", _NODE],
+            # without the cluster's token, which a node does not need
+            env={n: v for n, v in os.environ.items() if not n.startswith("RAY_")},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -199,7 +199,7 @@ async def _take(websocket: WebSocket, terminal: Terminal) -> None:
     while True:
         try:
             await _act(terminal, json.loads(await websocket.receive_text()))
-        except (KeyError, TypeError, ValueError, AttributeError, struct.error):
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError, struct.error):
             message = "a frame must be JSON: input with text, resize with cols and rows, or pong"
             await websocket.send_json({"type": "error", "data": message})
 
