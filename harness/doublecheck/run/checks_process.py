@@ -56,6 +56,7 @@ class Bar:
 
     def __init__(self, description: str, *, after_s: float = _AFTER_S) -> None:
         self._bar: Any = None
+        self._after_s = after_s
         if "ipykernel" in sys.modules or sys.stderr.isatty():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # about missing ipywidgets
@@ -63,23 +64,35 @@ class Bar:
                     from tqdm.auto import tqdm  # optional: tqdm
                 except ImportError:
                     return
-                self._bar = tqdm(
-                    desc=description, bar_format=_FORMAT, leave=False, delay=after_s, mininterval=0
-                )
+                self._bar = tqdm(desc=description, bar_format=_FORMAT, leave=False, delay=after_s)
 
     def show(self, done: int, total: int, at: str = "") -> None:
         """Show the progress and the current step, if the work takes long."""
         if self._bar is not None and total:
             self._bar.total = total
             self._bar.set_postfix_str(at, refresh=False)
-            self._bar.update(done - self._bar.n)
+            self._bar.n = done
+            if self._is_due():
+                self._draw()
 
     def __enter__(self) -> Bar:
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
+            if self._is_due():
+                # If an interrupt hits the drawing, tqdm does not know that the bar is visible, and
+                # close() leaves it. After drawing it again, close() removes it.
+                self._bar.delay = 0
+                self._draw()
             self._bar.close()
+
+    def _is_due(self) -> bool:
+        return bool(self._bar.format_dict["elapsed"] >= self._after_s)
+
+    def _draw(self) -> None:
+        # Without tqdm's lock, which all bars share: refresh() would keep it after an interrupt.
+        self._bar.refresh(nolock=True)
 
 
 # The module path is that of this process; it does not contain the initial folder.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -44,3 +46,36 @@ def test_without_tqdm_no_progress_is_shown(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
 
     assert "" == written(monkeypatch)
+
+
+class InterruptedOutput(io.StringIO):
+    """A terminal at which a user presses Ctrl-C as soon as a bar is drawn."""
+
+    interrupted = False
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        length = super().write(text)
+        if "probes" in text and not self.interrupted:
+            self.interrupted = True
+            raise KeyboardInterrupt
+        return length
+
+
+def test_an_interrupt_while_the_bar_is_drawn_leaves_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread can show progress afterwards, although all bars share a lock."""
+    output = InterruptedOutput()
+    monkeypatch.setattr(sys, "stderr", output)
+    with suppress(KeyboardInterrupt), Bar("twin", after_s=0.001) as bar:
+        while True:
+            bar.show(1, 2, "probes")
+    other = threading.Thread(target=written, args=[monkeypatch], daemon=True)
+    other.start()
+    other.join(timeout=20)
+
+    drawn, erased, rest = output.getvalue().split("\r")[-3:]
+    assert "| 1/2 [" in drawn
+    assert (" " * len(drawn), "") == (erased, rest)
+    assert not other.is_alive()
