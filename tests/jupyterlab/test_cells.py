@@ -1,4 +1,4 @@
-"""Sandbox cells and this repository's notebooks in JupyterLab, run as by a reader."""
+"""Sandbox cells in JupyterLab, run as by a reader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.doublecheck.notebook.kernels import PATIENT
-from tests.jupyterlab.conftest import NOTEBOOKS
 from tests.jupyterlab.pages import DARK, LIGHT, READABLE, OpenNotebook, opened
 from tests.jupyterlab.server import Lab
 from tests.ports import handled
@@ -207,24 +206,3 @@ def test_charts_and_diagrams_of_a_session_load_nothing(
     elsewhere.wait_for("/ours/data")
 
     assert {"ours"} == {path.split("/")[1] for path in elsewhere.paths}
-
-
-@pytest.mark.parametrize("notebook", sorted(file.name for file in NOTEBOOKS.glob("*.ipynb")))
-def test_notebook_runs_and_is_readable(
-    page: Page, lab: Lab, notebook: str, screenshots: Path | None
-) -> None:
-    """No cell fails or loads from elsewhere, and each text stands out in either theme."""
-    faint = {}
-    with opened(page, notebook) as view:
-        view.run_all()
-        cells = view.code_cells()
-        for theme in (LIGHT, DARK):
-            view.show_in(theme)
-            faint[theme] = view.faint_texts(READABLE)
-            if screenshots is not None:
-                view.photograph(screenshots / theme.split()[-1].lower(), Path(notebook).stem)
-
-    assert [] == [cell["source"] for cell in cells if not cell["execution_count"]]
-    assert [] == [o for cell in cells for o in cell["outputs"] if o["output_type"] == "error"]
-    assert {LIGHT: [], DARK: []} == faint
-    assert [] == [url for url in view.requests if not url.startswith((lab.url, "data:", "blob:"))]
