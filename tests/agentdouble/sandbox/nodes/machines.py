@@ -148,6 +148,7 @@ def _networks() -> Iterator[bool]:
             ip("netns", "add", space)
             stack.callback(ip, "netns", "del", space)
             ip("link", "add", space, "type", "veth", "peer", "name", "eth0", "netns", space)
+            stack.callback(ip, "link", "del", space)  # the kernel removes it late by itself
             ip("link", "set", space, "master", BRIDGE, "up")
             ip("-n", space, "addr", "add", f"{NET}.{number}/24", "dev", "eth0")
             for device in ("eth0", "lo"):
