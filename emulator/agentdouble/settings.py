@@ -373,8 +373,12 @@ def _lowers(name: str, value: Any) -> bool:
         return value not in LOOPBACK_NAMES
     if name in ("allow_origins", "allow_hosts", "visible_paths"):
         return bool(value)
-    lowering = (("isolation", "none"), ("insecure", True), ("check_signatures", False))
-    return (name, value) in (*lowering, ("ray_without_token", True))
+    return (name, value) in (
+        ("isolation", "none"),
+        ("insecure", True),
+        ("check_signatures", False),
+        ("ray_without_token", True),
+    )
 
 
 def _placed(content: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:

@@ -106,7 +106,7 @@ def create(
 ) -> None:
     """Create a service and print its access record; a command is started once to try it."""
     first, *others = backend
-    is_command = False
+    ran_in: Path | None = None
     if not others and _is_url(first):
         fields = {"ProtocolType": "MCP", **located(first, "BACKEND")}
         fields |= _outbound(bearer, api_key, definition=False)
@@ -115,8 +115,8 @@ def create(
     elif others or shutil.which(first) is not None:
         if bearer is not None or api_key is not None:
             raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
-        directory = (directory or Path.cwd()).absolute()
-        fields, is_command = _command(backend, variables(env or ()), directory), True
+        ran_in = (directory or Path.cwd()).absolute()
+        fields = _command(backend, variables(env or ()), ran_in)
     else:
         raise AgentDoubleError(
             f"{first!r} is not a backend. Give the URL of an MCP server, a Swagger or OpenAPI "
@@ -125,12 +125,12 @@ def create(
     plane = connect(url)
     id_ = plane.call("CreateMCPService", Name=name, **fields)
     access = record(plane.call("GetMCPService", **id_)["MCPService"])
-    if is_command and directory is not None:
+    if ran_in is not None:
         reason = _trial(plane, name, access["mcpServers"][name])
         if reason is not None:
             plane.call("DeleteMCPService", **id_)
             raise AgentDoubleError(
-                f"The MCP service {name!r} was not created: {reason}{_cure(backend, directory)}"
+                f"The MCP service {name!r} was not created: {reason}{_cure(backend, ran_in)}"
             )
     typer.echo(json.dumps({**id_, **access}) if as_json else json.dumps(access, indent=2))
 

@@ -128,14 +128,8 @@ def _read(path: Path) -> Connection | None:
             here = record["network"] == _network()
             if _is_locked(file) if record["locked"] else not here or _answers(connection):
                 return connection if here else None
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RecursionError,
-    ):  # it has just stopped, or is not a record
-        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None  # it has just stopped, or is not a record
     path.unlink(missing_ok=True)
     return None
 

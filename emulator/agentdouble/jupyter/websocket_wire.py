@@ -19,10 +19,7 @@ from agentdouble.sandbox.result import TOO_DEEP
 V1 = "v1.kernel.websocket.jupyter.org"
 CHANNELS = ("shell", "control", "stdin")  # those that a client sends on
 _NAMED = ("msg_id", "msg_type", "version")  # a kernel ignores a message without its version
-_UNREADABLE = (
-    *(ValueError, LookupError, TypeError, AttributeError),
-    *(struct.error, RecursionError),
-)
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, struct.error, RecursionError)
 _FIELDS = ("header", "parent_header", "metadata", "content")
 
 

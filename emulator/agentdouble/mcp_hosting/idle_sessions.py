@@ -1,4 +1,4 @@
-"""The sessions of an MCP server: a new one ends the one that has been idle longest, if there are many.
+"""A limit on the sessions of an MCP server: beyond it, a new one ends the longest idle one.
 
 Clients often leave without ending their session, which takes 44 KiB until its idle timeout.
 """

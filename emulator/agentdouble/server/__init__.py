@@ -3,10 +3,11 @@
 ``starting`` serves an application in the foreground or in its own thread, on the ``sockets`` and
 ``loops`` of this room; only this room opens a listening socket. ``loops`` also runs application
 code on loops of its own. ``uvicorn_server`` and ``protocols`` adapt uvicorn: start, stop, bounds on
-heads and connections. ``exhaustion`` keeps the log short without descriptors. ``certificates`` makes certificates for https. ``guard`` checks Host, Origin,
-body size, API key and token before anything else reads a request. ``disconnects`` is about requests
-whose client disconnects. ``upstream`` sends requests to servers behind the double, and
-``forwarded_prefix`` is for a double behind a gateway.
+heads and connections. ``exhaustion`` keeps the log short when descriptors run out. ``certificates``
+makes certificates for https. ``guard`` checks Host, Origin, body size, API key and token before
+anything else reads a request. ``disconnects`` is about requests whose client disconnects.
+``upstream`` sends requests to servers behind the double, and ``forwarded_prefix`` is for a double
+behind a gateway.
 
 It may import ``core``. It knows neither the journal nor any surface.
 """

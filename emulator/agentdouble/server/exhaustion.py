@@ -48,7 +48,7 @@ _teller = _Teller()
 
 
 def tell(work: str, error: BaseException) -> bool:
-    """Log a failure in one line, now and then, if it is a lack of resources; return whether it is."""
+    """Log a lack of resources in one line, now and then; return whether the error is one."""
     if not isinstance(error, OSError) or error.errno not in _ERRORS:
         return False
     _teller.tell(work, error)

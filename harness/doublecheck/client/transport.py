@@ -31,9 +31,8 @@ from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 
 CONNECT_TIMEOUT_S = 10.0
-LONGEST_ANSWER_S = (
-    120.0  # of what is checked, compared or calibrated: a stream may be held for ever
-)
+# of what is checked, compared or calibrated: a server may never end a stream
+LONGEST_ANSWER_S = 120.0
 TICK_S = 0.2
 KEPT_S = 4.0  # many servers close an idle connection after 5 s, so an older one is not used
 NONE_KEPT = httpx.Limits(max_connections=100, max_keepalive_connections=0)

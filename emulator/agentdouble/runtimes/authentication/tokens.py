@@ -103,8 +103,8 @@ class Issuer:
         self._clock = clock
         self._fetch: _Fetch | None = None
         self._known: _KeySet | None = None
-        self._fetched = self._searched = _Moment(clock)
-        self._has_searched = False
+        self._fetched = _Moment(clock)
+        self._searched: _Moment | None = None  # for an unknown key
 
     async def claims(self, token: str, audience: tuple[str, ...]) -> Mapping[str, Any]:
         """Return the claims of a valid token; raise IssuerError or PyJWTError."""
@@ -136,10 +136,11 @@ class Issuer:
         known = self._known
         if known is None or self._fetched.is_past(_LIFETIME_S):
             return await self._refreshed()
-        if key_id in known.keys or (self._has_searched and not self._searched.is_past(_COOLDOWN_S)):
+        searched = self._searched
+        if key_id in known.keys or (searched is not None and not searched.is_past(_COOLDOWN_S)):
             return known
         known = await self._refreshed()
-        self._has_searched, self._searched = True, _Moment(self._clock)
+        self._searched = _Moment(self._clock)
         return known
 
     async def _refreshed(self) -> _KeySet:
