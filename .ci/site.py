@@ -45,6 +45,7 @@ NAVIGATION: dict[str, list[str]] = {
     "Start": ["README.md"],
     "The harness": [
         "harness/README.md",
+        "harness/docs/client.md",
         "harness/docs/fixtures.md",
         "harness/docs/copies.md",
         "harness/docs/models.md",

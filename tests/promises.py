@@ -1,4 +1,8 @@
-"""List what versions keep: ``python -m tests.promises > tests/promises.txt`` at each release."""
+"""List what versions keep: ``python -m tests.promises > tests/promises.txt`` at each release.
+
+These are what users write down, as far as the documentation shows it: names that a page or notebook
+has, and all settings, clauses, unknowns and exit codes.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +25,40 @@ from doublecheck import fixtures
 from doublecheck.cli import app as doublecheck_app
 from doublecheck.contracts.clauses import clauses
 from doublecheck.results import ExitCode
+from tests.readme.pages import FOLDERS, FRONT, read
 
 MODULES = ("agentdouble", "agentdouble.agents", "agentdouble.errors", "doublecheck")
 MORE = ("doublecheck.errors", "doublecheck.results")
 COMMANDS = {"agentdouble": agentdouble_app, "doublecheck": doublecheck_app}
 OWN = ("agentdouble", "doublecheck")
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 FILE = Path(__file__).with_suffix(".txt")
 
 
 def promises() -> Iterator[str]:
     """Yield what emulator/docs/stability.md promises, one line each."""
+    pages = [read(place) for place in (FRONT, *FOLDERS)]
+    text = "\n".join([*pages, *(file.read_text("utf-8") for file in NOTEBOOKS.glob("*.ipynb"))])
+    yield from (promise for promise in candidates() if is_shown(promise, text))
+
+
+def is_shown(promise: str, text: str) -> bool:
+    """Whether the documentation shows what a line names, or lists all of its kind."""
+    kind, _, name = promise.partition(" ")
+    if kind in ("name", "member", "argument"):
+        path, _, argument = name.removesuffix(")").partition("(")
+        last = re.escape(path.rpartition(".")[2])
+        member = rf"\.{last}\b" if kind == "member" else rf"\b{last}\b"
+        as_argument = rf"[(,\s]{argument}=" if argument else ""
+        return all(re.search(pattern, text) for pattern in (member, as_argument))
+    if kind in ("command", "option", "route", "pytest"):
+        return all(word in text for word in name.split())
+    return True
+
+
+def candidates() -> Iterator[str]:
+    """Yield what could be promised: everything public, without the awaited twins of classes."""
     for module in (*MODULES, *MORE):
         for name in public_names(module):
             value = getattr(import_module(module), name)
@@ -57,7 +84,7 @@ def public_names(module: str) -> list[str]:
     members = vars(import_module(module))
     own = [name for name, value in members.items() if getattr(value, "__module__", "") == module]
     listed = members.get("__all__", [name for name in own if name[0].isupper()])
-    return [str(name) for name in listed]
+    return [str(name) for name in listed if not name.startswith("Async")]
 
 
 def arguments(name: str, value: Any) -> Iterator[str]:

@@ -199,7 +199,7 @@ class EndedCopyError(RefusedError):
     def __init__(self, session_id: str, error: RefusedError) -> None:
         message = (
             f"The copy {session_id} of a session has ended, and its state with it. Make another "
-            f"with platform.sandbox(from_snapshot=..., ttl_s=...). {error}"
+            f"with platform.sandbox_from(snapshot, ttl_s=...). {error}"
         )
         super().__init__(message, status=error.status, body=error.body, code=error.code)
 

@@ -12,14 +12,16 @@ from doublecheck.core.lazy_names import LazyNames
 if TYPE_CHECKING:
     from doublecheck.calibration.findings import Finding as Finding
     from doublecheck.calibration.findings import Findings as Findings
-    from doublecheck.client._async.protocols import AsyncA2aClient as AsyncA2aClient
-    from doublecheck.client._async.protocols import AsyncBrowser as AsyncBrowser
-    from doublecheck.client._async.protocols import AsyncMcpClient as AsyncMcpClient
-    from doublecheck.client._async.sandbox import AsyncPlatformSandbox as AsyncPlatformSandbox
-    from doublecheck.client._sync.protocols import A2aClient as A2aClient
-    from doublecheck.client._sync.protocols import Browser as Browser
-    from doublecheck.client._sync.protocols import McpClient as McpClient
-    from doublecheck.client._sync.sandbox import PlatformSandbox as PlatformSandbox
+    from doublecheck.client._async.a2a import AsyncA2aClient as AsyncA2aClient
+    from doublecheck.client._async.agents import AsyncAgents as AsyncAgents
+    from doublecheck.client._async.browser import AsyncBrowser as AsyncBrowser
+    from doublecheck.client._async.mcp import AsyncMcpClient as AsyncMcpClient
+    from doublecheck.client._async.sandbox import AsyncSandbox as AsyncSandbox
+    from doublecheck.client._sync.a2a import A2aClient as A2aClient
+    from doublecheck.client._sync.agents import Agents as Agents
+    from doublecheck.client._sync.browser import Browser as Browser
+    from doublecheck.client._sync.mcp import McpClient as McpClient
+    from doublecheck.client._sync.sandbox import Sandbox as Sandbox
     from doublecheck.compare.differences import Comparison as Comparison
     from doublecheck.compare.differences import Difference as Difference
     from doublecheck.contracts.clauses import Clause as Clause
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
     from doublecheck.values.double import ArmedFault as ArmedFault
     from doublecheck.values.double import Journal as Journal
     from doublecheck.values.double import JournalEntry as JournalEntry
-    from doublecheck.values.double import Session as Session
-    from doublecheck.values.double import Sessions as Sessions
+    from doublecheck.values.double import SandboxInfo as SandboxInfo
+    from doublecheck.values.double import SandboxInfos as SandboxInfos
     from doublecheck.values.double import Unknown as Unknown
     from doublecheck.values.double import Unknowns as Unknowns
     from doublecheck.values.executions import BashResult as BashResult

@@ -89,12 +89,12 @@ def timed(act: Callable[[], Any], times: int) -> tuple[float, float]:
 
 def copies(platform: Platform, count: int) -> Iterator[Row]:
     """Measure snapshots, copies and the return to a snapshot, of a session with 200 MiB of data."""
-    source = platform.sandbox()
+    source = platform.sandbox(session_id="copied")
     source.run(PREPARED, check=True)
     snapshot = source.snapshot()
 
     def copy() -> None:
-        sandbox = platform.sandbox(from_snapshot=snapshot)
+        sandbox = platform.sandbox_from(snapshot)
         assert SEEN == sandbox.run(LOOK).stdout
         sandbox.destroy()
 
@@ -111,7 +111,7 @@ def copies(platform: Platform, count: int) -> Iterator[Row]:
     yield Row(f"{count} copies, {AT_ONCE} at once", f"{time.perf_counter() - start:.1f} s", "2.5 s")
 
     def roll_back() -> None:
-        platform.resume_session(snapshot)
+        source.resume(snapshot)
         assert SEEN == source.run(LOOK).stdout
 
     yield Row(
@@ -142,7 +142,7 @@ def starts(platform: Platform, count: int) -> Iterator[Row]:
         f"starts a second, {AT_ONCE} at once: each third of {count}", _listed(rates), "60, 60, 55"
     )
     yield Row("CPU of a start", f"{_listed(cpu)} ms", "33 ms")
-    pids = [pid for session in platform.sessions() for pid in session.pids]
+    pids = [pid for session in platform.sandboxes() for pid in session.pids]
     memory = statistics.median(pss_mib(pid) for pid in pids)
     yield Row(f"memory of a session, {len(pids)} alive (PSS)", f"{memory:.1f} MiB", "10 MiB")
     processes = [child.pid for child in psutil.Process().children(recursive=True)]

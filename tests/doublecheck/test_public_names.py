@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -38,11 +39,13 @@ RESULTS = [
     "AgentEvents",
     "AgentSession",
     "AgentSessions",
+    "Agents",
     "ArmedFault",
     "AsyncA2aClient",
+    "AsyncAgents",
     "AsyncBrowser",
     "AsyncMcpClient",
-    "AsyncPlatformSandbox",
+    "AsyncSandbox",
     "BashResult",
     "Browser",
     "BrowserInfo",
@@ -65,12 +68,12 @@ RESULTS = [
     "McpTool",
     "McpTools",
     "Output",
-    "PlatformSandbox",
     "Report",
     "Reports",
-    "Session",
+    "Sandbox",
+    "SandboxInfo",
+    "SandboxInfos",
     "SessionSnapshot",
-    "Sessions",
     "StreamEvent",
     "Unknown",
     "Unknowns",
@@ -104,6 +107,24 @@ def test_names_of_results() -> None:
 
     assert RESULTS == results.__all__ == dir(results)
     assert RESULTS == [getattr(results, name).__name__ for name in results.__all__]
+
+
+@pytest.mark.parametrize("name", ["Platform", *(it[5:] for it in RESULTS if it[:5] == "Async")])
+def test_awaited_classes_have_the_same_names(name: str) -> None:
+    """Their methods have the same arguments."""
+    module = doublecheck if name == "Platform" else import_module("doublecheck.results")
+    blocking, awaited = getattr(module, name), getattr(module, f"Async{name}")
+
+    def public(kind: type) -> dict[str, list[str]]:
+        """Return the parameters of each method; a property has none."""
+        methods = {name: getattr(kind, name) for name in dir(kind) if name[0] != "_"}
+        methods["close"] = methods.pop("aclose", methods.get("close"))
+        return {
+            name: [*inspect.signature(method).parameters][1:] if callable(method) else []
+            for name, method in methods.items()
+        }
+
+    assert public(blocking) == public(awaited)
 
 
 def test_importing_the_package_is_lazy() -> None:

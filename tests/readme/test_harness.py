@@ -21,7 +21,17 @@ pytestmark = pytest.mark.once
 
 TESTS = {
     f"test_my_{name}.py": block(HARNESS, "python", f"# test_my_{name}.py")
-    for name in ("sandbox", "client", "retries", "clock", "data", "model", "agent", "sales")
+    for name in (
+        "sandbox",
+        "client",
+        "retries",
+        "clock",
+        "data",
+        "model",
+        "agent",
+        "sales",
+        "names",
+    )
 }
 APPLICATION = {
     "my_agent.py": block(FRONT, "python", "# my_agent.py"),
@@ -33,7 +43,7 @@ SMALLEST = block(HARNESS, "text", "INV-04 (must)").partition("\n\n")[0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("files", "count"), [(TESTS, 12), (APPLICATION, 2)], ids=["own", "app"])
+@pytest.mark.parametrize(("files", "count"), [(TESTS, 13), (APPLICATION, 2)], ids=["own", "app"])
 def test_example_tests_pass(tmp_path: Path, files: dict[str, str], count: int) -> None:
     """Without configuration; or with the override that serves the front page's application."""
     for name, text in files.items():

@@ -158,7 +158,7 @@ def at_once(at: Probing) -> str:
     session = AgentSession(_session(at), _reference(at), f"u-{at.token}")
     other_session = _session(at)
     waiting = {"do": "stream", "chunks": ["begun", "gone on"], "gate": at.token, "within_s": 20}
-    run = at.platform.run_sse(session, json.dumps(waiting), streaming=True)
+    run = at.platform.agents.run_sse(session, json.dumps(waiting), streaming=True)
     next(run)
     second = background(lambda: at.ask("POST", "/run", _run_body(at, session.id, "second")))
     meanwhile = answered_meanwhile(

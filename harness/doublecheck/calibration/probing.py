@@ -21,7 +21,7 @@ from agentdouble.core import invoke_tool
 from doublecheck.core.notebook_repr import visible
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.facts import Surface
-from doublecheck.wire import calls, sandbox
+from doublecheck.wire import calls, control_plane
 
 if TYPE_CHECKING:
     import httpx
@@ -176,7 +176,7 @@ class Probing:
     def act(self, action: str, **body: Any) -> Answer:
         """Call an action of the control plane with a signature."""
         target = self.platform.target
-        request = sandbox.signed(target, body, action=action, timeout_s=10 * WITHIN_S)
+        request = control_plane.signed(target, body, action=action, timeout_s=10 * WITHIN_S)
         return _answer(self.platform.send(request))
 
     def run(self, code: str, language: str = "python3", **fields: Any) -> Answer:

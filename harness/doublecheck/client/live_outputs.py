@@ -18,7 +18,7 @@ from doublecheck.client import loop_thread, transport
 from doublecheck.client._async.connection import events
 from doublecheck.errors import InterruptedRunError
 from doublecheck.values.executions import LiveOutput, OnOutput, Ran, emit_outputs
-from doublecheck.wire import calls, event_stream
+from doublecheck.wire import calls, output_feed
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.request_log import Exchanges
 
@@ -101,7 +101,7 @@ async def _listen(
         first = await asyncio.wait_for(anext(arriving), _LISTENING_WITHIN_S)
     except (httpx.TransportError, StopAsyncIteration, asyncio.TimeoutError):
         return None
-    return arriving if first.name == event_stream.LISTENING else None
+    return arriving if first.name == output_feed.LISTENING else None
 
 
 async def _run(
@@ -172,11 +172,11 @@ class _Receiver:
             except (StopAsyncIteration, httpx.TransportError):
                 return
             self._received += 1
-            feed_event = event_stream.read(event.name, event.data, self._name)
+            feed_event = output_feed.read(event.name, event.data, self._name)
             if feed_event is not None:
                 self._take(feed_event)
 
-    def _take(self, event: event_stream.FeedEvent) -> None:
+    def _take(self, event: output_feed.FeedEvent) -> None:
         self.begun = True
         self.over = event.over
         self.dropped += event.dropped
@@ -206,6 +206,6 @@ async def _send(
     http: httpx.AsyncClient, exchanges: Exchanges, request: Request, name: str | None = None
 ) -> httpx.Response:
     """Send a request, with a name if given; the recorded exchange does not contain the name."""
-    named = request if name is None else event_stream.named(request, name)
+    named = request if name is None else output_feed.named(request, name)
     with transport.translated(request.url), exchanges.recording(request) as recording:
         return recording.answered(await http.request(**transport.arguments(named)))

@@ -26,7 +26,7 @@ from doublecheck.errors import (
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
 from doublecheck.values.executions import OnOutput
-from doublecheck.wire import calls, sandbox
+from doublecheck.wire import calls, control_plane
 from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import redact, secrets_of
 
@@ -190,13 +190,13 @@ def require(target: Target, variables: tuple[str, str]) -> None:
 
 def _refusal(target: Target) -> RefusedError | None:
     """Return the error with which the control plane refuses a key pair, or None."""
-    request = sandbox.signed(target, _NO_TOOL.body())
+    request = control_plane.signed(target, _NO_TOOL.body())
     try:
         with (
             transport.translated(request.url),
             transport.client(**transport.options(target, PATIENCE_S, PATIENCE_S)) as client,
         ):
-            sandbox.read_envelope(client.request(**transport.arguments(request)))
+            control_plane.read_envelope(client.request(**transport.arguments(request)))
     except RefusedError as error:
         return error if error.status == httpx.codes.UNAUTHORIZED else None
     except DoubleCheckError:

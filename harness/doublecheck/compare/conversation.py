@@ -56,7 +56,7 @@ def default(
     the agent to run.
     """
     agent = agent or _first(
-        _common(double, live, "api_server", lambda platform: platform.list_apps())
+        _common(double, live, "api_server", lambda platform: platform.agents.list_apps())
     )
     tool = _first(_common(double, live, "mcp", _callable_tools))
     return (
@@ -141,21 +141,21 @@ def _refused_runs(platform: Platform) -> None:
 def _sessions(platform: Platform, app: str, token: str) -> None:
     user = f"twin-{token}"
     with suppress(RefusedError):
-        platform.delete_session(platform.create_session(app, user_id=user))
-    session = platform.create_session(app, user_id=user, session_id=token, state={"key": "value"})
+        platform.agents.delete(platform.agents.create(app, user_id=user))
+    session = platform.agents.create(app, user_id=user, session_id=token, state={"key": "value"})
     try:
         with suppress(RefusedError):
-            platform.create_session(app, user_id=user, session_id=session.id)
-        platform.run(session, "Hello.")
-        list(platform.run_sse(session, "Say it in pieces.", streaming=True))
+            platform.agents.create(app, user_id=user, session_id=session.id)
+        platform.agents.run(session, "Hello.")
+        list(platform.agents.run_sse(session, "Say it in pieces.", streaming=True))
         with suppress(AnswerError):  # the body of the list is open
-            platform.list_sessions(app, user_id=user)
-        platform.get_session(app, session.id, user_id=user)
-        platform.list_artifacts(session)
+            platform.agents.list(app, user_id=user)
+        platform.agents.get(app, session.id, user_id=user)
+        platform.agents.list_artifacts(session)
     finally:
-        platform.delete_session(session)
+        platform.agents.delete(session)
     with suppress(RefusedError):
-        platform.get_session(app, token, user_id=user)
+        platform.agents.get(app, token, user_id=user)
 
 
 def _refusals(platform: Platform) -> None:

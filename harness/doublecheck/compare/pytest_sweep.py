@@ -23,7 +23,6 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.compare.pytest_unknowns import RELIED_ON, SWEPT, Noting
 from doublecheck.errors import DoubleCheckError
 from doublecheck.target.target import Target
-from doublecheck.wire import admin
 
 
 class Sweeping:
@@ -125,7 +124,7 @@ class Journal:
         The result is empty if the double does not answer, because a test may have stopped it.
         """
         try:
-            usage = self._platform._call(admin.unknowns(self._platform.target, self._last))
+            usage = self._platform._unknowns(after=self._last)
         except DoubleCheckError:
             return frozenset()
         self._last, self.in_force = usage.last, usage.in_force
@@ -159,7 +158,7 @@ def alternatives(
 def choose(target: Target, choice: dict[str, str]) -> None:
     """Change the answers of a double."""
     with Platform(target) as platform:
-        platform._call(admin.choose(target, choice))
+        platform._choose(choice)
 
 
 def use_profile(config: pytest.Config, file: Path) -> None:

@@ -52,7 +52,7 @@ class Leftovers:
             if name in self._used or any(part in name for part in self._names):
                 removed = False
                 with suppress(DoubleCheckError):
-                    removed = self.platform.destroy_session(instance_id=id_)
+                    removed = self.platform.sandbox(instance_id=id_).destroy()
                 if not removed:
                     remaining.append(name)
         return tuple(remaining)
@@ -60,7 +60,7 @@ class Leftovers:
     def _sessions(self) -> Mapping[str, str]:
         """Return the names of the active sandbox sessions by id; {} if there is no answer."""
         with suppress(DoubleCheckError):
-            return self.platform._sandbox_sessions()
+            return self.platform._sandbox_names()
         return {}
 
 

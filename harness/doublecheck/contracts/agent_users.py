@@ -63,7 +63,7 @@ class User:
 
     def ids(self) -> list[str]:
         """Return the ids of the listed sessions, sorted."""
-        listed = self.platform.list_sessions(self.app, user_id=self.id)
+        listed = self.platform.agents.list(self.app, user_id=self.id)
         return sorted(session.id for session in listed)
 
     def has(self, session: str) -> bool:
@@ -80,11 +80,11 @@ class User:
 
     def delete(self, session: str) -> None:
         """Delete a session."""
-        self.platform.delete_session(self._session(session))
+        self.platform.agents.delete(self._session(session))
 
     def artifacts(self, session: str) -> list[str]:
         """Return the names of a session's artifacts, sorted."""
-        return sorted(self.platform.list_artifacts(self._session(session)))
+        return sorted(self.platform.agents.list_artifacts(self._session(session)))
 
     def say(
         self, session: str, *texts: str, route: str = "/run", **fields: Any
@@ -102,7 +102,7 @@ class User:
     def stream(self, session: str, message: str) -> Generator[AgentEvent, None, None]:
         """Run a turn and yield its events, with increments, as they arrive."""
         running = self._session(session)
-        return self.platform.run_sse(running, message, streaming=True)
+        return self.platform.agents.run_sse(running, message, streaming=True)
 
     def order(
         self, session: str, do: str, route: str = "/run", streaming: bool = False, **arguments: Any
@@ -187,7 +187,7 @@ def _user_of_caller(user: User, number: int, _stack: ExitStack) -> User:
 @pytest.fixture
 def app(platform: Platform) -> str:
     """The application to run: the reference agent, an echo, or the first one listed."""
-    names = platform.list_apps()
+    names = platform.agents.list_apps()
     assert names, "The platform lists no application."
     return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
 
@@ -207,7 +207,7 @@ def other_user(user: User) -> User:
 @pytest.fixture
 def user_elsewhere(platform: Platform, app: str, user: User) -> User:
     """The same user at another application, or at the same one if there is only one."""
-    names = [name for name in platform.list_apps() if name != app]
+    names = [name for name in platform.agents.list_apps() if name != app]
     preferred = [name for name in (SECOND,) if name in names]
     app_name = (preferred or names or [app])[0]
     return user.of(app_name)

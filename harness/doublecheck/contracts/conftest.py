@@ -16,7 +16,7 @@ from _pytest.runner import runtestprotocol
 from hypothesis import configuration
 
 from doublecheck.client import transport
-from doublecheck.client._sync.controls import PlatformClock
+from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
@@ -36,7 +36,7 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
     service,
 )
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
-from doublecheck.contracts.sandboxes import CALLERS, Sandbox
+from doublecheck.contracts.sandboxes import CALLERS, CheckSandbox
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, LostAnswersError, TargetError
 from doublecheck.target import pytest_options
@@ -151,11 +151,11 @@ def _callers(platform: Platform) -> Iterator[None]:
 
 
 @pytest.fixture
-def sandbox(platform: Platform, leftovers: Leftovers, _callers: None) -> Sandbox:
+def sandbox(platform: Platform, leftovers: Leftovers, _callers: None) -> CheckSandbox:
     """A session that only this check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
-    return Sandbox(platform, user_id="doublecheck", session_id=session_id)
+    return CheckSandbox(platform, user_id="doublecheck", session_id=session_id)
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def _questions(platform: Platform, surface: str) -> Iterator[tuple[Request, Show
         card = calls.request(target, "GET", a2a.CARD)
         yield card, lambda it: it.is_success and not _CARD_KEYS.isdisjoint(wire.object_in(it))
     elif surface == "sessions":
-        sessions = api_server.sessions_path((platform.list_apps() or (_NOBODY,))[0], _NOBODY)
+        sessions = api_server.sessions_path((platform.agents.list_apps() or (_NOBODY,))[0], _NOBODY)
         yield calls.request(target, "GET", sessions), _has_sessions
     elif surface in ("runs", "/run", "/run_sse"):
         for path in ("/run", "/run_sse") if surface == "runs" else (surface,):

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from doublecheck.client._sync.controls import PlatformClock
+from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.contracts import sandboxes
 from doublecheck.contracts.engine import TEXTS, Model, at_once
-from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, Sandbox, succeeded
+from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, CheckSandbox, succeeded
 from doublecheck.errors import RefusedError
 
 NUMBERS = st.integers(0, 2)
@@ -49,7 +49,7 @@ class Instance:
     ``count`` is the number of executions, None after JavaScript: whether it counts is left open.
     """
 
-    box: Sandbox
+    box: CheckSandbox
     id: str = ""
     count: int | None = 0
     variables: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class InstancesModel(Model):
     ``boxes`` are the sessions, of which each sequence has new ones.
     """
 
-    boxes: ClassVar[Sequence[Sandbox]]
+    boxes: ClassVar[Sequence[CheckSandbox]]
     failing: ClassVar[Sequence[tuple[str, str]]] = FAILING
     clock: ClassVar[PlatformClock]  # for ``expire`` alone
 
@@ -124,7 +124,7 @@ class InstancesModel(Model):
             ran = instance.box.exec_bash(f"cat {path}")
             content = ran.stdout if ran.exit_code == 0 else None
         else:
-            downloaded = instance.box.download(path)
+            downloaded = instance.box.read_file(path)
             content = downloaded if downloaded is None else downloaded.decode()
         assert instance.files.get(name) == content, f"{path}, read with {way}"
 

@@ -51,7 +51,7 @@ class Leftovers:
         while self._users:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
                 platform, app, user = self._users.pop()
-                for session in platform.list_sessions(app, user_id=user):
+                for session in platform.agents.list(app, user_id=user):
                     platform.request("DELETE", api_server.session_path(app, user, session.id))
         self.remove_sandboxes()
 
@@ -59,6 +59,6 @@ class Leftovers:
         """Remove the registered sandbox sessions."""
         if self._sandboxes:
             with contextlib.suppress(*_NOTHING_SENSIBLE):
-                for id_, name in self._platform._sandbox_sessions().items():
+                for id_, name in self._platform._sandbox_names().items():
                     if any(part in name for part in self._sandboxes):
-                        self._platform.destroy_session(instance_id=id_)
+                        self._platform.sandbox(instance_id=id_).destroy()

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from agentdouble.errors import UnknownServiceError
+from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts import wire
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers

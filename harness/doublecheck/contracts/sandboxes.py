@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from agentdouble.core import invoke_tool
-from agentdouble.core.code_tool import Invocation
-from doublecheck.client._sync.platform import Platform
+from doublecheck.client._sync.sandbox import Sandbox
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
-from doublecheck.values.executions import BashResult, CodeResult, Output
+from doublecheck.values.executions import CodeResult, Output
 
 CALLERS = f"doublecheck-callers-{uuid.uuid4().hex}"  # the sessions of callers at the same time
 TTL_S = 120  # seconds; sessions that a check creates expire soon
@@ -31,39 +30,19 @@ TYPES_OF_DATA = {  # in the JSON of 2.7
 Paths = Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Sandbox:
-    """A user's sandbox session, in which checks run code.
+@dataclass(frozen=True, repr=False)
+class CheckSandbox(Sandbox):
+    """A user's sandbox session, in which checks run code. It expires soon.
 
-    ``ttl_s`` is the validity that it asks for, in seconds, None for the platform's default.
+    A ``ttl_s`` of None asks for the platform's default lifetime.
     """
 
-    platform: Platform
-    user_id: str
-    session_id: str
     ttl_s: int | None = TTL_S
 
-    @property
-    def name(self) -> str:
-        """The tool-user session id, which names the session in requests (SBX-12)."""
-        return Invocation(self.user_id, self.session_id).user_session_id
-
-    def run(self, code: str, language: str = PYTHON) -> CodeResult:
-        """Run code in the session."""
-        return self.platform.run_code(code, language, **self._named())
-
-    def exec_bash(self, command: str) -> BashResult:
-        """Run a command in the session's terminal."""
-        return self.platform.exec_bash(command, **self._named())
-
-    def upload(self, path: str, content: bytes) -> str:
-        """Upload a file to the session; return its path."""
-        return self.platform.upload(path, content, **self._named())
-
-    def download(self, path: str) -> bytes | None:
+    def read_file(self, path: str) -> bytes | None:
         """Download a file from the session. Return None if the platform refuses."""
         try:
-            return self.platform.download(path, **self._named())
+            return self.download(path)
         except RefusedError:
             return None
 
@@ -71,7 +50,7 @@ class Sandbox:
         """End the session. Skip the check if the platform offers no way to end one."""
         reason = "the platform does not list the session"
         try:
-            if self.platform.destroy_session(user_id=self.user_id, session_id=self.session_id):
+            if self.destroy():
                 return
         except RefusedError as error:
             reason = str(error)
@@ -79,23 +58,20 @@ class Sandbox:
 
     def body(self, code: str, language: str = PYTHON) -> dict[str, Any]:
         """Return the body of an InvokeTool request that runs code or a command."""
-        tool_id = self.platform.target.sandbox_tool()
-        return invoke_tool.RunCode(tool_id, self.name, code, language, ttl_s=self.ttl_s).body()
+        tool_id, name = self.platform.target.sandbox_tool(), self.user_session_id
+        return invoke_tool.RunCode(tool_id, name, code, language, ttl_s=self.ttl_s).body()
 
-    def with_user(self, user_id: str) -> Sandbox:
+    def with_user(self, user_id: str) -> CheckSandbox:
         """Return another user's session with the same name."""
         return replace(self, user_id=user_id)
 
-    def with_session(self, suffix: str) -> Sandbox:
+    def with_session(self, suffix: str) -> CheckSandbox:
         """Return another session of the same user, with a longer name."""
         return replace(self, session_id=f"{self.session_id}-{suffix}")
 
-    def _named(self) -> dict[str, Any]:
-        return {"user_id": self.user_id, "session_id": self.session_id, "ttl_s": self.ttl_s}
-
 
 @for_caller.register
-def _sandbox_of_caller(sandbox: Sandbox, number: int, _stack: ExitStack) -> Sandbox:
+def _sandbox_of_caller(sandbox: CheckSandbox, number: int, _stack: ExitStack) -> CheckSandbox:
     return replace(sandbox, session_id=f"{CALLERS}-{number}")
 
 
@@ -181,7 +157,7 @@ console.log(JSON.stringify({
 """
 
 
-def leave(sandbox: Sandbox, mark: str) -> Paths:
+def leave(sandbox: CheckSandbox, mark: str) -> Paths:
     """Leave every kind of state in a session, each with this mark, one of ``MARKS``.
 
     Returns the session's home, its temporary folder, and the name of a file in both.
@@ -192,7 +168,7 @@ def leave(sandbox: Sandbox, mark: str) -> Paths:
     return {"home": home, "tmp": tmp, "file": file}
 
 
-def require_state(sandbox: Sandbox, paths: Paths, mark: str | None) -> None:
+def require_state(sandbox: CheckSandbox, paths: Paths, mark: str | None) -> None:
     """Fail unless every kind of state in a session has this mark, or does not exist (None)."""
     expressions = {kind: text.format(**paths) for kind, text in _STATE.items()}
     state = printed_json(sandbox.run(_LOOK.format(marks=MARKS, expressions=expressions)))

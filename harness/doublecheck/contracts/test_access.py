@@ -114,7 +114,7 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
     """A gateway offers the endpoints of a local API server to each caller with a valid key."""
     for platform in hosted.identities(hosting.AGENTS):
         user = new_user(platform)
-        assert REFERENCE in platform.list_apps()
+        assert REFERENCE in platform.agents.list_apps()
         assert platform.request("GET", "/version").is_success
         named = new_id()
         sessions = sorted([user.create(), user.create(named)])

@@ -24,12 +24,12 @@ NAMES = Input(inputs.ids(40).strategy, (*inputs.ids(40).always[:1], "folder/a b"
 @clause("API-01")
 def test_the_applications_are_listed(platform: Platform) -> None:
     """The list has every application of the directory, once each, every time."""
-    names = sorted(platform.list_apps())
+    names = sorted(platform.agents.list_apps())
 
     assert names
     assert "" not in names
     assert sorted(set(names)) == names
-    assert [names] * TIMES == [sorted(platform.list_apps()) for _ in range(TIMES)]
+    assert [names] * TIMES == [sorted(platform.agents.list_apps()) for _ in range(TIMES)]
     if platform.target.reference_app:
         assert REFERENCE in names
         assert SECOND in names or platform.target.kind == "live"
@@ -135,7 +135,7 @@ def test_version_answers(platform: Platform) -> None:
 @clause("API-16")
 def test_applications_are_named_by_directories(platform: Platform) -> None:
     """Each name is a single path segment."""
-    names = platform.list_apps()
+    names = platform.agents.list_apps()
 
     assert [] == [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
 
@@ -146,7 +146,7 @@ def test_an_application_that_is_not_listed_does_not_run(
     user: User, leftovers: Leftovers, route: str
 ) -> None:
     """Unknown names, even similar ones, do not run; the listed name runs."""
-    session, names = user.create(), user.platform.list_apps()
+    session, names = user.create(), user.platform.agents.list_apps()
     assert user.say(session, "hello", route=route)
 
     app = user.app

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import pytest
 
-from doublecheck.client._sync.protocols import Browser
+from doublecheck.client._sync.browser import Browser
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import Examples
-from doublecheck.contracts.sandboxes import Sandbox
+from doublecheck.contracts.sandboxes import CheckSandbox
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import RefusedError
 
@@ -89,7 +89,7 @@ _PICTURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 
 @clause("SBX-11", writes=True)
-def test_a_page_is_driven_by_its_protocol(sandbox: Sandbox, examples: Examples) -> None:
+def test_a_page_is_driven_by_its_protocol(sandbox: CheckSandbox, examples: Examples) -> None:
     """A client can click, type and take screenshots; another session's browser is separate.
 
     A second browser takes seconds to start, so with a single example only the first is checked.
@@ -122,9 +122,9 @@ def _pages(browser: Browser) -> list[str]:
         return page.pages()
 
 
-def _browser(sandbox: Sandbox) -> Browser:
+def _browser(sandbox: CheckSandbox) -> Browser:
     sandbox.run("pass")
-    return sandbox.platform.browser(user_id=sandbox.user_id, session_id=sandbox.session_id)
+    return sandbox.browser()
 
 
 @contextmanager

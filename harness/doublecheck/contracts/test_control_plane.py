@@ -29,7 +29,7 @@ from doublecheck.contracts.sandboxes import (
     PYTHON,
     TTL_S,
     TYPES_OF_DATA,
-    Sandbox,
+    CheckSandbox,
     succeeded,
 )
 from doublecheck.contracts.verdicts import not_observable
@@ -65,7 +65,7 @@ KINDS = {"code": IN_PYTHON, "command": (("echo hello", COMMAND), ("false", COMMA
 
 @clause("CTL-01", writes=True)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: str) -> None:
+def test_the_envelope_is_complete(platform: Platform, sandbox: CheckSandbox, kind: str) -> None:
     """Every field of 2.8 is a string that matches the request; every answer has a new request id."""
     boxes = (sandbox, sandbox.with_session("Other-and_longer-0123456789"))
     sent = [(box, box.body(*code)) for code in KINDS[kind] for box in boxes]
@@ -79,14 +79,14 @@ def test_the_envelope_is_complete(platform: Platform, sandbox: Sandbox, kind: st
         assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)
         assert dict.fromkeys(RESULT, "str") == wire.types(result, RESULT)
         assert (ACTION, VERSION) == (metadata["Action"], metadata["Version"])
-        named = platform.target.sandbox_tool(), box.name
+        named = platform.target.sandbox_tool(), box.user_session_id
         assert named == (result["ToolId"], result["UserSessionId"])
         request_ids.append(metadata["RequestId"])
     assert len(request_ids) == len(set(request_ids)), request_ids
 
 
 @clause("CTL-02", writes=True)
-def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> None:
+def test_the_inner_json_is_complete(platform: Platform, sandbox: CheckSandbox) -> None:
     """Result.Result is a JSON string with every field of 2.7, whatever the code's outcome."""
     for code, language in CODES * 2:
         inner, data = _inner(platform, sandbox, code, language)
@@ -108,7 +108,7 @@ def test_the_inner_json_is_complete(platform: Platform, sandbox: Sandbox) -> Non
 
 @clause("CTL-02", writes=True)
 @for_each(text=inputs.texts(long=10_000))
-def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: str) -> None:
+def test_the_executed_code_is_told(platform: Platform, sandbox: CheckSandbox, text: str) -> None:
     """``code`` equals the code that was sent, with any characters, and ``status`` is ok."""
     code = f"\n kept = {text!r}  \n# {text.splitlines()}\n\n".replace("\n ", "\n")
 
@@ -119,7 +119,9 @@ def test_the_executed_code_is_told(platform: Platform, sandbox: Sandbox, text: s
 
 @clause("CTL-04")
 @pytest.mark.parametrize("language", [PYTHON, COMMAND])
-def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, language: str) -> None:
+def test_an_unknown_tool_is_refused(
+    platform: Platform, sandbox: CheckSandbox, language: str
+) -> None:
     """Unknown tool ids are refused, also those that are similar to a known one."""
     id_ = platform.target.sandbox_tool()
     body = sandbox.body("1" if language == PYTHON else "true", language)
@@ -133,7 +135,7 @@ def test_an_unknown_tool_is_refused(platform: Platform, sandbox: Sandbox, langua
 
 @clause("CTL-05", writes=True)
 @pytest.mark.parametrize("kind", KINDS)
-def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -> None:
+def test_ids_have_their_shape(platform: Platform, sandbox: CheckSandbox, kind: str) -> None:
     """SessionId has the form ``s-<id>`` and ToolId ``t-<id>``, in every call."""
     for box in (sandbox, sandbox.with_session("second")):
         for code, language in KINDS[kind]:
@@ -146,7 +148,7 @@ def test_ids_have_their_shape(platform: Platform, sandbox: Sandbox, kind: str) -
 @clause("CTL-06")
 @pytest.mark.parametrize("field", REFUSED_NAMES)
 def test_an_unknown_action_or_version_is_refused(
-    platform: Platform, sandbox: Sandbox, field: str
+    platform: Platform, sandbox: CheckSandbox, field: str
 ) -> None:
     """The error names the action or the version, also if it is similar to a known one."""
     for name in REFUSED_NAMES[field]:
@@ -208,7 +210,7 @@ def _invoked(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
 
 
 def _inner(
-    platform: Platform, sandbox: Sandbox, code: str, language: str = PYTHON
+    platform: Platform, sandbox: CheckSandbox, code: str, language: str = PYTHON
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON of 2.7 for code, and its data."""
     _, result = wire.envelope(_invoked(platform, sandbox.body(code, language)))
@@ -216,13 +218,13 @@ def _inner(
 
 
 @clause("CTL-03")
-def test_every_forged_signature_is_refused(platform: Platform, sandbox: Sandbox) -> None:
+def test_every_forged_signature_is_refused(platform: Platform, sandbox: CheckSandbox) -> None:
     """Requests with a wrong key, secret, signature or signed part are all refused."""
     assert {} == _let_in(platform, forged(platform, sandbox.body("1"), sandbox.body("2")))
 
 
 @clause("CTL-03", writes=True)
-def test_every_operation_needs_a_signature(platform: Platform, sandbox: Sandbox) -> None:
+def test_every_operation_needs_a_signature(platform: Platform, sandbox: CheckSandbox) -> None:
     """Every operation in a running session needs a signature, and a refused one has no effect."""
     credentials = platform.target.address().credentials
     wrong = replace(credentials, secret_key=credentials.secret_key[::-1])
@@ -232,7 +234,7 @@ def test_every_operation_needs_a_signature(platform: Platform, sandbox: Sandbox)
 
 
 @clause("CTL-07")
-def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandbox) -> None:
+def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: CheckSandbox) -> None:
     """Every operation is refused, also when repeated, although the signature is correct."""
     restricted = _restricted(platform)
 
@@ -252,14 +254,16 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Sandb
 
 
 @clause("CTL-07", writes=True)
-def test_a_key_without_full_access_changes_nothing(platform: Platform, sandbox: Sandbox) -> None:
+def test_a_key_without_full_access_changes_nothing(
+    platform: Platform, sandbox: CheckSandbox
+) -> None:
     """A refused operation has no effect, not even in a running session."""
     _require_refused(platform, sandbox, _restricted(platform))
 
 
 def _require_refused(
     platform: Platform,
-    sandbox: Sandbox,
+    sandbox: CheckSandbox,
     credentials: Credentials,
     change: Callable[[Request], Request] = lambda request: request,
 ) -> None:
@@ -272,7 +276,7 @@ def _require_refused(
 
 
 def _operations(
-    platform: Platform, sandbox: Sandbox, session_id: str, credentials: Credentials
+    platform: Platform, sandbox: CheckSandbox, session_id: str, credentials: Credentials
 ) -> dict[str, Request]:
     """Return a signed request for each operation, by name."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from doublecheck.client._sync.protocols import McpClient
+from doublecheck.client._sync.mcp import McpClient
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_each

@@ -11,12 +11,19 @@ from dataclasses import replace
 import pytest
 
 from agentdouble.core import ledger
-from doublecheck.client._sync.controls import PlatformClock
+from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each, model
 from doublecheck.contracts.instance_model import InstancesModel
-from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, Sandbox, failure, succeeded
+from doublecheck.contracts.sandboxes import (
+    COMMAND,
+    JAVASCRIPT,
+    PYTHON,
+    CheckSandbox,
+    failure,
+    succeeded,
+)
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.executions import BashResult, CodeResult, plain
@@ -33,7 +40,7 @@ PAST_IT = dt.timedelta(seconds=2)
 
 
 @clause("SBX-01", writes=True)
-def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
+def test_the_first_call_creates_the_instance(sandbox: CheckSandbox) -> None:
     """A first call with code or a command creates a new instance, and runs once."""
     boxes = {kind: sandbox.with_session(f"Another_one-{kind}") for kind in COUNTS}
     results = [_counted(box, kind) for kind, box in boxes.items()]
@@ -45,7 +52,7 @@ def test_the_first_call_creates_the_instance(sandbox: Sandbox) -> None:
 
 
 @clause("SBX-02", writes=True)
-def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
+def test_the_same_session_is_reused(sandbox: CheckSandbox) -> None:
     """Later calls find every kind of state, also after errors, JavaScript and commands."""
     paths = sandboxes.leave(sandbox, "one")
 
@@ -59,7 +66,7 @@ def test_the_same_session_is_reused(sandbox: Sandbox) -> None:
 
 
 @for_clauses(("SBX-01", "SBX-02"), writes=True)
-def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox, id_: str) -> None:
+def test_first_calls_at_the_same_time_share_an_instance(sandbox: CheckSandbox, id_: str) -> None:
     """Several first calls of a session create one instance, in which each of them runs."""
     results = at_once([functools.partial(sandbox.run, "pass")] * 3, busy=(RefusedError,))
 
@@ -69,7 +76,7 @@ def test_first_calls_at_the_same_time_share_an_instance(sandbox: Sandbox, id_: s
 
 @clause("SBX-03", writes=True)
 def test_the_instance_is_destroyed_after_thirty_minutes(
-    sandbox: Sandbox, clock: PlatformClock
+    sandbox: CheckSandbox, clock: PlatformClock
 ) -> None:
     """An instance keeps its state until thirty minutes have passed; an unused one then ends.
 
@@ -97,7 +104,7 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
 
 @clause("SBX-03", writes=True)
 def test_nothing_survives_the_end(
-    sandbox: Sandbox, clock: PlatformClock, examples: Examples
+    sandbox: CheckSandbox, clock: PlatformClock, examples: Examples
 ) -> None:
     """Whatever was set or written before, an instance that has ended leaves nothing."""
     if ledger.choose("U-TTL-AFTER") != ledger.unknowns()["U-TTL-AFTER"].default.name:
@@ -108,19 +115,19 @@ def test_nothing_survives_the_end(
     examples.run_model(model(InstancesModel, rules, boxes=boxes, clock=clock), cost=6)
 
 
-def _count(box: Sandbox, kind: str) -> int | None:
+def _count(box: CheckSandbox, kind: str) -> int | None:
     """Return how often this was called in an instance, or None if the session is refused."""
     try:
         if kind != FILE:
             return int(_counted(box, kind).stdout)
-        count = len(box.download(COUNTED) or b"")
+        count = len(box.read_file(COUNTED) or b"")
         box.upload(COUNTED, b"x" * (count + 1))
     except RefusedError:
         return None
-    return len(box.download(COUNTED) or b"")
+    return len(box.read_file(COUNTED) or b"")
 
 
-def _counted(box: Sandbox, kind: str) -> CodeResult | BashResult:
+def _counted(box: CheckSandbox, kind: str) -> CodeResult | BashResult:
     if kind == COMMAND:
         return box.exec_bash(COUNTS[kind])
     return succeeded(box.run(COUNTS[kind], kind))
@@ -176,7 +183,7 @@ def _printed(result: CodeResult) -> str:
 
 @clause("SBX-05", writes=True)
 @for_each(text=TEXTS)
-def test_standard_output_is_a_stream(sandbox: Sandbox, text: str) -> None:
+def test_standard_output_is_a_stream(sandbox: CheckSandbox, text: str) -> None:
     """Written text arrives complete, in a stream named stdout only."""
     ran = sandbox.run(f"import sys\nwritten = sys.stdout.write({text!r})")
 
@@ -185,7 +192,7 @@ def test_standard_output_is_a_stream(sandbox: Sandbox, text: str) -> None:
 
 @clause("SBX-05", writes=True)
 @for_each(cost=2, text=inputs.texts())
-def test_the_standard_output_of_javascript_is_a_stream(sandbox: Sandbox, text: str) -> None:
+def test_the_standard_output_of_javascript_is_a_stream(sandbox: CheckSandbox, text: str) -> None:
     """JavaScript logs to the same stream."""
     ran = sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
 
@@ -194,7 +201,7 @@ def test_the_standard_output_of_javascript_is_a_stream(sandbox: Sandbox, text: s
 
 @clause("SBX-05", writes=True)
 @pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT])
-def test_large_outputs_arrive(sandbox: Sandbox, language: str) -> None:
+def test_large_outputs_arrive(sandbox: CheckSandbox, language: str) -> None:
     """Almost a megabyte of output arrives complete."""
     text = sandbox.run(LARGE_OUTPUTS[language], language).stdout
 
@@ -203,7 +210,7 @@ def test_large_outputs_arrive(sandbox: Sandbox, language: str) -> None:
 
 
 @clause("SBX-05", writes=True)
-def test_the_streams_are_apart(sandbox: Sandbox) -> None:
+def test_the_streams_are_apart(sandbox: CheckSandbox) -> None:
     """Each stream has its own text, in order; values and errors are in neither.
 
     The output of threads and of child processes arrives, too, perhaps in another order.
@@ -220,7 +227,7 @@ def test_the_streams_are_apart(sandbox: Sandbox) -> None:
 
 
 @clause("SBX-06", writes=True)
-def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
+def test_a_failure_tells_what_happened(sandbox: CheckSandbox) -> None:
     """Name, value and traceback are present, the status is not ok, and the next code runs."""
     for code, language, name, value in ERRORS:
         error = failure(sandbox.run(code, language))
@@ -237,7 +244,7 @@ def test_a_failure_tells_what_happened(sandbox: Sandbox) -> None:
 
 @clause("SBX-06", writes=True)
 @for_each(message=inputs.texts(empty=False, long=400))
-def test_the_value_of_an_error_is_its_message(sandbox: Sandbox, message: str) -> None:
+def test_the_value_of_an_error_is_its_message(sandbox: CheckSandbox, message: str) -> None:
     """The whole message of this error arrives, after the printed text."""
     ran = sandbox.run(f"print('before')\nraise LookupError({message!r})")
 
@@ -268,7 +275,7 @@ LANGUAGES = {
 
 
 @clause("SBX-08", writes=True)
-def test_python_and_javascript_are_spoken(sandbox: Sandbox) -> None:
+def test_python_and_javascript_are_spoken(sandbox: CheckSandbox) -> None:
     """One session runs multi-line code in each language, with separate state per language.
 
     JavaScript has promises, whose results are available in the next call.

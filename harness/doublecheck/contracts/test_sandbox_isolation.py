@@ -12,7 +12,7 @@ from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each, model
 from doublecheck.contracts.instance_model import FAILING, InstancesModel
-from doublecheck.contracts.sandboxes import Sandbox, succeeded
+from doublecheck.contracts.sandboxes import CheckSandbox, succeeded
 from doublecheck.contracts.verdicts import not_observable
 
 # pairs of a user and a session; {} is a new id
@@ -26,7 +26,7 @@ NAMES = {
 
 
 @for_clauses(NAMES, writes=True)
-def test_sessions_with_similar_names_are_separate(sandbox: Sandbox, id_: str) -> None:
+def test_sessions_with_similar_names_are_separate(sandbox: CheckSandbox, id_: str) -> None:
     """Names that differ in one character, in case or at an end, or that only join to one text."""
     boxes = [
         replace(sandbox, user_id=user, session_id=name.format(sandbox.session_id))
@@ -43,7 +43,7 @@ def test_sessions_with_similar_names_are_separate(sandbox: Sandbox, id_: str) ->
 
 
 @for_clauses(("SBX-04", "SBX-12"), writes=True)
-def test_sessions_do_not_see_each_other(sandbox: Sandbox, id_: str) -> None:
+def test_sessions_do_not_see_each_other(sandbox: CheckSandbox, id_: str) -> None:
     """A session shows no state of another session or user, before or after it has its own."""
     is_of_user = id_ == "SBX-12"
     other = sandbox.with_user("somebody-else") if is_of_user else sandbox.with_session("other")
@@ -64,7 +64,7 @@ RULES = {
 
 
 @for_clauses(RULES, writes=True)
-def test_instances_match_their_model(sandbox: Sandbox, examples: Examples, id_: str) -> None:
+def test_instances_match_their_model(sandbox: CheckSandbox, examples: Examples, id_: str) -> None:
     """Whatever ran before, also at the same time, each session has its own state and counts it."""
     boxes = [sandbox, *map(sandbox.with_session, ("other", "third"))]
     failing = FAILING[:2] if id_ == "SBX-07" else FAILING  # whether JavaScript counts is open
@@ -72,9 +72,9 @@ def test_instances_match_their_model(sandbox: Sandbox, examples: Examples, id_: 
     examples.run_model(machine, steps=12 if id_ == "SBX-07" else 24, cost=6)
 
 
-def _need_names(*boxes: Sandbox) -> None:
+def _need_names(*boxes: CheckSandbox) -> None:
     """Skip if the deployment names sessions by their ids alone."""
-    named_alike = len({sandbox.name for sandbox in boxes}) < len(boxes)
+    named_alike = len({sandbox.user_session_id for sandbox in boxes}) < len(boxes)
     if named_alike and ledger.choose("U-USER-SESSION-ID") == "session":
         not_observable("sessions are named only by their ids (U-USER-SESSION-ID)")
 
@@ -86,7 +86,7 @@ DIGEST = "import hashlib\nprint(end=hashlib.sha256(open({!r}, 'rb').read()).hexd
 
 @clause("SBX-09", writes=True)
 @for_each(text=inputs.texts(nul=False, long=8_000))
-def test_a_command_prints_what_it_is_told(sandbox: Sandbox, text: str) -> None:
+def test_a_command_prints_what_it_is_told(sandbox: CheckSandbox, text: str) -> None:
     """Any characters, many lines and piped text arrive, separate from error output."""
     quoted = shlex.quote(text)
 
@@ -96,7 +96,7 @@ def test_a_command_prints_what_it_is_told(sandbox: Sandbox, text: str) -> None:
 
 
 @clause("SBX-09", writes=True)
-def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
+def test_commands_work_as_in_a_shell(sandbox: CheckSandbox) -> None:
     """Variables, arithmetic, pipes and lines work; each command has its own output and exit code."""
     lines = "line 3\nline 2\nline 1\nlast\n"
     commands = {
@@ -118,7 +118,7 @@ def test_commands_work_as_in_a_shell(sandbox: Sandbox) -> None:
 
 
 @clause("SBX-09", writes=True)
-def test_each_command_runs_once(sandbox: Sandbox) -> None:
+def test_each_command_runs_once(sandbox: CheckSandbox) -> None:
     """A command runs once, however often its text was run before, and has its own output."""
     count = f"echo x >> {FOLDER}-runs; wc -l < {FOLDER}-runs"
 
@@ -129,7 +129,7 @@ def test_each_command_runs_once(sandbox: Sandbox) -> None:
 
 
 @clause("SBX-09", writes=True)
-def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
+def test_a_terminal_works_in_the_session_s_sandbox(sandbox: CheckSandbox) -> None:
     """Commands and code share files in one instance; terminals of other sessions do not see them."""
     written = "with open('from-code', 'w') as file: print('6 * 7', end='', file=file); print('ok')"
     code = succeeded(sandbox.run(f"import os\nprint(os.getcwd())\n{written}"))
@@ -147,22 +147,22 @@ def test_a_terminal_works_in_the_session_s_sandbox(sandbox: Sandbox) -> None:
 
 @clause("SBX-10", writes=True)
 @for_each(content=inputs.files())
-def test_uploaded_files_are_seen_and_downloaded(sandbox: Sandbox, content: bytes) -> None:
+def test_uploaded_files_are_seen_and_downloaded(sandbox: CheckSandbox, content: bytes) -> None:
     """A new content replaces the old one; code and a download read each of its bytes."""
     stored_path = sandbox.upload(FILE, content)
 
-    assert content == sandbox.download(FILE)
+    assert content == sandbox.read_file(FILE)
     digest = succeeded(sandbox.run(DIGEST.format(stored_path))).stdout
     assert hashlib.sha256(content).hexdigest() == digest
     assert digest == succeeded(sandbox.run(DIGEST.format(FILE))).stdout
 
 
 @clause("SBX-10", writes=True)
-def test_files_of_other_sessions_are_not_downloaded(sandbox: Sandbox) -> None:
+def test_files_of_other_sessions_are_not_downloaded(sandbox: CheckSandbox) -> None:
     """A path of one session does not exist in another, whether or not it existed in the first."""
     sandbox.upload(f"{FOLDER}-mine", b"mine")
-    assert b"mine" == sandbox.download(f"{FOLDER}-mine")
+    assert b"mine" == sandbox.read_file(f"{FOLDER}-mine")
 
     for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
-        assert other.download(f"{FOLDER}-mine") is None, "a file of another session is downloaded"
-    assert sandbox.download(f"{FOLDER}-never") is None, "a file that never existed is downloaded"
+        assert other.read_file(f"{FOLDER}-mine") is None, "a file of another session is downloaded"
+    assert sandbox.read_file(f"{FOLDER}-never") is None, "a file that never existed is downloaded"

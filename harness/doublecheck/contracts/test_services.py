@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from doublecheck.client._sync.mcp import McpClient
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client._sync.protocols import McpClient
 from doublecheck.contracts import inputs, mcp_servers, verdicts, wire
 from doublecheck.contracts.clauses import clause, find
 from doublecheck.contracts.engine import for_each

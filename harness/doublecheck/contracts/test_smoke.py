@@ -105,7 +105,7 @@ def test_an_invocation_is_answered(platform: Platform) -> None:
 @clause("API-04", smoke=True)
 def test_a_strangers_sessions_are_listed(platform: Platform, app: str) -> None:
     """An unknown user has no sessions."""
-    assert [] == list(platform.list_sessions(app, user_id=uuid.uuid4().hex))
+    assert [] == list(platform.agents.list(app, user_id=uuid.uuid4().hex))
 
 
 @clause("API-06", smoke=True)

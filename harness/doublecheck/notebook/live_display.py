@@ -41,10 +41,10 @@ def show(stream: Iterable[T]) -> Collected[T]: ...
 def show(stream: Any) -> Any:
     """Show the events of a stream as they arrive, and return all of them.
 
-    Use ``show(platform.run_sse(session, "hi"))`` or, with the async client, ``await show(...)``. A
-    notebook gets one display that grows, a terminal a line for each event. If the stream ends
-    early, the events so far are shown and the stream is closed. Raises ArgumentError for an object
-    that is not a stream.
+    Use ``show(platform.agents.run_sse(session, "hi"))`` or, with the async client,
+    ``await show(...)``. A notebook gets one display that grows, a terminal a line for each event.
+    If the stream ends early, the events so far are shown and the stream is closed. Raises
+    ArgumentError for an object that is not a stream.
     """
     if isinstance(stream, AsyncIterable):
         return _show_async(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ class ClockTime:
 
 
 @dataclass(frozen=True, repr=False)
-class Session(Shown, drawn_by="notebook.display.double.session"):
+class SandboxInfo(Shown, drawn_by="notebook.display.double.session"):
     """An active session instance of a double. ``remaining_s`` is in seconds of its clock."""
 
     session_id: str
@@ -39,11 +39,14 @@ class Session(Shown, drawn_by="notebook.display.double.session"):
     def __repr__(self) -> str:
         remaining = f"{clock_time(self.remaining_s)} left"
         return (
-            f"<Session {self.user_session_id} {remaining}, {counted(self.executions, 'execution')}>"
+            f"<SandboxInfo {self.user_session_id} {remaining}, "
+            f"{counted(self.executions, 'execution')}>"
         )
 
 
-class Sessions(Series[Session], noun="session", drawn_by="notebook.display.double.sessions"):
+class SandboxInfos(
+    Series[SandboxInfo], noun="session", drawn_by="notebook.display.double.sessions"
+):
     """The active session instances of a double."""
 
     __slots__ = ()
@@ -115,6 +118,17 @@ class ModelRequests(Series[ModelRequest], noun="model request"):
     __slots__ = ()
 
 
+@dataclass(frozen=True)
+class ModelState:
+    """A double's model: its requests, and the answers of its scripts that no request used.
+
+    ``unused`` has the descriptions of the answers by the description of their script's condition.
+    """
+
+    requests: ModelRequests
+    unused: Mapping[str, Sequence[str]]
+
+
 @dataclass(frozen=True, repr=False)
 class ArmedFault:
     """A fault of a double. ``described`` describes it in one line.
@@ -139,6 +153,18 @@ class ArmedFaults(Series[ArmedFault], noun="fault"):
     """The faults of a double."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, repr=False)
+class FaultPlan:
+    """The armed faults of a double, and the operations that were called while it had any."""
+
+    faults: tuple[ArmedFault, ...]
+    seen: Mapping[str, int]
+
+    def __repr__(self) -> str:
+        described = "".join(f"; {fault.described}" for fault in self.faults)
+        return f"<FaultPlan {counted(len(self.faults), 'fault')}{described}>"
 
 
 @dataclass(frozen=True)

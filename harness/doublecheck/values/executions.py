@@ -272,7 +272,7 @@ _LEFT_OUT = "Not in it: "
 
 @dataclass(frozen=True, repr=False)
 class SessionSnapshot:
-    """A saved sandbox session. ``platform.sandbox(from_snapshot=...)`` makes a copy of it.
+    """A saved sandbox session. ``platform.sandbox_from(snapshot)`` makes a copy of it.
 
     ``session_id`` is the SessionId (``s-...``) of the saved session. ``created_at`` and ``reason``
     come from the platform; a double's reason says which parts of the session are not in the

@@ -1,4 +1,4 @@
-"""API-server mode: sessions, runs and their events (sections 2.2 to 2.4, 4.2)."""
+"""The format of API-server mode: paths, the body of a run, answers (sections 2.2 to 2.4, 4.2)."""
 
 from __future__ import annotations
 
@@ -6,92 +6,16 @@ import base64
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from doublecheck.errors import AnswerError, ArgumentError
-from doublecheck.target.target import Target
 from doublecheck.values.agents import AgentEvent, AgentEvents, AgentSession, AgentSessions
-from doublecheck.wire import calls, near_misses
-from doublecheck.wire.calls import Call, Request
+from doublecheck.wire import calls
 
 if TYPE_CHECKING:
     import httpx
-
-_JSON = {"Content-Type": "application/json"}
-
-
-def apps(target: Target) -> Call[tuple[str, ...]]:
-    """Return the call that lists the applications (API-01)."""
-    return Call(calls.request(target, "GET", "/list-apps"), _read_apps)
-
-
-def create(
-    target: Target, app: str, user_id: str, session_id: str | None, state: Mapping[str, Any] | None
-) -> Call[AgentSession]:
-    """Return the call that creates a session (API-02, API-03)."""
-    fields = {"sessionId": session_id, "state": None if state is None else dict(state)}
-    body = {name: value for name, value in fields.items() if value is not None}
-    request = _request(target, "POST", sessions_path(app, user_id), body)
-    return Call(request, partial(_read_requested_session, app=app, user_id=user_id))
-
-
-def get(target: Target, app: str, user_id: str, session_id: str) -> Call[AgentSession]:
-    """Return the call that reads a session with its history (API-05)."""
-    request = calls.request(target, "GET", session_path(app, user_id, session_id))
-    return Call(request, partial(_read_requested_session, app=app, user_id=user_id))
-
-
-def list_sessions(target: Target, app: str, user_id: str) -> Call[AgentSessions]:
-    """Return the call that lists a user's sessions (API-04)."""
-    request = calls.request(target, "GET", sessions_path(app, user_id))
-    return Call(request, partial(_read_sessions, app=app, user_id=user_id))
-
-
-def delete(target: Target, session: AgentSession) -> Call[None]:
-    """Return the call that deletes a session (API-06)."""
-    path = session_path(session.app_name, session.user_id, session.id)
-    return Call(calls.request(target, "DELETE", path), calls.refuse)
-
-
-def artifacts(target: Target, session: AgentSession) -> Call[tuple[str, ...]]:
-    """Return the call that lists a session's artifacts (API-13)."""
-    return Call(calls.request(target, "GET", artifacts_path(session)), _read_names)
-
-
-def artifact(target: Target, session: AgentSession, name: str, version: int | None) -> Call[bytes]:
-    """Return the call that downloads an artifact, the newest version for None."""
-    path = f"{artifacts_path(session)}/{_segment('name', name)}"
-    query = "" if version is None else f"?version={version}"
-    return Call(calls.request(target, "GET", path + query), _read_content)
-
-
-# Of the real server, which ignores others, and the arguments of the client's methods. Where it
-# accepts either spelling, both are here.
-_RUN_FIELDS = (
-    *("check", "streaming", "appName", "userId", "sessionId", "newMessage", "stateDelta"),
-    *("state_delta", "functionCallEventId", "function_call_event_id", "invocationId"),
-    *("invocation_id", "customMetadata", "custom_metadata", "serviceTier", "service_tier"),
-)
-
-
-def run(
-    target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
-) -> Call[AgentEvents]:
-    """Return the call that runs the agent for one turn (API-07)."""
-    near_misses.warn("run", fields, _RUN_FIELDS)
-    return Call(_request(target, "POST", "/run", body(session, message, fields)), read_events)
-
-
-def run_sse(
-    target: Target, session: AgentSession, message: str, fields: Mapping[str, Any]
-) -> Request:
-    """Return the request that runs the agent and streams its events (API-08)."""
-    near_misses.warn("run_sse", fields, _RUN_FIELDS)
-    return _request(target, "POST", "/run_sse", body(session, message, fields))
 
 
 def body(session: AgentSession, message: str, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,26 +31,22 @@ def body(session: AgentSession, message: str, fields: Mapping[str, Any]) -> dict
 
 def sessions_path(app: str, user_id: str) -> str:
     """Return the path of a user's sessions."""
-    return f"/apps/{_segment('app', app)}/users/{_segment('user_id', user_id)}/sessions"
+    return f"/apps/{segment('app', app)}/users/{segment('user_id', user_id)}/sessions"
 
 
 def session_path(app: str, user_id: str, session_id: str) -> str:
     """Return the path of a session."""
-    return f"{sessions_path(app, user_id)}/{_segment('session_id', session_id)}"
+    return f"{sessions_path(app, user_id)}/{segment('session_id', session_id)}"
 
 
-def artifacts_path(session: AgentSession) -> str:
-    """Return the path of a session's artifacts."""
-    return session_path(session.app_name, session.user_id, session.id) + "/artifacts"
-
-
-def _segment(name: str, value: str) -> str:
+def segment(name: str, value: str) -> str:
+    """Quote a segment of a path. Raise ArgumentError, with its ``name``, if it is empty."""
     if not value:
         raise ArgumentError(f"{name} is empty, but the request's path needs it.")
     return quote(value, safe="")
 
 
-def _read_apps(response: httpx.Response) -> tuple[str, ...]:
+def read_apps(response: httpx.Response) -> tuple[str, ...]:
     """Return the names of applications, in any of the list's formats (U-LIST-APPS)."""
     return tuple(_name(app, "name", "appName", "app_name", "id") for app in read_list(response))
 
@@ -192,30 +112,19 @@ def read_event(data: str) -> AgentEvent:
         ) from None
 
 
-def _request(target: Target, method: str, path: str, document: Any) -> Request:
-    return calls.request(target, method, path, headers=_JSON, content=calls.json_content(document))
-
-
-def _read_requested_session(response: httpx.Response, app: str, user_id: str) -> AgentSession:
-    """Read a session of the requested application and user, whatever the answer names.
-
-    They are its address: later requests must go to the same place.
-    """
-    return replace(read_session(response), app_name=app, user_id=user_id)
-
-
-def _read_sessions(response: httpx.Response, app: str, user_id: str) -> AgentSessions:
+def read_sessions(response: httpx.Response) -> AgentSessions:
+    """Read a list of sessions, which may be ids. Raise RefusedError or AnswerError."""
     listed = ({"id": item} if isinstance(item, str) else item for item in read_list(response))
-    sessions = (_session(item, response) for item in listed)
-    return AgentSessions(replace(session, app_name=app, user_id=user_id) for session in sessions)
+    return AgentSessions(_session(item, response) for item in listed)
 
 
-def _read_names(response: httpx.Response) -> tuple[str, ...]:
+def read_names(response: httpx.Response) -> tuple[str, ...]:
+    """Return the names of artifacts, in any of the list's formats (U-ARTIFACTS)."""
     names = ("name", "filename", "fileName", "file_name", "key", "id")
     return tuple(_name(item, *names) for item in read_list(response))
 
 
-def _read_content(response: httpx.Response) -> bytes:
+def read_content(response: httpx.Response) -> bytes:
     """Return the bytes of an artifact, which is a message part: text or inline data."""
     part = calls.read_json(response)
     content = part if isinstance(part, dict) else {}

@@ -95,6 +95,12 @@ def request(
     return Request(method, target.at(addressed) + path, all_headers, content, timeout_s)
 
 
+def json_request(target: Target, method: str, path: str, document: Any) -> Request:
+    """Return a request to a path's surface that carries JSON."""
+    headers = {"Content-Type": "application/json"}
+    return request(target, method, path, headers=headers, content=json_content(document))
+
+
 def json_content(document: Any) -> bytes:
     """Return a document as the JSON that a request carries."""
     try:

@@ -1,22 +1,18 @@
-"""A session's data plane: its Endpoint, its terminal and its files (section 1)."""
+"""The format of a session's data plane: its Endpoint, and the answers there (section 1)."""
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
 from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError
-from doublecheck.target.target import Target
 from doublecheck.values.executions import BashResult, BrowserInfo
-from doublecheck.wire import calls, sandbox
-from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.sandbox import Place
+from doublecheck.wire import calls, control_plane
 
 
 @dataclass(frozen=True)
@@ -31,42 +27,9 @@ class Endpoint:
         return f"{self.url.rstrip('/')}{path}?{self.query.reveal()}"
 
 
-def endpoint(target: Target, place: Place) -> Call[Endpoint]:
-    """Return the call that requests a session's Endpoint.
-
-    It creates the session if necessary, unless that is named by its SessionId.
-    """
-    body: dict[str, Any] = {"ToolId": target.sandbox_tool()}
-    if place.instance_id is not None:
-        body["SessionId"] = place.instance_id
-        return Call(sandbox.signed(target, body, action="GetSession"), _read_endpoint)
-    body["UserSessionId"] = place.user_session_id
-    if place.ttl_s is not None:
-        body |= {"Ttl": place.ttl_s, "TtlUnit": "second"}
-    return Call(sandbox.signed(target, body, action="CreateSession"), _read_endpoint)
-
-
-def upload(endpoint: Endpoint, path: str, content: bytes) -> Call[str]:
-    """Return the call that uploads a file to a session and returns its path."""
-    built = httpx.Request(
-        "POST",
-        endpoint.at("/v1/file/upload"),
-        data={"path": path},
-        files={"file": (posixpath.basename(path) or "file", content)},
-    )
-    headers = {"Content-Type": built.headers["Content-Type"]}
-    return Call(Request("POST", str(built.url), headers, built.read()), _read_upload)
-
-
-def download(endpoint: Endpoint, path: str) -> Call[bytes]:
-    """Return the call that downloads a file of a session."""
-    url = f"{endpoint.at('/v1/file/download')}&path={quote(path, safe='')}"
-    return Call(Request("GET", url), _read_download)
-
-
 def read_command(response: httpx.Response) -> BashResult:
     """Return the result of a command. Raise RefusedError, or AnswerError if it is not one."""
-    envelope, inner = sandbox.read_envelope(response)
+    envelope, inner = control_plane.read_envelope(response)
     data = data_of(response, inner)
     return BashResult(
         status=field_of(response, data, "status"),
@@ -78,9 +41,9 @@ def read_command(response: httpx.Response) -> BashResult:
     )
 
 
-def _read_endpoint(response: httpx.Response) -> Endpoint:
+def read_endpoint(response: httpx.Response) -> Endpoint:
     if response.is_client_error:
-        sandbox.read_action(response)  # raises RefusedError with the code
+        control_plane.read_action(response)  # raises RefusedError with the code
     document = calls.read_json(response)
     result = document.get("Result") if isinstance(document, dict) else None
     address = result.get("Endpoint") if isinstance(result, dict) else None
@@ -91,12 +54,12 @@ def _read_endpoint(response: httpx.Response) -> Endpoint:
     return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
 
 
-def _read_upload(response: httpx.Response) -> str:
+def read_upload(response: httpx.Response) -> str:
     document = calls.read_json(response)
     return str(field_of(response, data_of(response, document), "file_path"))
 
 
-def _read_download(response: httpx.Response) -> bytes:
+def read_download(response: httpx.Response) -> bytes:
     calls.refuse(response)
     return response.content
 
@@ -119,21 +82,7 @@ def field_of(response: httpx.Response, data: Mapping[str, Any], name: str) -> An
     raise calls.wrong_answer(response, f"The answer's data has no {name}.")
 
 
-Format = Literal["jpeg", "png"]
-
-
-def info(endpoint: Endpoint) -> Call[BrowserInfo]:
-    """Return the call that describes the browser, and starts it if necessary."""
-    return Call(Request("GET", endpoint.at("/v1/browser/info")), _read_info)
-
-
-def screenshot(endpoint: Endpoint, kind: Format | None) -> Call[bytes]:
-    """Return the call that takes a screenshot of the active page."""
-    chosen = "" if kind is None else f"&format={kind}"
-    return Call(Request("GET", endpoint.at("/v1/browser/screenshot") + chosen), _read_picture)
-
-
-def _read_info(response: httpx.Response) -> BrowserInfo:
+def read_info(response: httpx.Response) -> BrowserInfo:
     data = data_of(response, calls.read_json(response))
     size = field_of(response, data, "viewport")
     return BrowserInfo(
@@ -144,7 +93,7 @@ def _read_info(response: httpx.Response) -> BrowserInfo:
     )
 
 
-def _read_picture(response: httpx.Response) -> bytes:
+def read_screenshot(response: httpx.Response) -> bytes:
     calls.refuse(response)
     if response.headers.get("content-type", "").startswith("image/"):
         return response.content

@@ -7,22 +7,12 @@ an id, refuses a media type in capitals, and keeps a byte order mark.
 from __future__ import annotations
 
 import codecs
-import dataclasses
-import json
 import re
 from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
 
-from agentdouble.core.invoke_tool import RUN_HEADER
-from doublecheck.errors import NotADoubleError
-from doublecheck.target.target import Target
-from doublecheck.values.executions import Completion, LiveOutput
 from doublecheck.wire import calls
-from doublecheck.wire.admin import PREFIX
-from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.sandbox import Place
 
 if TYPE_CHECKING:
     import httpx
@@ -103,68 +93,3 @@ class _Decoder:
             if self._data:
                 yield ServerSentEvent("\n".join(self._data), self._name or "message")
             self._name, self._data = "", []
-
-
-LISTENING = "listening"  # the first event; all outputs after it are sent
-
-
-@dataclass(frozen=True)
-class FeedEvent:
-    """An event of an execution: an output, the number of missed outputs, or its end."""
-
-    output: LiveOutput | None = None
-    dropped: int = 0
-    over: bool = False
-
-
-def outputs(target: Target, place: Place, timeout_s: float | None) -> Request | None:
-    """Return the request that subscribes to a session's outputs, or None on a live platform.
-
-    Raises CredentialsMissingError.
-    """
-    if not target.admin:
-        return None
-    query = urlencode({"tool_id": target.sandbox_tool(), "user_session_id": place.user_session_id})
-    return calls.request(target, "GET", f"{PREFIX}/outputs?{query}", timeout_s=timeout_s)
-
-
-def named(request: Request, run: str) -> Request:
-    """Return a request that runs code, with a name that identifies its outputs."""
-    return dataclasses.replace(request, headers={**request.headers, RUN_HEADER: run})
-
-
-def read(kind: str, text: str, run: str) -> FeedEvent | None:
-    """Read an event of the feed. Return None if it belongs to another execution."""
-    data = json.loads(text)
-    if data.get("run") != run:
-        return None
-    if kind == "output":
-        return FeedEvent(output=LiveOutput(data["msg_type"], data["content"]))
-    return FeedEvent(dropped=data.get("messages", 0), over=kind == "finished")
-
-
-def complete(
-    target: Target, place: Place, code: str, cursor: int, language: str
-) -> Call[Completion]:
-    """Return the call that completes code in a session's kernel.
-
-    Raises NotADoubleError, and CredentialsMissingError if no tool id is known.
-    """
-    if not target.admin:
-        raise NotADoubleError("Completion from a session's kernel", target.url)
-    content = calls.json_content(
-        {
-            "tool_id": target.sandbox_tool(),
-            "user_session_id": place.user_session_id,
-            "language": language,
-            "code": code,
-            "cursor_pos": cursor,
-        }
-    )
-    request = calls.request(target, "POST", f"{PREFIX}/complete", content=content)
-    return Call(request, _read_completion)
-
-
-def _read_completion(response: httpx.Response) -> Completion:
-    document = calls.read_json(response)
-    return Completion(tuple(document["matches"]), document["cursor_start"], document["cursor_end"])

@@ -13,7 +13,7 @@ from agentdouble.core import invoke_tool
 from doublecheck.errors import DoubleCheckError
 from doublecheck.values.agents import AgentEvents, StreamEvent
 from doublecheck.values.executions import CanFail
-from doublecheck.wire import a2a, api_server, calls, data_plane, mcp, sandbox
+from doublecheck.wire import a2a, api_server, calls, control_plane, data_plane, mcp
 from doublecheck.wire.event_stream import data_of, is_stream
 from doublecheck.wire.exchanges import Exchange
 
@@ -70,7 +70,7 @@ def _reader(exchange: Exchange) -> Read | None:
     parts = urlsplit(exchange.request.url)
     if parse_qs(parts.query).get("Action") == [invoke_tool.ACTION]:
         commanded = body_of(exchange).get("OperationType") == invoke_tool.EXEC_BASH
-        return data_plane.read_command if commanded else sandbox.read_result
+        return data_plane.read_command if commanded else control_plane.read_result
     method = body_of(exchange).get("method")
     if method == "tools/call":
         return mcp.read_tool_result

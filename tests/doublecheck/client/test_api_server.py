@@ -27,10 +27,10 @@ def target() -> Iterator[Target]:
 
 
 def test_create_list_read_and_delete_sessions(client: Platform) -> None:
-    created = client.create_session(APP, user_id="ann", session_id="s 1", state={"a": 1})
-    listed = client.list_sessions(APP, user_id="ann")
-    read = client.get_session(APP, "s 1", user_id="ann")
-    client.delete_session(created)
+    created = client.agents.create(APP, user_id="ann", session_id="s 1", state={"a": 1})
+    listed = client.agents.list(APP, user_id="ann")
+    read = client.agents.get(APP, "s 1", user_id="ann")
+    client.agents.delete(created)
 
     assert (APP, "ann", "s 1", {"a": 1}, ()) == (
         created.app_name,
@@ -40,46 +40,46 @@ def test_create_list_read_and_delete_sessions(client: Platform) -> None:
         created.events,
     )
     assert ((created,), created) == (listed, read)
-    assert () == client.list_sessions(APP, user_id="ann")
+    assert () == client.agents.list(APP, user_id="ann")
 
 
 def test_an_unknown_session_is_refused(client: Platform) -> None:
     """Reading and running it both fail."""
-    deleted = client.create_session(APP)
-    client.delete_session(deleted)
+    deleted = client.agents.create(APP)
+    client.agents.delete(deleted)
 
     for call in (
-        lambda: client.get_session(APP, deleted.id),
-        lambda: client.run(deleted, "hello"),
-        lambda: next(client.run_sse(deleted, "hello")),
+        lambda: client.agents.get(APP, deleted.id),
+        lambda: client.agents.run(deleted, "hello"),
+        lambda: next(client.agents.run_sse(deleted, "hello")),
     ):
         with pytest.raises(RefusedError, match="HTTP 404: Session not found"):
             call()
 
 
 def test_a_run_returns_its_events(client: Platform) -> None:
-    session = client.create_session(APP)
+    session = client.agents.create(APP)
 
-    text, call, response, final = client.run(session, TOOL, stateDelta={"b": 2})
+    text, call, response, final = client.agents.run(session, TOOL, stateDelta={"b": 2})
 
     assert ["owl", "owl has 3 letters."] == [text.text, final.text]
     assert [("count_letters", {"word": "owl"})] == [
         (function_call["name"], function_call["args"]) for function_call in call.function_calls
     ]
     assert [{"letters": 3}] == [response["response"] for response in response.function_responses]
-    history = client.get_session(APP, session.id)
+    history = client.agents.get(APP, session.id)
     assert (text, call, response, final) == history.events[1:]
     assert {"b": 2} == history.state
-    assert (APP, SECOND) == client.list_apps()
-    assert () == client.list_artifacts(session)
+    assert (APP, SECOND) == client.agents.list_apps()
+    assert () == client.agents.list_artifacts(session)
 
 
 def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
     """Increments are optional, and the stream can be left early."""
-    session = client.create_session(APP)
+    session = client.agents.create(APP)
 
-    all_of_them = list(client.run_sse(session, "word"))
-    with closing(client.run_sse(session, TOOL, streaming=True)) as events:
+    all_of_them = list(client.agents.run_sse(session, "word"))
+    with closing(client.agents.run_sse(session, TOOL, streaming=True)) as events:
         first = next(events)
 
     assert [("word", False)] == [(event.text, event.partial) for event in all_of_them]
@@ -88,12 +88,12 @@ def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
 
 def test_a_failure_is_an_event_or_an_error(client: Platform) -> None:
     """A stream ends with an error event; any other run raises RefusedError."""
-    session = client.create_session(APP)
+    session = client.agents.create(APP)
     wrong = json.dumps({"do": "stream"})
 
-    (event,) = client.run_sse(session, wrong)
+    (event,) = client.agents.run_sse(session, wrong)
     with pytest.raises(RefusedError, match=r"HTTP 500.*missing 1 required") as caught:
-        client.run(session, wrong)
+        client.agents.run(session, wrong)
 
     assert "TypeError" in (event.error or "")
     assert 500 == caught.value.status
@@ -104,32 +104,35 @@ def saved(client: Platform, session: AgentSession, *parts: dict[str, object]) ->
     for part in parts:
         body = json.dumps({"filename": "plots/a 1.png", "artifact": part}).encode()
         headers = {"Content-Type": "application/json"}
-        path = api_server.artifacts_path(session)
-        assert 200 == client.request("POST", path, headers=headers, content=body).status_code
+        own = api_server.session_path(session.app_name, session.user_id, session.id)
+        assert (
+            200
+            == client.request("POST", f"{own}/artifacts", headers=headers, content=body).status_code
+        )
 
 
 def test_artifacts_are_fetched_by_name_and_version(client: Platform) -> None:
     """The newest version is the default."""
-    session = client.create_session(APP)
+    session = client.agents.create(APP)
     saved(client, session, {"text": "ü"}, {"inlineData": {"data": "+/8=", "mimeType": "x/y"}})
 
-    (name,) = client.list_artifacts(session)
-    assert b"\xfb\xff" == client.download_artifact(session, name)
+    (name,) = client.agents.list_artifacts(session)
+    assert b"\xfb\xff" == client.agents.download_artifact(session, name)
     assert ["ü".encode(), b"\xfb\xff"] == [
-        client.download_artifact(session, name, version=version) for version in (0, 1)
+        client.agents.download_artifact(session, name, version=version) for version in (0, 1)
     ]
 
 
 def test_a_missing_artifact_is_refused(client: Platform) -> None:
     """So is one whose bytes are stored elsewhere."""
-    session = client.create_session(APP)
+    session = client.agents.create(APP)
     saved(client, session, {"fileData": {"fileUri": "gs://x/y", "mimeType": "x/y"}})
 
     for name, version in (("none", None), ("plots/a 1.png", 1)):
         with pytest.raises(RefusedError, match="HTTP 404: Artifact not found"):
-            client.download_artifact(session, name, version=version)
+            client.agents.download_artifact(session, name, version=version)
     with pytest.raises(AnswerError, match="but has fileData"):
-        client.download_artifact(session, "plots/a 1.png")
+        client.agents.download_artifact(session, "plots/a 1.png")
 
 
 def test_values_have_a_repr_and_html() -> None:
@@ -157,13 +160,13 @@ SESSION = AgentSession("s1", APP, "ann")
 @pytest.mark.parametrize(
     ("ask", "body"),
     [
-        (lambda live: live.list_apps(), b'[{"nom": 1}]'),
-        (lambda live: live.list_apps(), b"5"),
-        (lambda live: live.list_sessions(APP), b"5"),
-        (lambda live: live.list_artifacts(SESSION), b"5"),
-        (lambda live: live.run(SESSION, "hi"), b'["x"]'),
-        (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": ["x"]}}]'),
-        (lambda live: live.run(SESSION, "hi"), b'[{"content": {"parts": [{"text": 5}]}}]'),
+        (lambda live: live.agents.list_apps(), b'[{"nom": 1}]'),
+        (lambda live: live.agents.list_apps(), b"5"),
+        (lambda live: live.agents.list(APP), b"5"),
+        (lambda live: live.agents.list_artifacts(SESSION), b"5"),
+        (lambda live: live.agents.run(SESSION, "hi"), b'["x"]'),
+        (lambda live: live.agents.run(SESSION, "hi"), b'[{"content": {"parts": ["x"]}}]'),
+        (lambda live: live.agents.run(SESSION, "hi"), b'[{"content": {"parts": [{"text": 5}]}}]'),
     ],
 )
 def test_unexpected_json_is_reported_with_its_request(

@@ -12,7 +12,7 @@ from agentdouble import MCPApp
 from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client.open_target import serving_double
 from doublecheck.errors import ResultError
-from doublecheck.fixtures.sessions import PlatformSandbox, PlatformSession
+from doublecheck.fixtures.sessions import PlatformSession
 from doublecheck.results import LiveOutput
 
 tools = MCPApp("tools")
@@ -54,15 +54,15 @@ def test_live_outputs_precede_the_error(client: Platform) -> None:
 def test_a_failing_command_raises(client: Platform) -> None:
     """The error's name is the exit code."""
     with pytest.raises(ResultError) as raised:
-        client.exec_bash("echo no >&2; exit 3", check=True)
+        client.sandbox().exec_bash("echo no >&2; exit 3", check=True)
 
     assert ("exit code 3", "no") == (raised.value.ename, raised.value.evalue)
-    assert "yes\n" == client.exec_bash("echo yes", check=True).stdout
+    assert "yes\n" == client.sandbox().exec_bash("echo yes", check=True).stdout
 
 
 def test_sandbox_and_session_fixtures_accept_check(client: Platform) -> None:
-    sandbox = PlatformSandbox(client, "test", "s")
-    session = PlatformSession(client, client.create_session("failing"))
+    sandbox = client.sandbox()
+    session = PlatformSession(client, client.agents.create("failing"))
     for failing in (
         lambda: sandbox.run("1 / 0", check=True),
         lambda: sandbox.exec_bash("exit 1", check=True),
@@ -84,14 +84,16 @@ def test_an_async_platform_accepts_check(target: Target) -> None:
     async def ask() -> list[str]:
         events = []
         async with AsyncPlatform(target) as platform:
-            session = await platform.create_session("failing")
+            session = await platform.agents.create("failing")
 
             async def stream() -> Any:
-                return [event async for event in platform.run_sse(session, "hello", check=True)]
+                return [
+                    event async for event in platform.agents.run_sse(session, "hello", check=True)
+                ]
 
             for call in (
                 platform.run_code("1 / 0", check=True),
-                platform.exec_bash("exit 2", check=True),
+                platform.sandbox().exec_bash("exit 2", check=True),
                 stream(),
             ):
                 with pytest.raises(ResultError) as raised:

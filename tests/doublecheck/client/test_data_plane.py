@@ -8,14 +8,13 @@ from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError, UnreachableError
 from doublecheck.results import BashResult
 from doublecheck.wire import data_plane
-from doublecheck.wire.sandbox import Place
 
 
 def test_a_command_returns_a_result(platform: Platform) -> None:
     """A failure is a result, too."""
     code = platform.run_code("open('f', 'w').write('x')")
 
-    result = platform.exec_bash("cat f; (exit 3)")
+    result = platform.sandbox().exec_bash("cat f; (exit 3)")
 
     assert BashResult("completed", 3, "x", "", code.session_id, "cat f; (exit 3)") == result
 
@@ -23,9 +22,9 @@ def test_a_command_returns_a_result(platform: Platform) -> None:
 @pytest.mark.slow
 def test_a_running_command_has_no_exit_code(platform: Platform) -> None:
     """The timeout ends only the wait."""
-    platform.exec_bash("true")  # a bash that runs needs no second to say something
+    platform.sandbox().exec_bash("true")  # a bash that runs needs no second to say something
 
-    result = platform.exec_bash("echo begun; sleep 600", timeout_s=1)
+    result = platform.sandbox().exec_bash("echo begun; sleep 600", timeout_s=1)
 
     assert ("running", None, "begun\n") == (result.status, result.exit_code, result.stdout)
 
@@ -34,41 +33,41 @@ def test_files_are_uploaded_and_downloaded(platform: Platform) -> None:
     """Each session has separate files, with arbitrary names and bytes."""
     content = bytes(range(256))
 
-    path = platform.upload("/home/gem/a dir/ü&?#.bin", content, session_id="one")
+    path = platform.sandbox(session_id="one").upload("/home/gem/a dir/ü&?#.bin", content)
 
     assert "/home/gem/a dir/ü&?#.bin" == path
-    assert content == platform.download(path, session_id="one")
+    assert content == platform.sandbox(session_id="one").download(path)
     with pytest.raises(RefusedError) as refused:
-        platform.download(path, session_id="two")
+        platform.sandbox(session_id="two").download(path)
     assert 404 == refused.value.status
 
 
 def test_a_failed_upload_has_a_reason(platform: Platform) -> None:
     with pytest.raises(RefusedError, match="Cannot upload '/proc/x'"):
-        platform.upload("/proc/x", b"")
+        platform.sandbox().upload("/proc/x", b"")
     with pytest.raises(RefusedError, match="InvalidParameter"):
-        platform.exec_bash(" ")
+        platform.sandbox().exec_bash(" ")
 
 
 def test_errors_do_not_contain_the_token(platform: Platform) -> None:
-    endpoint = data_plane.endpoint(platform.target, Place("u", "s"))
-    address = platform._call(endpoint)
+    browser = platform.sandbox().browser()
+    address = browser._endpoint
     token = address.query.reveal().partition("Authorization=")[2]
     assert len(token) > 20
     assert token not in repr(address)
 
     with pytest.raises(RefusedError) as refused:
-        platform._call(data_plane.download(address, "/none"))
+        platform.sandbox().download("/none")
     dead = data_plane.Endpoint("http://127.0.0.1:1", Secret(address.query.reveal()))
+    browser._endpoint = dead
     with pytest.raises(UnreachableError) as unreachable:
-        platform._call(data_plane.download(dead, "/none"))
+        browser.info()
 
     assert "Authorization=***" in str(refused.value)
     assert token not in f"{refused.value} {unreachable.value}"
 
 
-def test_an_answer_without_an_endpoint_is_an_error(platform: Platform) -> None:
-    call = data_plane.endpoint(platform.target, Place("u", "s"))
+def test_an_answer_without_an_endpoint_is_an_error() -> None:
     for document in ({}, {"Result": {}}, {"Result": {"Endpoint": ""}}, []):
         with pytest.raises(AnswerError, match="no Endpoint"):
-            call.read(httpx.Response(200, json=document))
+            data_plane.read_endpoint(httpx.Response(200, json=document))

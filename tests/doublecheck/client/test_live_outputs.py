@@ -240,12 +240,12 @@ def test_a_live_platform_delivers_outputs_at_the_end(target: Target) -> None:
 
 def test_a_session_kernel_completes_code(platform: Platform) -> None:
     """Positions count characters. Without a kernel there are no matches."""
-    assert Completion((), 2, 2) == platform.complete("pr", session_id="complete-none")
+    assert Completion((), 2, 2) == platform.sandbox(session_id="complete-none").complete("pr")
     platform.run_code("colour_red = 1", session_id="complete")
 
     completion = Completion((), 0, 0)
     while not completion.matches:  # a kernel has a second to answer
-        completion = platform.complete("x = colour_r + 1", 12, session_id="complete")
+        completion = platform.sandbox(session_id="complete").complete("x = colour_r + 1", 12)
     assert Completion(("colour_red",), 4, 12) == completion
 
 

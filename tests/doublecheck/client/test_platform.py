@@ -105,10 +105,10 @@ def test_a_field_of_a_run_like_another_is_a_warning(
     client: Platform, method: str, written: str, meant: str
 ) -> None:
     """The server would ignore it without a word."""
-    session = client.create_session("echo")
+    session = client.agents.create("echo")
 
     with pytest.warns(UserWarning, match=re.escape(f"{method}() sends {written!r}")) as warned:
-        events = [*getattr(client, method)(session, "hi", **{written: "x"})]
+        events = [*getattr(client.agents, method)(session, "hi", **{written: "x"})]
 
     assert events
     assert f"Did you mean {meant!r}?" in str(warned[0].message).replace("state_delta", "stateDelta")
@@ -117,9 +117,11 @@ def test_a_field_of_a_run_like_another_is_a_warning(
 
 def test_other_fields_are_no_warning(client: Platform) -> None:
     """Warnings are errors in these tests."""
-    session = client.create_session("echo")
+    session = client.agents.create("echo")
     client.invoke("", do="echo", top_k=3, usage=1, language="de", users=["ann"], limit=2)
-    client.run(session, "hi", stateDelta={"x": 1}, custom_metadata={}, traceId="t", locale="de")
+    client.agents.run(
+        session, "hi", stateDelta={"x": 1}, custom_metadata={}, traceId="t", locale="de"
+    )
 
 
 def test_a_stream_yields_events_as_they_arrive(client: Platform) -> None:
@@ -183,7 +185,7 @@ def test_advancing_the_clock_expires_sessions(client: Platform) -> None:
     after = client.clock.advance(dt.timedelta(minutes=29), minutes=0.5, seconds=30)
 
     assert dt.timedelta(minutes=30) <= after - before < dt.timedelta(minutes=31)
-    assert () == client.sessions()
+    assert () == client.sandboxes()
 
 
 def test_the_journal_has_requests_and_answers(client: Platform) -> None:
@@ -203,7 +205,7 @@ def test_the_journal_links_calls_to_their_cause() -> None:
     with connect() as platform:
         platform.invoke("print(6 * 7)")
         request, caused = platform.journal()
-        (session,) = platform.sessions()
+        (session,) = platform.sandboxes()
 
     assert (None, request.id) == (request.caused_by, caused.caused_by)
     assert session.session_id == caused.session
@@ -221,7 +223,7 @@ def test_it_works_inside_a_running_loop(client: Platform) -> None:
 def test_a_live_platform_has_no_clock() -> None:
     """The error comes before any request."""
     with Platform(Target("https://live.example.com")) as live:
-        for ask in (live.clock.now, live.clock.advance, live.journal, live.sessions, live.reset):
+        for ask in (live.clock.now, live.clock.advance, live.journal, live.sandboxes, live.reset):
             with pytest.raises(NotADoubleError, match="exists only on a double"):
                 ask()
 
@@ -257,13 +259,13 @@ def test_async_methods_return_the_same(tmp_path: Path) -> None:
             texts = ["reference application", "healthy", "success", "success"]
             assert texts == list(await asyncio.gather(*probes))
             assert "42" == (await platform.run_code("6 * 7")).text
-            assert "42\n" == (await platform.exec_bash("echo $((6 * 7))")).stdout
-            assert "/tmp/f" == await platform.upload("/tmp/f", b"\0\xff")
-            assert b"\0\xff" == await platform.download("/tmp/f")
-            assert 1 == len(await platform.sessions())
+            assert "42\n" == (await platform.sandbox().exec_bash("echo $((6 * 7))")).stdout
+            assert "/tmp/f" == await platform.sandbox().upload("/tmp/f", b"\0\xff")
+            assert b"\0\xff" == await platform.sandbox().download("/tmp/f")
+            assert 1 == len(await platform.sandboxes())
             moved = await platform.clock.advance(minutes=30)
             assert moved <= await platform.clock.now()
-            assert () == await platform.sessions()
+            assert () == await platform.sandboxes()
             assert 12 == len(await platform.journal())
             await platform.reset()
             assert () == await platform.journal()
@@ -313,13 +315,13 @@ def test_errors_are_the_same() -> None:
 
 @pytest.mark.parametrize("kept_kinds", ["agent_sessions", ["agent_sessions", "clock"]])
 def test_a_reset_keeps_named_parts(client: Platform, kept_kinds: str | list[str]) -> None:
-    client.create_session("echo", session_id="s")
+    client.agents.create("echo", session_id="s")
     client.run_code("1")
 
     client.reset(keep=kept_kinds)
 
-    assert ("s",) == tuple(session.id for session in client.list_sessions("echo"))
-    assert () == client.sessions()
+    assert ("s",) == tuple(session.id for session in client.agents.list("echo"))
+    assert () == client.sandboxes()
 
 
 def test_unknown_parts_are_refused(client: Platform) -> None:

@@ -92,7 +92,7 @@ def test_no_request_follows_a_redirection() -> None:
                 api_key=Secret("KEY"),
             )
             with Platform(target) as platform:
-                for call in (platform.list_apps, lambda: platform.run_code("1")):
+                for call in (platform.agents.list_apps, lambda: platform.run_code("1")):
                     with pytest.raises(AnswerError, match="307"):
                         call()
 

@@ -73,7 +73,7 @@ def test_unknowns_of_a_stream_come_from_the_journal(base: Platform) -> None:
     """The headers are sent before the stream ends."""
 
     def talk(platform: Platform) -> None:
-        list(platform.run_sse(platform.create_session("echo"), "x"))
+        list(platform.agents.run_sse(platform.agents.create("echo"), "x"))
 
     comparison = run([Topic("a stream", (), talk)], base, base, allow_writes=False)
 
@@ -188,12 +188,12 @@ def _calls(platform: Platform) -> None:
     for code, name in (("x = 6 * 7; print(x)", "a"), ("print(x + 1)", "a"), ("print(1)", "b")):
         with suppress(DoubleCheckError):
             platform.run_code(code, session_id=name)
-    session = platform.create_session("echo")
-    platform.run(session, "one")
+    session = platform.agents.create("echo")
+    platform.agents.run(session, "one")
     with suppress(DoubleCheckError):
-        list(platform.run_sse(session, "two", streaming=True))
-    platform.get_session("echo", session.id)
-    platform.delete_session(session)
+        list(platform.agents.run_sse(session, "two", streaming=True))
+    platform.agents.get("echo", session.id)
+    platform.agents.delete(session)
 
 
 @pytest.mark.slow

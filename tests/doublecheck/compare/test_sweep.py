@@ -23,7 +23,6 @@ from doublecheck.calibration.findings import PROBES
 from doublecheck.calibration.probing import Patience, Probing
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
-from doublecheck.wire import admin
 from tests.agentdouble.calling import data_plane, http
 from tests.agentdouble.runtimes import small
 
@@ -120,7 +119,7 @@ def test_an_answer_is_visible_on_the_wire(
     double: Emulator, platform: Platform, id_: str, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A probe or a witness recognises it."""
-    platform._call(admin.choose(platform.target, {id_: answer}))
+    platform._choose({id_: answer})
     try:
         if id_ in WITNESSES:
             observed = WITNESSES[id_](double, monkeypatch)
@@ -128,7 +127,7 @@ def test_an_answer_is_visible_on_the_wire(
             with Probing(platform, Patience.of(platform)) as at:
                 observed = PROBES[id_].look(at)
     finally:
-        platform._call(admin.choose(platform.target, {}))
+        platform._choose({})
 
     assert answer == observed
 

@@ -51,8 +51,8 @@ def create_twice(platform: Platform) -> None:
 
 def sessions(platform: Platform) -> tuple[list[str], list[str]]:
     """Return the names of sandbox sessions and the ids of API-server sessions."""
-    named = sorted(session.user_session_id for session in platform.sessions())
-    return named, [session.id for session in platform.list_sessions("echo", user_id="u1")]
+    named = sorted(session.user_session_id for session in platform.sandboxes())
+    return named, [session.id for session in platform.agents.list("echo", user_id="u1")]
 
 
 def test_a_live_platform_is_read_only_by_default(
@@ -87,7 +87,7 @@ def test_only_sessions_of_the_twin_are_removed(live: Platform, behind: Platform)
     with serving_double() as target, Platform(target) as double:
         for platform in (double, behind):
             platform.run_code("1", session_id="mine")
-            platform.create_session("echo", user_id="u1", session_id="mine")
+            platform.agents.create("echo", user_id="u1", session_id="mine")
 
         comparison = doublecheck.twin(double, live, allow_writes=True)
 

@@ -50,7 +50,7 @@ def double(resources: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterat
     double.mcp.create("somebodys", f"{double.url}/mcp")
     with Platform(target) as platform:
         platform.run_code("kept = 1", user_id="somebody", session_id="s1")
-        platform.create_session("doublecheck_reference", user_id="somebody")
+        platform.agents.create("doublecheck_reference", user_id="somebody")
     try:
         yield double
     finally:
@@ -103,5 +103,5 @@ def _sessions_of_checks(target: Target) -> dict[tuple[str, str], tuple[AgentSess
         owners = {(match[1], match[2]) for match in matches if match is not None}
         checks = {owner for owner in owners if owner[1] != "somebody"}
         assert checks
-        listed = {(app, user): platform.list_sessions(app, user_id=user) for app, user in checks}
+        listed = {(app, user): platform.agents.list(app, user_id=user) for app, user in checks}
     return {owner: sessions for owner, sessions in listed.items() if sessions}

@@ -150,7 +150,7 @@ def interrupted(notebook: NotebookKernel, cell: str, when: str) -> tuple[str, st
         ),
         pytest.param(
             "threading.Thread(target=tell_when_it_runs).start()\n"
-            "platform.exec_bash('(echo > runs; exec sleep 600)')",
+            "platform.sandbox().exec_bash('(echo > runs; exec sleep 600)')",
             id="that waits for a command",
         ),
     ],

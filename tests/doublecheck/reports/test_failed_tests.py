@@ -96,7 +96,7 @@ def test_helper(platform):
     upload(platform)
 
 def upload(platform):
-    platform.upload("/nope", b"text")
+    platform.sandbox().upload("/nope", b"text")
 
 def test_journal(platform_journal):
     platform_journal.only(action="CreateTool")
@@ -131,7 +131,7 @@ def test_a_traceback_ends_at_the_user_line(
         [
             '>       platform.faults.fail("InvokeTol")',
             "E       doublecheck.errors.FaultError: *Did you mean 'InvokeTool'?*",
-            '>       platform.upload("/nope", b"text")',
+            '>       platform.sandbox().upload("/nope", b"text")',
             "E       doublecheck.errors.CredentialsMissingError: *",
             '>       platform_journal.only(action="CreateTool")',
             "E       AssertionError: Requests with action='CreateTool': 0, but expected 1.*",
@@ -147,7 +147,7 @@ def test_all_frames_are_shown_on_request(
 ) -> None:
     result = run(pytester, platform_server, option, "-k", "fault")
 
-    result.stdout.fnmatch_lines(["*test_it.py*", "*doublecheck*controls.py*"])
+    result.stdout.fnmatch_lines(["*test_it.py*", "*doublecheck*faults.py*"])
 
 
 @pytest.mark.smoke

@@ -27,7 +27,7 @@ import doublecheck
 
 platform = doublecheck.connect()
 platform.run_code("1")
-print(*platform.sessions()[0].pids)
+print(*platform.sandboxes()[0].pids)
 """
 
 

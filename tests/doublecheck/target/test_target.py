@@ -153,7 +153,7 @@ def test_requests_go_to_the_surface_of_their_path(platform_server: Target) -> No
     with Platform(target) as platform:
         card = platform.request("GET", "/.well-known/agent-card.json")
         health = platform.request("GET", "/health", surface="api_server")
-        assert platform.list_apps()
+        assert platform.agents.list_apps()
         assert platform.mcp().tools()
         with pytest.raises(UnreachableError):
             platform.ping()

@@ -18,8 +18,8 @@ from doublecheck.results import (
     CodeResult,
     McpResult,
     Output,
-    Session,
-    Sessions,
+    SandboxInfo,
+    SandboxInfos,
     StreamEvent,
 )
 from doublecheck.values.executions import CanFail
@@ -97,16 +97,16 @@ def test_an_event_with_an_error_is_a_failure(data: str, expected: str | None) ->
 NOON = dt.datetime(2030, 1, 1, 12, tzinfo=dt.timezone.utc)
 
 
-def session(name: str, left_s: float) -> Session:
+def session(name: str, left_s: float) -> SandboxInfo:
     deadline = NOON + dt.timedelta(minutes=30)
-    return Session(f"s-{name}", name, "t-1", NOON, deadline, left_s, 1, (1,))
+    return SandboxInfo(f"s-{name}", name, "t-1", NOON, deadline, left_s, 1, (1,))
 
 
 TWO = (session("a", 1799.9), session("<b>", 61))
 
 
 def test_collections_are_tuples() -> None:
-    sessions = Sessions(TWO)
+    sessions = SandboxInfos(TWO)
 
     assert TWO == sessions == copy.deepcopy(sessions)
     assert hash(TWO) == hash(sessions)
@@ -114,23 +114,23 @@ def test_collections_are_tuples() -> None:
 
 
 def test_slices_and_copies_keep_their_type() -> None:
-    sessions = Sessions(TWO)
+    sessions = SandboxInfos(TWO)
 
     for copied in (sessions[:1], copy.copy(sessions), pickle.loads(pickle.dumps(sessions))):
-        assert Sessions is type(copied)
-    assert "<1 session: <Session a 29:59 left, 1 execution>>" == repr(sessions[:1])
+        assert SandboxInfos is type(copied)
+    assert "<1 session: <SandboxInfo a 29:59 left, 1 execution>>" == repr(sessions[:1])
     assert "<0 sessions>" == repr(sessions[2:])
 
 
 def test_a_long_repr_shows_the_first_values() -> None:
-    assert repr(Sessions(TWO * 3)).endswith(
-        "01:01 left, 1 execution>, <Session a 29:59 left, 1 execution>, ...>"
+    assert repr(SandboxInfos(TWO * 3)).endswith(
+        "01:01 left, 1 execution>, <SandboxInfo a 29:59 left, 1 execution>, ...>"
     )
 
 
 def test_sessions_show_their_remaining_time() -> None:
     """The shortest comes first."""
-    html = Sessions(TWO)._repr_mimebundle_()["text/html"]
+    html = SandboxInfos(TWO)._repr_mimebundle_()["text/html"]
 
     assert html.index("&lt;b&gt;") < html.index("s-a")
     assert ("01:01", "29:59") == (

@@ -1,66 +1,43 @@
 """AsyncPlatform: the requests that a platform answers, as methods.
 
-The module is thin: ``wire`` builds the requests and reads the answers.
+``agents`` has the methods of API-server mode, ``sandbox`` those of a sandbox session.
 """
 
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import httpx
 
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from doublecheck.client._async.a2a import AsyncA2aClient
+from doublecheck.client._async.agents import AsyncAgents
+from doublecheck.client._async.clock import AsyncPlatformClock
 from doublecheck.client._async.connection import TIMEOUT_S, AsyncConnection, events
-from doublecheck.client._async.controls import (
-    AsyncPlatformClock,
-    AsyncPlatformFaults,
-    AsyncPlatformModel,
-)
-from doublecheck.client._async.protocols import AsyncA2aClient, AsyncBrowser, AsyncMcpClient
-from doublecheck.client._async.sandbox import AsyncPlatformSandbox
-from doublecheck.client.live_outputs import run_async
+from doublecheck.client._async.faults import AsyncPlatformFaults
+from doublecheck.client._async.mcp import AsyncMcpClient
+from doublecheck.client._async.model import AsyncPlatformModel
+from doublecheck.client._async.sandbox import AsyncSandbox
+from doublecheck.client.created import Created
 from doublecheck.errors import RefusedError
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
-from doublecheck.values.agents import (
-    AgentEvent,
-    AgentEvents,
-    AgentSession,
-    AgentSessions,
-    StreamEvent,
-)
-from doublecheck.values.double import Journal, Sessions, Unknowns
-from doublecheck.values.executions import (
-    BashResult,
-    CodeResult,
-    Completion,
-    OnOutput,
-    Ran,
-    SessionSnapshot,
-    checked,
-)
-from doublecheck.wire import (
-    a2a,
-    admin,
-    api_server,
-    application,
-    calls,
-    data_plane,
-    event_stream,
-    mcp,
-    sandbox,
-)
+from doublecheck.values.agents import StreamEvent
+from doublecheck.values.double import Journal, SandboxInfos, Unknowns, ledger_unknowns
+from doublecheck.values.executions import CodeResult, OnOutput, SessionSnapshot
+from doublecheck.wire import a2a, admin, application, calls, control_plane, mcp, near_misses
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.sandbox import Place
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 T = TypeVar("T")
+
+_MOST_OF_A_PAGE = 100
 
 
 class AsyncPlatform:
@@ -91,12 +68,12 @@ class AsyncPlatform:
             keep_connections=keep_connections,
         )
         self.exchanges = self._connection.exchanges
+        self.agents = AsyncAgents(self._connection)
         self.clock = AsyncPlatformClock(self._connection)
         self.faults = AsyncPlatformFaults(self._connection)
         self.model = AsyncPlatformModel(self._connection)
         self._on_close = on_close
-        self._copies: list[str] = []  # the SessionIds of copies that were created here
-        self._session_snapshots: list[str] = []
+        self._created = Created()
 
     @property
     def url(self) -> str:
@@ -119,8 +96,8 @@ class AsyncPlatform:
         as ``user``, is a warning.
         """
         ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
-        request = application.invocation("invoke", self.target, prompt, fields, ids, headers)
-        return await self._call(Call(request, application.read_value))
+        request = self._invocation("invoke", prompt, fields, ids, headers)
+        return await self._connection.call(Call(request, application.read_value))
 
     async def stream(
         self,
@@ -139,7 +116,7 @@ class AsyncPlatform:
         ``async with contextlib.aclosing(platform.stream(...)) as events``.
         """
         ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
-        request = application.invocation("stream", self.target, prompt, fields, ids, headers)
+        request = self._invocation("stream", prompt, fields, ids, headers)
         async with (
             self._connection.streaming(request) as response,
             events(response, application.refuse_no_stream) as arriving,
@@ -147,21 +124,40 @@ class AsyncPlatform:
             async for event in arriving:
                 yield StreamEvent(event.data)
 
+    def _invocation(
+        self,
+        method: str,
+        prompt: str,
+        fields: Mapping[str, Any],
+        ids: Mapping[str, str | None],
+        headers: Mapping[str, str] | None,
+    ) -> Request:
+        """Return the request of an invocation. A header that is None is not sent (INV-03)."""
+        near_misses.warn(method, fields, (*ids, "headers"))
+        named = {name: value for name, value in ids.items() if value is not None}
+        all_headers = {"Content-Type": "application/json", **named, **(headers or {})}
+        content = calls.json_content({**fields, "prompt": prompt})
+        return calls.request(self.target, "POST", "/invoke", headers=all_headers, content=content)
+
     async def ping(self) -> str:
         """Return the text of ``/ping`` (PRB-01)."""
-        return await self._call(application.probe(self.target, "ping"))
+        return await self._probe("ping")
 
     async def health(self) -> str:
         """Return the status of ``/health`` (PRB-02)."""
-        return await self._call(application.probe(self.target, "health"))
+        return await self._probe("health")
 
     async def readiness(self) -> str:
         """Return the result of ``/readiness`` (PRB-03)."""
-        return await self._call(application.probe(self.target, "readiness"))
+        return await self._probe("readiness")
 
     async def liveness(self) -> str:
         """Return the result of ``/liveness`` (PRB-04)."""
-        return await self._call(application.probe(self.target, "liveness"))
+        return await self._probe("liveness")
+
+    async def _probe(self, name: str) -> str:
+        request = calls.request(self.target, "GET", f"/{name}")
+        return await self._connection.call(Call(request, application.read_probe))
 
     async def run_code(
         self,
@@ -170,7 +166,6 @@ class AsyncPlatform:
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
-        instance_id: str | None = None,
         timeout_s: int | None = None,
         ttl_s: int | None = None,
         on_output: OnOutput | None = None,
@@ -178,105 +173,91 @@ class AsyncPlatform:
     ) -> CodeResult:
         """Run code in the sandbox of a user's session and return its result.
 
-        Code that raises also returns a result, with the exception in ``error``; with ``check`` it
-        raises ResultError, as ``result.raise_for_error()`` does. ``instance_id`` names the session
-        by its SessionId (``s-...``) instead. ``ttl_s`` is the validity of the session's instance,
-        if this call creates it. ``on_output`` is called with each LiveOutput. Raises
-        CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt during the run.
+        This is ``sandbox(...).run(code)``; see ``Sandbox.run()``.
         """
-        sandbox.require_no_shell(language)
-        place = Place(user_id, session_id, instance_id, ttl_s)
-        call = sandbox.run(self.target, place, code, language, timeout_s, sandbox.read_result)
-        return checked(await self._run(call, place, on_output), check)
+        sandbox = self.sandbox(user_id=user_id, session_id=session_id, ttl_s=ttl_s)
+        return await sandbox.run(
+            code, language, timeout_s=timeout_s, on_output=on_output, check=check
+        )
 
-    async def _run(self, call: Call[Ran], place: Place, on_output: OnOutput | None = None) -> Ran:
-        """Run code or a command. Pass the outputs of code to ``on_output``, if given."""
-        outputs = None
-        if on_output is not None and place.instance_id is None:  # only users' sessions have them
-            outputs = event_stream.outputs(self.target, place, call.request.timeout_s)
-        return await run_async(self._connection, call, place.session_id, outputs, on_output)
-
-    async def complete(
-        self,
-        code: str,
-        cursor: int | None = None,
-        language: str = "python3",
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
-    ) -> Completion:
-        """Return the completions at a position in code, from the session's kernel.
-
-        ``cursor`` is the number of characters before the position, by default all. The result is
-        empty if the session has no such kernel or its kernel is busy. Raises NotADoubleError.
-        """
-        place = Place(user_id, session_id)
-        position = len(code) if cursor is None else cursor
-        return await self._call(event_stream.complete(self.target, place, code, position, language))
-
-    async def exec_bash(
-        self,
-        command: str,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
-        instance_id: str | None = None,
-        timeout_s: int | None = None,
-        ttl_s: int | None = None,
-        check: bool = False,
-    ) -> BashResult:
-        """Run a command in the terminal of a user's session (SBX-09).
-
-        A command that fails also returns a result, with its ``exit_code``; with ``check`` it raises
-        ResultError. Raises CredentialsMissingError, and InterruptedRunError for a KeyboardInterrupt
-        during the run.
-        """
-        place = Place(user_id, session_id, instance_id, ttl_s)
-        read = data_plane.read_command
-        call = sandbox.run(self.target, place, command, "bash", timeout_s, read)
-        return checked(await self._run(call, place), check)
-
-    async def upload(
-        self,
-        path: str,
-        content: bytes,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
-        instance_id: str | None = None,
-        ttl_s: int | None = None,
-    ) -> str:
-        """Upload a file to a user's session and return its path (SBX-10)."""
-        endpoint = await self._endpoint(Place(user_id, session_id, instance_id, ttl_s))
-        return await self._call(data_plane.upload(endpoint, path, content))
-
-    async def download(
-        self,
-        path: str,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
-        instance_id: str | None = None,
-        ttl_s: int | None = None,
-    ) -> bytes:
-        """Download a file of a user's session (SBX-10)."""
-        endpoint = await self._endpoint(Place(user_id, session_id, instance_id, ttl_s))
-        return await self._call(data_plane.download(endpoint, path))
-
-    async def browser(
+    def sandbox(
         self,
         *,
         user_id: str = DEFAULT_USER,
         session_id: str = DEFAULT_SESSION,
         instance_id: str | None = None,
         ttl_s: int | None = None,
-    ) -> AsyncBrowser:
-        """Return the browser of a user's session (SBX-11). It starts with the first request.
+    ) -> AsyncSandbox:
+        """Return the sandbox of a user's session: code, commands, files, browser, snapshots.
 
-        Raises CredentialsMissingError.
+        Its instance is created on first use, with the lifetime ``ttl_s``. ``instance_id`` names a
+        session by its SessionId (``s-...``) instead. This sends no request.
         """
-        endpoint = await self._endpoint(Place(user_id, session_id, instance_id, ttl_s))
-        return AsyncBrowser(self._connection, endpoint)
+        return AsyncSandbox(self, user_id, session_id, instance_id, ttl_s)
+
+    async def sandbox_from(
+        self, snapshot: SessionSnapshot, *, ttl_s: int | None = None
+    ) -> AsyncSandbox:
+        """Return a new sandbox that is a copy of the session in a snapshot.
+
+        ``ttl_s`` is its lifetime. Raises RefusedError.
+        """
+        instance_id = await self._resume(snapshot, ttl_s, as_new=True)
+        self._created.copies.append(instance_id)
+        return AsyncSandbox(self, "", "", instance_id)
+
+    async def snapshots(self) -> tuple[SessionSnapshot, ...]:
+        """Return the snapshots of sandbox sessions."""
+        pages = await self._pages("ListSessionSnapshots", "Snapshots")
+        return tuple(control_plane.read_snapshot(details) for details in pages)
+
+    async def delete_snapshot(self, snapshot: SessionSnapshot) -> None:
+        """Delete a snapshot of a sandbox session. Its copies are not affected."""
+        await self._delete_snapshot(snapshot.id)
+
+    async def _delete_snapshot(self, snapshot_id: str) -> None:
+        fields = {"SnapshotId": snapshot_id}
+        await self._act("DeleteSessionSnapshot", fields, lambda _result: None)
+
+    async def _resume(self, snapshot: SessionSnapshot, ttl_s: int | None, *, as_new: bool) -> str:
+        """Resume a session, or a copy of it, from a snapshot; return the SessionId."""
+        fields: dict[str, Any] = {"SnapshotId": snapshot.id, "CreateNewInstance": as_new}
+        if ttl_s is not None:
+            fields["Ttl"] = ttl_s
+        return await self._act(
+            "ResumeSessionFromSnapshot", fields, lambda result: str(result["SessionId"])
+        )
+
+    async def _sandbox_names(self) -> dict[str, str]:
+        """Return the UserSessionIds of the active sandbox sessions, by their SessionIds."""
+        sessions = await self._pages("ListSessions", "SessionInfos")
+        return {str(it["SessionId"]): str(it.get("UserSessionId")) for it in sessions}
+
+    async def _pages(self, action: str, field: str) -> list[Mapping[str, Any]]:
+        """Return the items on all pages of a list of the control plane."""
+        items: list[Mapping[str, Any]] = []
+        token: str | None = None
+        while True:
+            fields = {"MaxResults": _MOST_OF_A_PAGE, **({"NextToken": token} if token else {})}
+            result = await self._act(action, fields, lambda result: result)
+            items += result.get(field) or ()
+            token = result.get("NextToken")
+            if not token:
+                return items
+
+    async def _act(
+        self, action: str, fields: Mapping[str, Any], read: Callable[[Mapping[str, Any]], T]
+    ) -> T:
+        """Call an action of the control plane about the sandbox tool and return its Result."""
+        return await self._connection.call(control_plane.action(self.target, action, fields, read))
+
+    async def _end_created(self) -> None:
+        """End the copies of sessions and delete the snapshots that were created here."""
+        while self._created.copies:
+            await self.sandbox(instance_id=self._created.copies[-1]).destroy()
+        while self._created.snapshots:
+            with contextlib.suppress(RefusedError):  # it was deleted, or the double was reset
+                await self._delete_snapshot(self._created.snapshots.pop())
 
     def mcp(
         self,
@@ -296,203 +277,32 @@ class AsyncPlatform:
         """Return a client of the A2A application at a path of the platform (A2A-01)."""
         return AsyncA2aClient(self._connection, path)
 
-    async def destroy_session(
-        self,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
-        instance_id: str | None = None,
-    ) -> bool:
-        """End the sandbox instance of a user's session. Return whether there was one.
-
-        Raises CredentialsMissingError.
-        """
-        if instance_id is None:
-            instance = await self._call(sandbox.find_session(self.target, user_id, session_id))
-            if instance is not None:
-                await self._call(sandbox.delete_session(self.target, instance))
-            return instance is not None
-        if instance_id in self._copies:
-            self._copies.remove(instance_id)
-        try:
-            await self._call(sandbox.delete_session(self.target, instance_id))
-        except RefusedError as error:
-            if error.status != httpx.codes.NOT_FOUND:
-                raise
-            return False
-        return True
-
-    async def _sandbox_sessions(self) -> dict[str, str]:
-        """Return the names of the active sandbox sessions, by their SessionIds."""
-        sessions: dict[str, str] = {}
-        token: str | None = ""
-        while token is not None:
-            page, token = await self._call(sandbox.sessions(self.target, token))
-            sessions |= page
-        return sessions
-
-    async def sandbox(
-        self,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str | None = None,
-        from_snapshot: SessionSnapshot | None = None,
-        ttl_s: int | None = None,
-    ) -> AsyncPlatformSandbox:
-        """Return a sandbox session as an object, by default a new one.
-
-        With ``from_snapshot`` it is a copy of the session in the snapshot, with the lifetime
-        ``ttl_s``. Otherwise its instance is created on first use. Raises RefusedError.
-        """
-        if from_snapshot is None:
-            return AsyncPlatformSandbox(self, user_id, session_id or uuid.uuid4().hex)
-        call = sandbox.resume(self.target, from_snapshot.id, ttl_s, as_new=True)
-        instance = await self._call(call)
-        self._copies.append(instance)
-        return AsyncPlatformSandbox(self, "", "", instance)
-
-    async def snapshot_session(
-        self,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
-        instance_id: str | None = None,
-    ) -> SessionSnapshot:
-        """Take a snapshot of a user's sandbox session and return it.
-
-        Raises RefusedError, with the reason, if the platform cannot take it.
-        """
-        session = instance_id
-        if session is None:
-            session = await self._call(sandbox.session(self.target, Place(user_id, session_id)))
-        snapshot_id = await self._call(sandbox.create(self.target, session))
-        self._session_snapshots.append(snapshot_id)
-        return await self._call(sandbox.get(self.target, snapshot_id))
-
-    async def session_snapshots(self) -> tuple[SessionSnapshot, ...]:
-        """Return the snapshots of sandbox sessions."""
-        snapshots: tuple[SessionSnapshot, ...] = ()
-        token: str | None = ""
-        while token is not None:
-            page, token = await self._call(sandbox.snapshots(self.target, token))
-            snapshots += page
-        return snapshots
-
-    async def resume_session(self, snapshot: SessionSnapshot, *, ttl_s: int | None = None) -> None:
-        """Return a sandbox session to its state in a snapshot. Its later changes are lost.
-
-        ``platform.sandbox(from_snapshot=...)`` makes a copy instead.
-        """
-        await self._call(sandbox.resume(self.target, snapshot.id, ttl_s, as_new=False))
-
-    async def delete_session_snapshot(self, snapshot: SessionSnapshot) -> None:
-        """Delete a snapshot of a sandbox session. Its copies are not affected."""
-        await self._call(sandbox.delete(self.target, snapshot.id))
-
-    async def _end_copies(self) -> None:
-        """End the copies of sessions and delete the snapshots that were created here."""
-        while self._copies:
-            await self.destroy_session(instance_id=self._copies[-1])
-        while self._session_snapshots:
-            snapshot_id = self._session_snapshots.pop()
-            with contextlib.suppress(RefusedError):  # it was deleted, or the double was reset
-                await self._call(sandbox.delete(self.target, snapshot_id))
-
-    async def _endpoint(self, place: Place) -> data_plane.Endpoint:
-        return await self._call(data_plane.endpoint(self.target, place))
-
-    async def list_apps(self) -> tuple[str, ...]:
-        """Return the applications of the agents directory (API-01)."""
-        return await self._call(api_server.apps(self.target))
-
-    async def create_session(
-        self,
-        app: str,
-        *,
-        user_id: str = DEFAULT_USER,
-        session_id: str | None = None,
-        state: Mapping[str, Any] | None = None,
-    ) -> AgentSession:
-        """Create a session of an application; the id is generated unless given (API-02)."""
-        return await self._call(api_server.create(self.target, app, user_id, session_id, state))
-
-    async def get_session(
-        self, app: str, session_id: str, *, user_id: str = DEFAULT_USER
-    ) -> AgentSession:
-        """Return a session with its history (API-05)."""
-        return await self._call(api_server.get(self.target, app, user_id, session_id))
-
-    async def list_sessions(self, app: str, *, user_id: str = DEFAULT_USER) -> AgentSessions:
-        """Return a user's sessions of an application, without their histories (API-04)."""
-        return await self._call(api_server.list_sessions(self.target, app, user_id))
-
-    async def delete_session(self, session: AgentSession) -> None:
-        """Delete a session (API-06)."""
-        await self._call(api_server.delete(self.target, session))
-
-    async def list_artifacts(self, session: AgentSession) -> tuple[str, ...]:
-        """Return the names of a session's artifacts (API-13)."""
-        return await self._call(api_server.artifacts(self.target, session))
-
-    async def download_artifact(
-        self, session: AgentSession, name: str, *, version: int | None = None
-    ) -> bytes:
-        """Download an artifact of a session, by default its newest version.
-
-        A text is encoded as UTF-8. The specification only describes the list of artifacts
-        (U-ARTIFACTS). This uses the route of ADK's API server; a platform without it raises
-        RefusedError.
-        """
-        return await self._call(api_server.artifact(self.target, session, name, version))
-
-    async def run(
-        self, session: AgentSession, message: str, *, check: bool = False, **fields: Any
-    ) -> AgentEvents:
-        """Run a session's agent for one turn and return its events (API-07).
-
-        ``fields`` are further fields of the request, for example ``stateDelta``. With ``check`` an
-        event that reports a failure raises ResultError.
-        """
-        events = await self._call(api_server.run(self.target, session, message, fields))
-        return checked(events, check)
-
-    async def run_sse(
-        self,
-        session: AgentSession,
-        message: str,
-        *,
-        streaming: bool = False,
-        check: bool = False,
-        **fields: Any,
-    ) -> AsyncGenerator[AgentEvent]:
-        """Run a session's agent and yield its events as they arrive (API-08).
-
-        With ``streaming`` the text arrives in increments first. A failure is an event with
-        ``error``; with ``check`` it raises ResultError. The run begins when the first event is
-        read.
-
-        To stop early, close the iterator, as for ``stream()``.
-        """
-        fields = {"streaming": streaming, **fields}
-        request = api_server.run_sse(self.target, session, message, fields)
-        async with (
-            self._connection.streaming(request) as response,
-            events(response, application.refuse_no_stream) as arriving,
-        ):
-            async for event in arriving:
-                yield checked(api_server.read_event(event.data), check)
-
     async def journal(self) -> Journal:
         """Return the requests that a double served, oldest first. Raise NotADoubleError."""
-        return await self._call(admin.journal(self.target))
+        request = admin.request(self.target, "A journal", "GET", "/journal?bodies=true")
+        return await self._connection.call(Call(request, admin.read_journal))
 
-    async def sessions(self) -> Sessions:
-        """Return a double's active session instances. Raise NotADoubleError."""
-        return await self._call(admin.sessions(self.target))
+    async def sandboxes(self) -> SandboxInfos:
+        """Return a double's active sandbox sessions. Raise NotADoubleError."""
+        request = admin.request(self.target, "A list of sandboxes", "GET", "/sessions")
+        return await self._connection.call(Call(request, admin.read_sandboxes))
 
     async def unknowns(self) -> Unknowns:
         """Return a double's ledger, with the unknowns relied on. Raise NotADoubleError."""
-        return await self._call(admin.ledger(self.target))
+        usage = await self._unknowns()
+        return ledger_unknowns(usage.in_force, usage.settled, usage.relied_on)
+
+    async def _unknowns(self, *, after: int = 0) -> admin.UnknownsInUse:
+        """Return the answers in force, and the unknowns that later entries of the journal use."""
+        path = f"/unknowns?after={after}"
+        request = admin.request(self.target, "A ledger of unknowns", "GET", path)
+        return await self._connection.call(Call(request, admin.read_unknowns))
+
+    async def _choose(self, answers: Mapping[str, str]) -> None:
+        """Change a double's answers, from those at its start; ``{}`` restores them."""
+        chosen = dict(answers)
+        request = admin.request(self.target, "A ledger of unknowns", "PUT", "/unknowns", chosen)
+        await self._connection.call(Call(request, admin.read_unknowns))
 
     async def reset(self, *, wait: bool = True, keep: Sequence[str] | None = None) -> None:
         """Return a double to its initial state, except for the parts to ``keep``.
@@ -505,7 +315,12 @@ class AsyncPlatform:
         Without ``wait`` it returns as soon as no session can be reached; some processes may
         still be ending. Raises NotADoubleError.
         """
-        await self._call(admin.reset(self.target, wait, keep))
+        query = {"wait": str(wait).lower()}
+        if keep is not None:
+            query["keep"] = keep if isinstance(keep, str) else ",".join(keep)
+        path = f"/reset?{urlencode(query, safe=',')}"
+        request = admin.request(self.target, "reset()", "POST", path)
+        await self._connection.call(Call(request, calls.refuse))
 
     async def request(
         self,
@@ -548,9 +363,6 @@ class AsyncPlatform:
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             await on_close()
-
-    async def _call(self, call: Call[T]) -> T:
-        return await self._connection.call(call)
 
     async def __aenter__(self) -> Self:
         return self

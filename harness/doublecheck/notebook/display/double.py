@@ -32,7 +32,7 @@ from doublecheck.core.notebook_repr import clock_time, counted
 from doublecheck.wire.exchanges import Exchange, curl, of_entry, redacted, redacted_text
 
 if TYPE_CHECKING:
-    from doublecheck.values.double import JournalEntry, Session, Unknown, Unknowns
+    from doublecheck.values.double import JournalEntry, SandboxInfo, Unknown, Unknowns
 
 _SHOWN = 200
 _BODY_CHARS = 8000
@@ -42,12 +42,12 @@ _EXCHANGES = ["request", "outcome", "ms"]
 _UNKNOWNS = ["unknown", "current answer", "alternatives"]
 
 
-def session(session: Session) -> Markup:
+def session(session: SandboxInfo) -> Markup:
     """Return a session with its remaining time."""
     return sessions((session,))
 
 
-def sessions(sessions: Sequence[Session]) -> Markup:
+def sessions(sessions: Sequence[SandboxInfo]) -> Markup:
     """Return sessions with their remaining times at the moment of the request."""
     if not sessions:
         return box(quiet("No active sessions. The first run_code() creates one."))

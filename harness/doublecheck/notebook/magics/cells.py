@@ -121,11 +121,13 @@ class Cell:
 
     def run(self, platform: Platform, on_output: OnOutput | None = None) -> CodeResult | BashResult:
         """Run the code and return its result."""
-        who: dict[str, Any] = {"user_id": self.options.user, "session_id": self.options.session}
-        who["timeout_s"] = self.options.timeout_s
-        if self.options.language != BASH:
-            return platform.run_code(self.code, self.options.language, on_output=on_output, **who)
-        result = platform.exec_bash(self.code, **who)
+        options = self.options
+        sandbox = platform.sandbox(user_id=options.user, session_id=options.session)
+        if options.language != BASH:
+            return sandbox.run(
+                self.code, options.language, timeout_s=options.timeout_s, on_output=on_output
+            )
+        result = sandbox.exec_bash(self.code, timeout_s=options.timeout_s)
         sys.stdout.write(result.stdout)
         sys.stderr.write(result.stderr)
         return result

@@ -17,7 +17,6 @@ from doublecheck.notebook.magics.options import (
     write_line,
 )
 from doublecheck.notebook.magics.platforms import Platforms, refuse_absent
-from doublecheck.wire import admin, sandbox
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
@@ -63,7 +62,7 @@ def run(line: str, platforms: Platforms) -> object:
 
 def _sessions(arguments: str, platforms: Platforms) -> object:
     _refuse_rest("sessions", arguments)
-    sessions = _platform(platforms).sessions()
+    sessions = _platform(platforms).sandboxes()
     if not sessions:
         write_line("No active sessions: the first cell creates one.")
     return sessions or None
@@ -74,7 +73,8 @@ def _destroy(line: str, platforms: Platforms) -> None:
     parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    if not platform.destroy_session(user_id=arguments.user, session_id=arguments.session):
+    sandbox = platform.sandbox(user_id=arguments.user, session_id=arguments.session)
+    if not sandbox.destroy():
         refuse_absent(platform, arguments.user, arguments.session)
     write_line(f"Session {arguments.session!r} was destroyed; its state is lost.")
 
@@ -86,10 +86,10 @@ def _snapshot(line: str, platforms: Platforms) -> None:
     parser.add_argument("--session", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    call = sandbox.find_session(platform.target, arguments.user, arguments.session)
-    if platform._call(call) is None:
+    sandbox = platform.sandbox(user_id=arguments.user, session_id=arguments.session)
+    if not sandbox.exists():
         refuse_absent(platform, arguments.user, arguments.session)
-    snapshot = platform.snapshot_session(user_id=arguments.user, session_id=arguments.session)
+    snapshot = sandbox.snapshot()
     key = (platform.url, arguments.name)
     before = platforms.snapshots.get(key)
     platforms.snapshots[key] = snapshot
@@ -99,7 +99,7 @@ def _snapshot(line: str, platforms: Platforms) -> None:
         f"resume {arguments.name} restores it."
     )
     if before is not None:
-        platform.delete_session_snapshot(before)
+        platform.delete_snapshot(before)
 
 
 def _resume(name: str, platforms: Platforms) -> None:
@@ -109,7 +109,7 @@ def _resume(name: str, platforms: Platforms) -> None:
     if snapshot is None:
         names = [saved for url, saved in platforms.snapshots if url == platform.url]
         refuse_unknown("snapshot", name, names)
-    platform.resume_session(snapshot)
+    platform.sandbox(instance_id=snapshot.session_id).resume(snapshot)
     write_line(f"The session is restored to {name!r}.")
 
 
@@ -174,7 +174,7 @@ def _refuse_rest(name: str, arguments: str) -> None:
 
 
 def _time(platform: Platform) -> str:
-    time = platform._call(admin.clock(platform.target))
+    time = platform.clock.read()
     ahead = time.moved.total_seconds()
     return f"{time}, {format_duration(ahead)} ahead" if ahead >= 1 else str(time)
 
@@ -204,7 +204,7 @@ def status(platforms: Platforms) -> str:
     if current.platform.target.admin:
         sessions = ", ".join(
             f"{session.user_session_id} ({format_duration(session.remaining_s)} left)"
-            for session in current.platform.sessions()
+            for session in current.platform.sandboxes()
         )
         lines.append(f"Sessions: {sessions or 'none yet'}.")
     others = [name for name in platforms.names() if name != current.name]

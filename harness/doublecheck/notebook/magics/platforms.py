@@ -154,5 +154,5 @@ def living(platform: Platform, user: str) -> tuple[str, ...]:
     if not platform.target.admin:
         return ()
     prefix = user_session_id(user, "")
-    ids = (session.user_session_id for session in platform.sessions())
+    ids = (session.user_session_id for session in platform.sandboxes())
     return tuple(sorted(id_.removeprefix(prefix) for id_ in ids if id_.startswith(prefix)))

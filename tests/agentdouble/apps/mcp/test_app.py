@@ -227,7 +227,7 @@ def test_run_code_in_a_tool_finds_its_double(double: Emulator, tool: str) -> Non
     with Platform(Target.of(double)) as platform:
         mcp = platform.mcp(headers={"user_id": "ann", "session_id": "s1"})
         result = mcp.call(tool, source="print(6 * 7)")
-        sessions = platform.sessions()
+        sessions = platform.sandboxes()
 
     assert "42" in result.text
     assert "sample_ann_s1" in {session.user_session_id for session in sessions}

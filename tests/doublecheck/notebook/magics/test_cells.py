@@ -145,7 +145,7 @@ def test_a_url_selects_the_platform_of_one_cell(notebook: NotebookKernel) -> Non
     notebook.run("with_url = doublecheck.connect()")
 
     cell = notebook.run("get_ipython().run_cell_magic('sandbox', f'--on {with_url.url}', 'x = 1')")
-    served = notebook.run("[len(one.sessions()) for one in (with_url, platform)]").text
+    served = notebook.run("[len(one.sandboxes()) for one in (with_url, platform)]").text
     notebook.run("with_url.close()\ndel with_url")
 
     assert (None, "[1, 0]") == (cell.error, served)

@@ -11,9 +11,9 @@ from tests.doublecheck.notebook.kernels import NotebookKernel, Ran
 
 def test_an_error_shows_the_cell_line_and_the_message(notebook: NotebookKernel) -> None:
     """It shows no frames of doublecheck, httpx or asyncio."""
-    traceback = (notebook.run("1 + 1\nplatform.get_session('nope', 'x')").error or "").splitlines()
+    traceback = (notebook.run("1 + 1\nplatform.agents.get('nope', 'x')").error or "").splitlines()
 
-    assert "----> 2 platform.get_session('nope', 'x')" in traceback
+    assert "----> 2 platform.agents.get('nope', 'x')" in traceback
     assert traceback[-1].startswith("RefusedError: GET http://127.0.0.1:")
     assert [] == [line for line in traceback if line.startswith("File ")]
 
@@ -29,7 +29,7 @@ def test_frames_of_generated_code_are_hidden(notebook: NotebookKernel) -> None:
 def test_user_frames_are_shown(notebook: NotebookKernel) -> None:
     """A long chain is cut in the middle."""
     ran = notebook.run(
-        "def deep(n):\n    return deep(n - 1) if n else platform.get_session('nope', 'x')\ndeep(9)"
+        "def deep(n):\n    return deep(n - 1) if n else platform.agents.get('nope', 'x')\ndeep(9)"
     )
 
     frames = [line for line in (ran.error or "").splitlines() if line.startswith("Cell In")]
@@ -39,7 +39,7 @@ def test_user_frames_are_shown(notebook: NotebookKernel) -> None:
 
 
 def test_awaited_calls_hide_frames_too(notebook: NotebookKernel) -> None:
-    ran = notebook.run("await awaited.get_session('nope', 'x')")
+    ran = notebook.run("await awaited.agents.get('nope', 'x')")
 
     assert "File " not in (ran.error or "File ")
 
@@ -63,14 +63,14 @@ def test_errors_of_the_double_are_short_too(notebook: NotebookKernel) -> None:
 
 def test_xmode_verbose_shows_all_frames(notebook: NotebookKernel) -> None:
     """It leaves out variables, which may be secrets."""
-    notebook.run("platform.get_session('nope', 'x')")
+    notebook.run("platform.agents.get('nope', 'x')")
     notebook.run("%xmode Verbose")
     try:
         traceback = notebook.run("%tb").error or notebook.run("%tb").stderr
     finally:
         notebook.run("%xmode Context")
 
-    assert "in get_session" in traceback
+    assert "in get" in traceback
     assert "credentials=" not in traceback
 
 

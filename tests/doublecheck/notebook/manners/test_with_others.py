@@ -47,7 +47,7 @@ def test_invalid_requests_are_not_logged(notebook: NotebookKernel) -> None:
 def test_our_requests_do_not_make_libraries_log(notebook: NotebookKernel) -> None:
     ran = notebook.run(
         "platform.run_code('1')\n"
-        "list(platform.run_sse(platform.create_session('echo'), 'hello'))\n"
+        "list(platform.agents.run_sse(platform.agents.create('echo'), 'hello'))\n"
         "found = await doublecheck.connect_async(platform.url)\n"
         "await found.ping()\nawait found.aclose()"
     )
@@ -119,7 +119,7 @@ asyncio.run(ask()), loop.run_until_complete(asyncio.to_thread(platform.ping))
                 "found = await doublecheck.connect_async()\n"
                 "async with found:\n"
                 "    events = [event async for event in\n"
-                "              found.run_sse(await found.create_session('echo'), 'hello')]\n"
+                "              found.agents.run_sse(await found.agents.create('echo'), 'hello')]\n"
                 "events[-1].text"
             ),
             "'hello'",
@@ -145,7 +145,7 @@ def test_a_reloaded_module_keeps_its_platform(
 ) -> None:
     """With ``%autoreload``, the notebook can still catch the errors."""
     module = tmp_path_factory.mktemp("modules") / "asking.py"
-    module.write_text("def ask(platform):\n    return platform.get_session('echo', 'none')\n")
+    module.write_text("def ask(platform):\n    return platform.agents.get('echo', 'none')\n")
     notebook.run(
         f"%load_ext autoreload\n%autoreload 2\nimport sys\nsys.path[:0] = ['{module.parent}']"
     )
