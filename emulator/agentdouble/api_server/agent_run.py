@@ -19,7 +19,7 @@ from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.models import loads
 from agentdouble.api_server.stores import SessionKey, SessionStore
 from agentdouble.errors import AgentYieldError, RunEndedError, SessionNotFoundError
-from agentdouble.server.loops import CrossLoopQueue
+from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 T = TypeVar("T")
 

@@ -24,7 +24,7 @@ from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.models import CreateSession, RunRequest, dumps, loads, to_wire
 from agentdouble.api_server.run import Opened, Run, RunServices, Send
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
-from agentdouble.server.loops import CrossLoopQueue
+from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 
 class RunHost:

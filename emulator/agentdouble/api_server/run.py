@@ -32,7 +32,8 @@ from agentdouble.api_server.stores import (
 from agentdouble.core import ledger
 from agentdouble.core.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError
-from agentdouble.server.loops import ApplicationExitError, CrossLoopQueue
+from agentdouble.server.application_loop import ApplicationExitError
+from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 # Bytes of the JSON of events; the objects of ADK take some nine times as much.
 MOST = 512 * 1024

@@ -41,12 +41,12 @@ class PlatformConfig:
 @contextmanager
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     """Yield the target that the options name, or start a double that serves ``served``."""
-    from doublecheck.client import open_target  # slow: 0.4 s
+    from doublecheck.client import doubles, open_target  # slow: 0.4 s
 
     plan = pytest_options.plan_of(config)
     if plan.in_process:
         settings = {**served.settings, "allow_hosts": _allowed(served)}
-        with open_target.serving_double(
+        with doubles.serving_double(
             *served.apps, reference_app=served.reference_app, **settings
         ) as target:
             yield target

@@ -31,7 +31,7 @@ from agentdouble.core import causes, ledger
 from agentdouble.core.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.journal.failures import beneath
-from agentdouble.server.loops import CrossLoopQueue
+from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 if TYPE_CHECKING:
     from agentdouble.apps.a2a.application import A2AApp

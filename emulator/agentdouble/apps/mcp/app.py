@@ -26,7 +26,7 @@ from agentdouble.journal.failures import ServerErrorMiddleware
 from agentdouble.mcp_hosting import OPERATIONS, Endpoint, render_refusal
 from agentdouble.openapi.operation import described
 from agentdouble.server import guard
-from agentdouble.server.loops import ApplicationLoop, containing_exit
+from agentdouble.server.application_loop import ApplicationLoop, containing_exit
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import serve
 
