@@ -20,7 +20,8 @@ from agentdouble.agents.loops import AgentLoops, LoopTask, Start
 from agentdouble.api_server import agent_run, events
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.events import EventBuilder
-from agentdouble.api_server.models import RunRequest, dumps, loads, to_wire
+from agentdouble.api_server.json_text import dumps, loads
+from agentdouble.api_server.models import RunRequest, to_wire
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import (
     Revision,

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 from doublecheck.client.doubles import answers_as_double, environment_of, is_double, start_double
 
+Stop: TypeAlias = Callable[[], None]
+
+_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
+
+_OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
+
 
 def opened(sources: Sources, planned: Plan) -> Target:
     """Return the target of a plan that has an address, with the problems of its surfaces.
@@ -50,15 +56,6 @@ def _located(sources: Sources, planned: Plan) -> Target:
     environ = environment_of(planned.value("url"), sources.environ)
     replanned = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
     return target_of_plan(replanned, environ)
-
-
-Stop: TypeAlias = Callable[[], None]
-
-
-_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
-
-
-_OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import doublecheck
+from doublecheck.errors import TargetError
 from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
         return
     try:
         target = open_target.opened(pytest_options.sources(config), plan)
-    except doublecheck.errors.TargetError as error:
+    except TargetError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     yield target
 

@@ -14,8 +14,9 @@ from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
 from doublecheck.compare.differences import Comparison, Part
 from doublecheck.errors import InterruptedTwinError, TargetError
-from doublecheck.run.checks_process import Bar, target_of
 from doublecheck.run.platform import Platform, connect
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import target_of
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target
 
