@@ -1,4 +1,4 @@
-"""Import cycles stay small, because their modules can only be read and moved together."""
+"""Modules import in one direction: those in a cycle can only be read and moved together."""
 
 from __future__ import annotations
 
@@ -12,19 +12,33 @@ pytestmark = pytest.mark.smoke
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = {"agentdouble": "emulator", "doublecheck": "harness"}
-# As many modules as may import each other, in whatever way: some pairs are easier to read apart.
-ALLOWED = 3
+# In these packages, as many modules as LARGEST may import each other. Elsewhere none may.
+ALLOWED = (
+    "agentdouble.sandbox",
+    "agentdouble.runtimes",
+    "agentdouble.processes",
+    "doublecheck.client",
+    "doublecheck.wire",
+)
+LARGEST = 3
+# ``agentdouble`` exports the Emulator lazily, and its platform reports the version.
+ROOT_CYCLE = ["agentdouble", "agentdouble.emulator", "agentdouble.platform"]
 
 Imports = Mapping[str, frozenset[str]]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
-def test_import_cycles_have_at_most_three_modules(package: str) -> None:
+def test_modules_do_not_import_each_other(package: str) -> None:
     """Imports in functions and under TYPE_CHECKING count, because readers follow them too."""
-    large = [cycle for cycle in cycles(imports_of(package)) if len(cycle) > ALLOWED]
+    found = [cycle for cycle in cycles(imports_of(package)) if not _is_allowed(cycle)]
 
-    assert [] == large, "move what they share into a module of its own"
+    assert [] == found, "move what they share into a module of its own"
+
+
+def _is_allowed(cycle: list[str]) -> bool:
+    is_small = len(cycle) <= LARGEST and all(module.startswith(ALLOWED) for module in cycle)
+    return is_small or cycle == ROOT_CYCLE
 
 
 def test_cycles_are_found() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
 
 from agentdouble import __version__
 from agentdouble.apps.loading import App
@@ -15,7 +16,6 @@ from agentdouble.core.event_bus import EventBus
 from agentdouble.core.signing import Credentials
 from agentdouble.faults.plan import Faults
 from agentdouble.journal.entries import Journal
-from agentdouble.journal.routes import StartDouble
 
 # Import names, not the module: pytester drops modules from sys.modules but not from their package,
 # and an old module would look for old classes of surfaces.
@@ -24,6 +24,9 @@ from agentdouble.settings import Settings
 from agentdouble.state import make_store
 from agentdouble.surfaces import SURFACES
 from agentdouble.surfaces.surface import Context, Part, Parts, part_of
+
+if TYPE_CHECKING:
+    from agentdouble.journal.what_if import StartDouble
 
 
 class Platform:

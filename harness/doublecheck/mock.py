@@ -30,6 +30,9 @@ Refuse = Callable[[str, "str | None"], Exception]
 
 _LIBRARIES = ("requests", "httpx2", "aiohttp", "urllib3", "urllib.request", "http.client")
 
+_TIMEOUT_S = 60.0
+_NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # its loop may end before the next call
+
 
 @contextmanager
 def offline(refuse: Refuse) -> Iterator[None]:
@@ -91,9 +94,6 @@ except ImportError:
     raise MissingExtraError(
         "respx, which platform_mock needs,", install="agentdouble[mock]"
     ) from None
-
-_TIMEOUT_S = 60.0
-_NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # its loop may end before the next call
 
 
 class PlatformMock:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from doublecheck.core.lazy_names import LazyNames
 
 if TYPE_CHECKING:
-    from doublecheck.calibration.findings import Finding as Finding
+    from doublecheck.calibration.finding import Finding as Finding
     from doublecheck.calibration.findings import Findings as Findings
     from doublecheck.client._async.a2a import AsyncA2aClient as AsyncA2aClient
     from doublecheck.client._async.agents import AsyncAgents as AsyncAgents

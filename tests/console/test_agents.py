@@ -75,7 +75,7 @@ def test_a_turn_by_keyboard(opened: Page, double: Emulator) -> None:
     while "scripted" not in (opened.evaluate("() => document.activeElement.textContent")):
         opened.keyboard.press("j")
     opened.keyboard.press("Enter")
-    opened.get_by_text("Say something.").wait_for()
+    opened.get_by_text("Send a message.").wait_for()
     opened.keyboard.type(order)
     opened.keyboard.press("Enter")
     log = opened.get_by_role("log", name="Conversation")
@@ -95,7 +95,7 @@ def test_a_turn_by_keyboard(opened: Page, double: Emulator) -> None:
 def test_every_way_of_answering_looks_the_same(opened: Page) -> None:
     """Increments are joined, and an agent's text cannot act on the page."""
     go(opened, "/agents/app/scripted/ann")
-    opened.get_by_text("Say something.").wait_for()
+    opened.get_by_text("Send a message.").wait_for()
     log = opened.get_by_role("log", name="Conversation")
     say(opened, json.dumps({"do": "remember", "a": HOSTILE}))
     opened.get_by_label("State of the session").get_by_text("onerror").wait_for()
@@ -111,7 +111,7 @@ def test_every_way_of_answering_looks_the_same(opened: Page) -> None:
 def test_stop_cancels_the_run(opened: Page) -> None:
     """The conversation can go on."""
     go(opened, "/agents/app/scripted/ann")
-    opened.get_by_text("Say something.").wait_for()
+    opened.get_by_text("Send a message.").wait_for()
     say(opened, json.dumps({"do": "wait", "name": "stopped"}))
     opened.get_by_text("begun", exact=True).wait_for()
 
@@ -164,7 +164,7 @@ def test_an_application_is_invoked(opened: Page, double: Emulator) -> None:
 def test_a2a_tasks(opened: Page, double: Emulator) -> None:
     """The page shows states and artifact, keeps the context in its URL and cancels a task."""
     go(opened, "/agents/a2a/told")
-    opened.get_by_text("Say something.").wait_for()
+    opened.get_by_text("Send a message.").wait_for()
     say(opened, json.dumps({"do": "say", "texts": ["one ", "two ", "three"]}))
     log = opened.get_by_role("log", name="Conversation")
     log.get_by_text("The task is completed.").wait_for()

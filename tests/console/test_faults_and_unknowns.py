@@ -119,10 +119,13 @@ def test_another_answer_is_tried_and_adopted(opened: Page, double: Emulator) -> 
     changed = opened.get_by_role("row", name="body.Result.Result.success")
     changed.wait_for()
     assert ["false", "true"] == changed.get_by_role("cell").all_inner_texts()
-    opened.get_by_text("Both answers").press("Enter")
-    assert "ZeroDivisionError" in opened.get_by_role("group", name="Answer under true").inner_text()
+    opened.get_by_text("Both responses").press("Enter")
+    body = opened.get_by_role("group", name="Response under true").inner_text()
+    assert "ZeroDivisionError" in body
     opened.get_by_role("button", name="What if U-KERNEL-NAMES is two-names?").press("Enter")
-    opened.get_by_text("two-names is answered as aliases, but for ids and times.").wait_for()
+    opened.get_by_text(
+        "Under two-names the response is the same as under aliases, except for ids and times."
+    ).wait_for()
     assert (count, "false") == (len(double.journal.entries()), in_force(double, "U-EXEC-SUCCESS"))
     opened.get_by_role("button", name="Use true from now on").press("Enter")
     opened.get_by_role("button", name="true is used from now on").wait_for()

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.console.application import PAGES
+from agentdouble.console.pages import PAGES
 from tests.agentdouble.calling import act
 from tests.console.driving import ask, go, open_session
 from tests.console.hostile import HTML, Watch

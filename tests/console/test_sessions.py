@@ -110,7 +110,7 @@ def test_a_snapshot_is_taken_copied_and_restored(opened: Page, double: Emulator)
     opened.get_by_role("dialog").get_by_role("button", name="Return").click()
     opened.get_by_text("The session was restored from").wait_for(state="attached")
     opened.get_by_role("button", name="Delete").click()
-    opened.get_by_text("There is no snapshot yet.").wait_for()
+    opened.get_by_text("No snapshots yet.").wait_for()
 
     ask(double, code="assert x == 1")
 

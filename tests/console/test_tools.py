@@ -210,7 +210,7 @@ def test_page_and_command_create_the_same_services(
     opened.get_by_role("heading", name="address").wait_for()
     create_service(opened, "", "A definition")
     drop(opened, "pets.json", json.dumps(DEFINITION))
-    opened.get_by_text("pets.json is read.").wait_for()
+    opened.get_by_text("Read pets.json.").wait_for()
     opened.get_by_role("button", name="Create").click()
     opened.get_by_text("1 tool").wait_for()
     create_service(opened, "program", "A command")

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 
-from doublecheck.compare import pytest_sweep
+from doublecheck.compare import journal_reader
 from doublecheck.contracts import engine, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
@@ -34,7 +34,7 @@ CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 PATIENCE_S = 3.0  # with a mutant that holds a stream back
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
-UNUSED = ((pytest_sweep.Journal, "relied_on"), (Leftovers, "remove_sandboxes"))
+UNUSED = ((journal_reader.Journal, "relied_on"), (Leftovers, "remove_sandboxes"))
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agentdouble import Emulator
-from agentdouble.apps import simple
+from agentdouble.apps import simple, simple_responses
 from agentdouble.core import running
 from doublecheck.cli import app
 from doublecheck.run import pytest_run
@@ -72,7 +72,7 @@ def test_failure_is_reported_with_the_smallest_input(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The broken platform splits lines where ``str.splitlines`` does."""
-    complete = simple.result
+    complete = simple_responses.result
     monkeypatch.setattr(
         simple, "result", lambda value: complete("\n".join(str(value).split("\u2028")))
     )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import evidence
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.conftest import REFERENCE_AGENTS

@@ -14,6 +14,8 @@ from agentdouble.errors import AgentLoadError
 
 MODEL = "model"
 
+Adapter = Callable[[object, str], "Agent | None"]
+
 
 @dataclass(frozen=True)
 class Part:
@@ -270,9 +272,6 @@ class Agent:
     # For a framework with its own runner: creates the framework's side of the application, given
     # the one before a reload, or None. Without it, ``run`` answers.
     open: Callable[[Framework | None], Framework] | None = None
-
-
-Adapter = Callable[[object, str], "Agent | None"]
 
 
 def as_agent(root: object, app: str, adapters: Sequence[Adapter] = ()) -> Agent:

@@ -30,6 +30,15 @@ _TRUE = ("1", "true", "yes", "on")
 _lock = threading.Lock()
 _from_files: set[str] = set()  # names that .env files have set in this process
 
+ROOT_AGENT = "root_agent.yaml"
+_LOADER = "google.adk.agents.config_agent_utils"
+
+SHIPPED = Path(__file__).parent / "shipped"
+_SHIPPED_PACKAGE = "agentdouble.agents.shipped"
+
+_NAME = re.compile(r"\w+", re.ASCII)
+_SUFFIXES = {".py", ".yaml", ".yml"}
+
 
 class EnvFiles:
     """The variables that the files of a directory's applications have set."""
@@ -75,10 +84,6 @@ def env_file(application: Path) -> Path | None:
     return next((folder / ".env" for folder in folders if (folder / ".env").is_file()), None)
 
 
-ROOT_AGENT = "root_agent.yaml"
-_LOADER = "google.adk.agents.config_agent_utils"
-
-
 def yaml_agent(path: Path, app: str) -> object:
     """Return the agent that a file describes; raise AgentLoadError with the reason."""
     try:
@@ -98,13 +103,6 @@ def yaml_agent(path: Path, app: str) -> object:
         raise AgentLoadError(
             f"Failed to load agent {app!r}: '{path}': {reason}", app=app
         ) from error
-
-
-SHIPPED = Path(__file__).parent / "shipped"
-_SHIPPED_PACKAGE = "agentdouble.agents.shipped"
-
-_NAME = re.compile(r"\w+", re.ASCII)
-_SUFFIXES = {".py", ".yaml", ".yml"}
 
 
 class AgentsDirectory:

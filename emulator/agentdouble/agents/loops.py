@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from agentdouble.server.loops import ApplicationLoop
+from agentdouble.server.application_loop import ApplicationLoop
 
 BLOCKED_AFTER_S = 0.25
 END_WITHIN_S = 5.0

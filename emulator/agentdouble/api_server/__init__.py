@@ -1,10 +1,12 @@
 """API-server mode: sessions, events, runs and artifacts over HTTP (section 4.2).
 
 ``server`` assembles the application and has the routes of artifacts; ``endpoints`` has the other
-routes, and ``models`` their bodies. They call ``sessions``, ``artifacts`` and ``runs``. ``run``
-runs an agent that is a function, ``framework`` one whose framework has its own runner;
+routes, ``models`` their bodies, ``request_values`` checks a request, and ``response_json`` has the
+JSON of responses. They call ``sessions``, ``artifacts`` and ``runs``. ``run`` runs an agent that is
+a function, ``framework`` one whose framework has its own runner, with the services of ``run_host``;
 ``agent_run`` is their side on the agent's loop, and ``run_responses`` frames the events. ``stores``
-holds sessions and artifacts in memory and ``persistent`` in the state.
+holds sessions and artifacts in memory and ``persistent`` in the state; ``state_scopes`` splits the
+state of a session.
 
 This room may import ``agents``, ``state`` and ``journal``, and no surface.
 """

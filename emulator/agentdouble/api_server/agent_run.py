@@ -16,10 +16,10 @@ from typing import Any, TypeVar, Union
 from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
 from agentdouble.agents.framework import Framework, FrameworkEvent, Host, RunEvent, RunInput
 from agentdouble.api_server.artifacts import ArtifactService
-from agentdouble.api_server.models import loads
+from agentdouble.api_server.json_text import loads
 from agentdouble.api_server.stores import SessionKey, SessionStore
 from agentdouble.errors import AgentYieldError, RunEndedError, SessionNotFoundError
-from agentdouble.server.loops import CrossLoopQueue
+from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 T = TypeVar("T")
 

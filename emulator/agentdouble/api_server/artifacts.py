@@ -7,7 +7,7 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble.api_server.models import dumps
+from agentdouble.api_server.json_text import dumps
 from agentdouble.api_server.stores import ArtifactKey, ArtifactStore, SessionKey, StoredArtifact
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ApiError

@@ -18,8 +18,9 @@ from starlette.websockets import WebSocket
 
 from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import is_instance_of
-from agentdouble.api_server import RUN_LIVE, models, sessions
-from agentdouble.api_server.models import Json, dumps
+from agentdouble.api_server import RUN_LIVE, models, request_values, response_json
+from agentdouble.api_server.json_text import dumps
+from agentdouble.api_server.models import Json
 from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
@@ -34,6 +35,17 @@ from agentdouble.openapi.operation import EVENTS
 _AGENT_INFO = "google.adk.utils.agent_info"
 _LLM_AGENT = "google.adk.agents.llm_agent", "LlmAgent"
 _COMPUTER_USE = "google.adk.tools.computer_use.computer_use_toolset", "ComputerUseToolset"
+
+SESSIONS = "/apps/{app}/users/{user}/sessions"
+SESSION = SESSIONS + "/{session}"
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_UNBUILT = {
+    ("GET", "/docs"): "The page of its routes",
+    ("POST", "/agent-identity/finalize"): "The agent identity",
+}
+_log = logging.getLogger(__name__)
 
 
 class Applications:
@@ -100,18 +112,6 @@ async def _agents(app: str, root: Any) -> Mapping[str, Any]:
     }
 
 
-SESSIONS = "/apps/{app}/users/{user}/sessions"
-SESSION = SESSIONS + "/{session}"
-
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-_UNBUILT = {
-    ("GET", "/docs"): "The page of its routes",
-    ("POST", "/agent-identity/finalize"): "The agent identity",
-}
-_log = logging.getLogger(__name__)
-
-
 class SessionRoutes:
     """The routes of sessions."""
 
@@ -129,27 +129,27 @@ class SessionRoutes:
             route("PATCH", SESSION, self.update),
         ]
 
-    @operation(sessions.Session, body=models.CreateSession | None, optional=True)
+    @operation(response_json.Session, body=models.CreateSession | None, optional=True)
     async def create(self, request: Request) -> Response:
         """Create a session; its id is generated unless the body gives one (API-02)."""
-        body = await models.optional(request, models.CREATE)
-        return json(sessions.session(await self._sessions.create(*_user(request), body)))
+        body = await request_values.optional(request, request_values.CREATE)
+        return json(response_json.session(await self._sessions.create(*_user(request), body)))
 
-    @operation(sessions.Session, body=Json | None, optional=True)
+    @operation(response_json.Session, body=Json | None, optional=True)
     async def create_with_id(self, request: Request) -> Response:
         """Create a session with the id in the path; the body is its state (API-03)."""
-        state = await models.optional(request, models.STATE)
-        return json(sessions.session(await self._sessions.create_with_id(key(request), state)))
+        state = await request_values.optional(request, request_values.STATE)
+        return json(response_json.session(await self._sessions.create_with_id(key(request), state)))
 
-    @operation(sessions.Sessions)
+    @operation(response_json.Sessions)
     async def list(self, request: Request) -> Response:
         """List a user's sessions (API-04)."""
-        return json(sessions.sessions(await self._sessions.of_user(*_user(request))))
+        return json(response_json.sessions(await self._sessions.of_user(*_user(request))))
 
-    @operation(sessions.Session)
+    @operation(response_json.Session)
     async def read(self, request: Request) -> Response:
         """Return a session with its history (API-05)."""
-        return json(sessions.session(await self._sessions.read(key(request))))
+        return json(response_json.session(await self._sessions.read(key(request))))
 
     @operation((Answer(type(None)), Answer(None, 204)))
     async def delete(self, request: Request) -> Response:
@@ -159,11 +159,13 @@ class SessionRoutes:
             return Response(status_code=204)
         return json(b"null")
 
-    @operation(sessions.Session, body=models.UpdateSession)
+    @operation(response_json.Session, body=models.UpdateSession)
     async def update(self, request: Request) -> Response:
         """Change a session's state."""
-        body = await models.required(request, models.UPDATE)
-        return json(sessions.session(await self._sessions.update(key(request), body.state_delta)))
+        body = await request_values.required(request, request_values.UPDATE)
+        return json(
+            response_json.session(await self._sessions.update(key(request), body.state_delta))
+        )
 
 
 class RunRoutes:
@@ -186,20 +188,20 @@ class RunRoutes:
     @operation(builtins.list[models.EventBody], body=models.RunRequest)
     async def run(self, request: Request) -> Response:
         """Run an agent and return all events of the turn (API-07)."""
-        body = await models.required(request, models.RUN)
+        body = await request_values.required(request, request_values.RUN)
         return EventListResponse(await self._runs.prepare(body, streaming=False))
 
     @operation(Answer(str, media_type=EVENTS), body=models.RunRequest)
     async def run_sse(self, request: Request) -> Response:
         """Run an agent and stream its events (API-08, API-09)."""
-        body = await models.required(request, models.RUN)
+        body = await request_values.required(request, request_values.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
         return EventStreamResponse(run, together=bool(body.function_call_event_id))
 
-    @operation(builtins.list[str] | sessions.Described, query=sessions.AppsQuery)
+    @operation(builtins.list[str] | response_json.Described, query=response_json.AppsQuery)
     async def list_apps(self, request: Request) -> Response:
         """List the applications (API-01, U-LIST-APPS)."""
-        detailed = models.flag(request, "detailed")
+        detailed = request_values.flag(request, "detailed")
         if detailed or ledger.choose("U-LIST-APPS") == "detailed":
             return json(dumps({"apps": await self._applications.described()}))
         return json(dumps(self._applications.names()))
@@ -212,7 +214,7 @@ class RunRoutes:
     @operation(type(None), body=models.UpdateMemory)
     async def remember(self, request: Request) -> Response:
         """Add a session to the memory that its application's agents search."""
-        body = await models.required(request, models.MEMORY)
+        body = await request_values.required(request, request_values.MEMORY)
         await self._runs.add_session_to_memory(SessionKey(*_user(request), body.session_id))
         return json(b"null")
 
@@ -238,7 +240,7 @@ async def _run_live(websocket: WebSocket) -> None:
     await websocket.send_denial_response(refused(501, refusal))
 
 
-@operation(sessions.Health)
+@operation(response_json.Health)
 async def health(_request: Request) -> Response:
     """Report that the server is running (API-14, U-API-HEALTH)."""
     ledger.choose("U-API-HEALTH")
@@ -257,7 +259,7 @@ class Version:
             }
         )
 
-    @operation(sessions.Version)
+    @operation(response_json.Version)
     async def show(self, _request: Request) -> Response:
         """Return the versions (U-API-VERSION)."""
         ledger.choose("U-API-VERSION")

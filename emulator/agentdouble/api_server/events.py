@@ -8,8 +8,10 @@ from typing import Any
 
 from agentdouble.agents.agent import MODEL, Event, Message, Part, WireEvent
 from agentdouble.api_server.agent_run import Finished, Yielded
-from agentdouble.api_server.models import EventBody, dumps, loads, to_wire
-from agentdouble.api_server.stores import TEMP, StoredEvent
+from agentdouble.api_server.json_text import dumps, loads
+from agentdouble.api_server.models import EventBody, to_wire
+from agentdouble.api_server.state_scopes import TEMP
+from agentdouble.api_server.stores import StoredEvent
 
 USER = "user"
 

@@ -1,57 +1,12 @@
-"""JSON of requests and responses: bodies with their fields, and content with its parts (section 2.2)."""
+"""The bodies of requests, and content with its parts (section 2.2)."""
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
-from starlette.requests import Request
-
-from agentdouble.core import strict_json
-from agentdouble.errors import ApiError
-
-_LONG_NUMBER = re.compile(rb"\d{19}")
-Fragment = orjson.Fragment  # finished JSON, which is put into other JSON unchanged
-
-
-def dumps(value: Any) -> bytes:
-    """Return a value as JSON; raise TypeError or ValueError if JSON cannot represent it.
-
-    The standard library writes JSON that orjson refuses: integers beyond 64 bits and lone
-    surrogates.
-    """
-    try:
-        # A copy, because orjson's bytes hold the 4 KiB or more that it wrote them into.
-        return b"%b" % orjson.dumps(value)
-    except TypeError:
-        written = json.dumps(value, separators=(",", ":"), allow_nan=False, default=_value_of)
-        return written.encode()
-
-
-def _value_of(value: Any) -> Any:
-    """Return the value of a fragment, which the standard library does not know."""
-    if isinstance(value, Fragment):
-        return loads(orjson.dumps(value))
-    raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def loads(text: bytes) -> Any:
-    """Return the value of JSON text.
-
-    orjson reads integers beyond 64 bits as floats, and refuses escaped lone surrogates.
-    """
-    if _LONG_NUMBER.search(text):
-        return json.loads(text)
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return json.loads(text)
-
 
 Json = dict[str, Any]
 
@@ -154,9 +109,6 @@ class Content(Strict):
 def to_wire(model: BaseModel) -> Json:
     """Return an object as JSON-ready data, without the fields that are not set."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-T = TypeVar("T")
 
 
 class Body(BaseModel):
@@ -283,78 +235,3 @@ class UpdateMemory(Body):
     """The body that adds a session to the memory."""
 
     session_id: Name
-
-
-RUN: TypeAdapter[RunRequest] = TypeAdapter(RunRequest)
-CREATE: TypeAdapter[CreateSession | None] = TypeAdapter(CreateSession | None)
-STATE: TypeAdapter[Json | None] = TypeAdapter(Json | None)
-UPDATE: TypeAdapter[UpdateSession] = TypeAdapter(UpdateSession)
-ARTIFACT: TypeAdapter[SaveArtifact] = TypeAdapter(SaveArtifact)
-MEMORY: TypeAdapter[UpdateMemory] = TypeAdapter(UpdateMemory)
-
-
-_FLAG: TypeAdapter[bool] = TypeAdapter(bool)
-_NUMBER: TypeAdapter[int] = TypeAdapter(int)
-
-
-def flag(request: Request, name: str) -> bool:
-    """Return a flag of the query, False if it is absent; raise ApiError for other values."""
-    value = request.query_params.get(name)
-    return value is not None and _validated(value, _FLAG, ("query", name))
-
-
-def number(request: Request, name: str) -> int | None:
-    """Return a number of the query, None if it is absent; raise ApiError for other values."""
-    value = request.query_params.get(name)
-    return None if value is None else _validated(value, _NUMBER, ("query", name))
-
-
-async def required(request: Request, adapter: TypeAdapter[T]) -> T:
-    """Return a request's body; raise ApiError if it is absent or wrong."""
-    document = await _document(request)
-    if document is None:
-        raise ApiError(
-            422, [{"type": "missing", "loc": ("body",), "msg": "Field required", "input": None}]
-        )
-    return _validated(document, adapter)
-
-
-async def optional(request: Request, adapter: TypeAdapter[T | None]) -> T | None:
-    """Return a request's body, or None without one; raise ApiError if it is wrong."""
-    document = await _document(request)
-    return None if document is None else _validated(document, adapter)
-
-
-def _validated(document: Any, adapter: TypeAdapter[T], where: tuple[str, ...] = ("body",)) -> T:
-    try:
-        return adapter.validate_python(document, from_attributes=True)
-    except ValidationError as error:
-        errors = error.errors(include_url=False)
-        raise ApiError(422, [{**e, "loc": (*where, *e["loc"])} for e in errors]) from None
-
-
-async def _document(request: Request) -> Any:
-    body = await request.body()
-    if not body:
-        return None
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    main, _, sub = content_type.partition("/")
-    if main != "application" or not (sub == "json" or sub.endswith("+json")):
-        return body.decode("utf-8", "replace")  # not an object: validation refuses it
-    try:
-        return await strict_json.read(body, surrogates=True)
-    except json.JSONDecodeError as error:
-        raise ApiError(
-            422,
-            [
-                {
-                    "type": "json_invalid",
-                    "loc": ("body", error.pos),
-                    "msg": "JSON decode error",
-                    "input": {},
-                    "ctx": {"error": error.msg},
-                }
-            ],
-        ) from None
-    except (ValueError, RecursionError):
-        raise ApiError(400, "There was an error parsing the body") from None

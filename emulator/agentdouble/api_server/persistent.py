@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentdouble.api_server.state_scopes import split_scopes
 from agentdouble.api_server.stores import (
     ArtifactKey,
     ArtifactStore,
@@ -20,7 +21,6 @@ from agentdouble.api_server.stores import (
     SessionStore,
     StoredArtifact,
     StoredEvent,
-    split_scopes,
 )
 from agentdouble.state import Change, Store, unbroken
 

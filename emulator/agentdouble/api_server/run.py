@@ -20,7 +20,8 @@ from agentdouble.agents.loops import AgentLoops, LoopTask, Start
 from agentdouble.api_server import agent_run, events
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.events import EventBuilder
-from agentdouble.api_server.models import RunRequest, dumps, loads, to_wire
+from agentdouble.api_server.json_text import dumps, loads
+from agentdouble.api_server.models import RunRequest, to_wire
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import (
     Revision,
@@ -32,7 +33,8 @@ from agentdouble.api_server.stores import (
 from agentdouble.core import ledger
 from agentdouble.core.code_tool import Invocation, invoked_by
 from agentdouble.errors import RunEndedError, SessionNotFoundError
-from agentdouble.server.loops import ApplicationExitError, CrossLoopQueue
+from agentdouble.server.application_loop import ApplicationExitError
+from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 # Bytes of the JSON of events; the objects of ADK take some nine times as much.
 MOST = 512 * 1024

@@ -14,8 +14,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.agents.framework import RunEvent
-from agentdouble.api_server import sessions
-from agentdouble.api_server.models import dumps, loads
+from agentdouble.api_server import response_json
+from agentdouble.api_server.json_text import dumps, loads
 from agentdouble.api_server.run import Run
 from agentdouble.core import ledger
 from agentdouble.errors import ApiError, StateError
@@ -49,7 +49,7 @@ class EventListResponse(RunResponse):
         collected: list[Any] = []
 
         async def collect(events: Sequence[RunEvent]) -> None:
-            collected.extend(sessions.visible_events(event.json for event in events))
+            collected.extend(response_json.visible_events(event.json for event in events))
 
         try:
             await self._run.execute(collect)
@@ -83,9 +83,9 @@ class EventStreamResponse(RunResponse):
             for event in events:
                 if event.artifacts and not self._together:
                     for part in _split(event.json):
-                        await send_line(sessions.event(part))
+                        await send_line(response_json.event(part))
                 else:
-                    await send_line(sessions.event(event.json))
+                    await send_line(response_json.event(event.json))
 
         await send({"type": "http.response.start", "status": 200, "headers": _STREAM})
         try:

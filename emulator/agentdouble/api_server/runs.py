@@ -9,9 +9,10 @@ from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.framework import Framework
 from agentdouble.agents.loops import AgentLoops
 from agentdouble.api_server.artifacts import ArtifactService
-from agentdouble.api_server.framework import FrameworkRun, record
+from agentdouble.api_server.framework import FrameworkRun
 from agentdouble.api_server.models import CreateSession, RunRequest
 from agentdouble.api_server.run import Histories, Run, RunServices
+from agentdouble.api_server.run_host import record
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
 from agentdouble.core import ledger

@@ -13,10 +13,11 @@ from starlette.routing import BaseRoute
 from typing_extensions import TypedDict
 
 from agentdouble.agents.directory import AgentsDirectory
-from agentdouble.api_server import endpoints, models
+from agentdouble.api_server import endpoints, models, request_values
 from agentdouble.api_server.artifacts import ArtifactService, ArtifactVersion
 from agentdouble.api_server.endpoints import SESSION, json, key, route
-from agentdouble.api_server.models import Part, dumps, to_wire
+from agentdouble.api_server.json_text import dumps
+from agentdouble.api_server.models import Part, to_wire
 from agentdouble.api_server.persistent import PersistentArtifacts, PersistentSessions
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
@@ -66,7 +67,7 @@ class ArtifactRoutes:
     @operation(ArtifactVersion, body=models.SaveArtifact)
     async def save(self, request: Request) -> Response:
         """Store a new version of an artifact and describe it."""
-        body = await models.required(request, models.ARTIFACT)
+        body = await request_values.required(request, request_values.ARTIFACT)
         saved = await self._artifacts.save(
             key(request), body.filename, to_wire(body.artifact), body.custom_metadata
         )
@@ -75,7 +76,7 @@ class ArtifactRoutes:
     @operation(Part, query=VersionQuery)
     async def load(self, request: Request) -> Response:
         """Return an artifact, the newest version by default."""
-        version = models.number(request, "version")
+        version = request_values.number(request, "version")
         return json(await self._artifacts.load(key(request), _name(request), version))
 
     @operation(Part)

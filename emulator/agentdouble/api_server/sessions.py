@@ -1,16 +1,14 @@
-"""Sessions of API-server mode, and their JSON (sections 2.3, 2.4, 4.2)."""
+"""The sessions of API-server mode (section 2.3)."""
 
 from __future__ import annotations
 
 import dataclasses
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from typing_extensions import NotRequired, TypedDict
-
 from agentdouble.api_server import events
-from agentdouble.api_server.models import CreateSession, EventBody, Fragment, Json, dumps, loads
+from agentdouble.api_server.models import CreateSession, EventBody
 from agentdouble.api_server.stores import SessionKey, SessionStore, StoredEvent, StoredSession
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
@@ -124,92 +122,3 @@ def _check_imported(imported: Sequence[EventBody]) -> None:
 
 def _cannot_include(index: int, content: str) -> ApiError:
     return ApiError(400, f"Session initialization event {index} cannot include {content}.")
-
-
-class Session(TypedDict):
-    """A session; the ledger's alternatives leave out all but its id and its events."""
-
-    id: str
-    appName: NotRequired[str]
-    userId: NotRequired[str]
-    state: NotRequired[Json]
-    events: list[EventBody]
-    lastUpdateTime: NotRequired[float]
-
-
-Sessions = list[Session] | list[str]
-
-
-class Described(TypedDict):
-    """The applications, each with its description."""
-
-    apps: list[Json]
-
-
-class AppsQuery(TypedDict, total=False):
-    """Whether the applications are described."""
-
-    detailed: bool
-
-
-class Health(TypedDict):
-    """The health of the server."""
-
-    status: str
-
-
-class Version(TypedDict):
-    """The versions of the server and of its language."""
-
-    version: str
-    language: str
-    language_version: str
-
-
-class Detail(TypedDict):
-    """The reason of a refusal: a text, or the invalid fields."""
-
-    detail: Any
-
-
-def session(stored: StoredSession) -> bytes:
-    """Return a session as JSON."""
-    return dumps(_session(stored, visible_events(stored.events)))
-
-
-def sessions(stored: Sequence[StoredSession]) -> bytes:
-    """Return a list of sessions as JSON (U-SESSION-LIST)."""
-    if ledger.choose("U-SESSION-LIST") == "ids":
-        return dumps([session.key.id for session in stored])
-    return dumps([_session(session, []) for session in stored])
-
-
-def visible_events(stored: Iterable[bytes]) -> list[Any]:
-    """Return events in a form that can be put into other JSON."""
-    if ledger.choose("U-EVENT-FIELDS") == "content-only":
-        return [_content_only(event) for event in stored]
-    return [Fragment(event) for event in stored]
-
-
-def event(json: bytes) -> bytes:
-    """Return the JSON of one event, with the fields that the ledger selects."""
-    if ledger.choose("U-EVENT-FIELDS") == "content-only":
-        return dumps(_content_only(json))
-    return json
-
-
-def _content_only(json: bytes) -> dict[str, Any]:
-    return {key: value for key, value in loads(json).items() if key == "content"}
-
-
-def _session(stored: StoredSession, events: list[Any]) -> dict[str, Any]:
-    if ledger.choose("U-SESSION-FIELDS") == "id-only":
-        return {"id": stored.key.id, "events": events}
-    return {
-        "id": stored.key.id,
-        "appName": stored.key.app,
-        "userId": stored.key.user,
-        "state": Fragment(dumps(stored.state)),
-        "events": events,
-        "lastUpdateTime": stored.last_update,
-    }

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from agentdouble.api_server.state_scopes import ScopedState, merge_scopes, split_scopes
+
 
 class SessionKey(NamedTuple):
     """The key of a session; ids are unique among one user's sessions of one application."""
@@ -82,45 +84,6 @@ class StoredArtifact:
     custom_metadata: Mapping[str, Any]
     created: float
     json: bytes = b""
-
-
-APP = "app:"
-USER = "user:"
-TEMP = "temp:"
-
-
-@dataclass
-class ScopedState:
-    """State by scope; the keys have no prefixes.
-
-    A session has its own state, its user's (``user:``) and its application's (``app:``). Keys that
-    begin with ``temp:`` belong to one run and are never stored.
-    """
-
-    app: dict[str, Any] = field(default_factory=dict)
-    user: dict[str, Any] = field(default_factory=dict)
-    session: dict[str, Any] = field(default_factory=dict)
-
-
-def split_scopes(state: Mapping[str, Any]) -> ScopedState:
-    """Split a state into its scopes, without temporary keys."""
-    scoped = ScopedState()
-    for key, value in state.items():
-        if key.startswith(APP):
-            scoped.app[key[len(APP) :]] = value
-        elif key.startswith(USER):
-            scoped.user[key[len(USER) :]] = value
-        elif not key.startswith(TEMP):
-            scoped.session[key] = value
-    return scoped
-
-
-def merge_scopes(scoped: ScopedState) -> dict[str, Any]:
-    """Return one mapping with prefixed keys: of the session, the application, the user."""
-    merged = dict(scoped.session)
-    merged.update({APP + key: value for key, value in scoped.app.items()})
-    merged.update({USER + key: value for key, value in scoped.user.items()})
-    return merged
 
 
 _histories = itertools.count(1)

@@ -1,6 +1,7 @@
 """The decorator contract (section 4.6): the applications that authors write.
 
-``simple``, ``mcp`` and ``a2a`` hold one kind of application each: SimpleApp, MCPApp and A2AApp.
+``simple`` (with ``simple_responses``), ``mcp`` and ``a2a`` hold one kind of application each: SimpleApp,
+MCPApp and A2AApp.
 ``contract`` checks decorated functions, ``loading`` imports applications from a specification,
 ``hosted`` serves them in a double, and ``adapters`` turns foreign agents into ours.
 

@@ -18,6 +18,10 @@ from agentdouble.errors import DecorationError
 
 _APPS = str(Path(__file__).parent)
 
+Kind = Literal["tool", "resource", "prompt", "completion"]
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+
 
 def check_entrypoint(function: Callable[..., Any]) -> None:
     """Raise DecorationError unless the function is async and takes payload, then headers."""
@@ -82,11 +86,6 @@ def text_of(error: BaseException) -> str:
 
 def _is_async(function: object) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-
-
-Kind = Literal["tool", "resource", "prompt", "completion"]
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
 
 @dataclass(frozen=True)

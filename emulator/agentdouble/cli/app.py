@@ -9,10 +9,12 @@ import typer
 from agentdouble import __version__
 from agentdouble.cli import call as calling
 from agentdouble.cli import env as environment
-from agentdouble.cli import options
+from agentdouble.cli import options, secret_options
+from agentdouble.cli.clock import clock_app
 from agentdouble.cli.faults import faults_app
 from agentdouble.cli.mcp_commands import mcp_app
-from agentdouble.cli.sessions import clock_app, nodes_app, session_app
+from agentdouble.cli.nodes import nodes_app
+from agentdouble.cli.sessions import session_app
 from agentdouble.core.environment import CLIENTS
 from agentdouble.core.imports import without_collecting
 
@@ -24,22 +26,6 @@ app = typer.Typer(
     help="A local double of a hosted agent platform.",
     epilog=options.formatted("Start with [bold]agentdouble demo[/bold]."),
 )
-
-
-def _version(show: bool) -> None:
-    if show:
-        typer.echo(f"agentdouble {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _agentdouble(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    pass
-
 
 _SERVE_EXAMPLES = options.formatted("""
 [bold]Examples[/bold]
@@ -58,6 +44,73 @@ _SERVE_EXAMPLES = options.formatted("""
 
 [bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: did not start.
 """)
+
+_ENV_EXAMPLES = options.formatted("""
+[bold]Examples[/bold]
+
+  eval "$(agentdouble env)"                the specification's names
+
+  eval "$(agentdouble env --for veadk)"    the names that a real client reads
+
+  agentdouble env --port 9000 --json
+""")
+
+_DOCTOR_EXAMPLES = options.formatted("""
+[bold]Examples[/bold]
+
+  agentdouble doctor
+
+  agentdouble doctor --json | jq '.findings[] | select(.id == "browser")'
+
+[bold]Exit codes[/bold]  0: a double can run here, 1: it cannot.
+""")
+
+_JOURNAL_EXAMPLES = options.formatted("""
+[bold]Examples[/bold]
+
+  agentdouble journal                          the latest requests
+
+  agentdouble journal --follow --action InvokeTool
+
+  agentdouble journal --status 500 --json | jq .url
+
+[bold]Exit codes[/bold]  0: done or stopped by Ctrl-C, 2: there is no double, or it refused.
+""")
+
+_EXEC_EXAMPLES = options.formatted("""
+[bold]Examples[/bold]
+
+  agentdouble exec -- pytest
+
+  agentdouble exec -- sh -c 'curl -s $AGENTDOUBLE_URL/list-apps'
+
+  agentdouble exec --app my_agent:app -- python client.py
+
+  agentdouble exec --for veadk --tls -- veadk web
+
+  agentdouble exec --config runtimes.toml -- ./smoke.sh
+
+The command gets the variables of [bold]agentdouble env[/bold], of every client if none is
+named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
+
+[bold]Exit codes[/bold]  those of the command, 128 and the signal's number if one ended it,
+127: command not found, 126: it cannot be run, 2: the double could not start.
+""")
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"agentdouble {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _agentdouble(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command(epilog=_SERVE_EXAMPLES)
@@ -127,9 +180,9 @@ def serve(
     overrides: dict[str, Any] = {
         "host": host,
         "port": port,
-        "api_key": None if api_key is None else environment.secret("--api-key", api_key),
+        "api_key": None if api_key is None else secret_options.secret("--api-key", api_key),
         "insecure": insecure or None,
-        "state": environment.state(state),
+        "state": secret_options.state(state),
         "nodes": nodes,
         "ray_without_token": ray_without_token or None,
         "tls": tls or None,
@@ -161,17 +214,6 @@ def demo() -> None:
     raise typer.Exit(demonstration.run())
 
 
-_ENV_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
-  eval "$(agentdouble env)"                the specification's names
-
-  eval "$(agentdouble env --for veadk)"    the names that a real client reads
-
-  agentdouble env --port 9000 --json
-""")
-
-
 @app.command(epilog=_ENV_EXAMPLES)
 def env(
     client: Annotated[
@@ -187,17 +229,6 @@ def env(
 ) -> None:
     """Print the variables that point a client at the running double."""
     environment.show(client, port, url, as_json=as_json)
-
-
-_DOCTOR_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
-  agentdouble doctor
-
-  agentdouble doctor --json | jq '.findings[] | select(.id == "browser")'
-
-[bold]Exit codes[/bold]  0: a double can run here, 1: it cannot.
-""")
 
 
 @app.command(epilog=_DOCTOR_EXAMPLES)
@@ -223,19 +254,6 @@ def unknowns(as_json: options.Json = False) -> None:
     ledger.show(as_json=as_json)
 
 
-_JOURNAL_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
-  agentdouble journal                          the latest requests
-
-  agentdouble journal --follow --action InvokeTool
-
-  agentdouble journal --status 500 --json | jq .url
-
-[bold]Exit codes[/bold]  0: done or stopped by Ctrl-C, 2: there is no double, or it refused.
-""")
-
-
 @app.command(epilog=_JOURNAL_EXAMPLES)
 def journal(
     follow: Annotated[
@@ -258,27 +276,6 @@ def journal(
     names = {"method": method, "path": path, "status": status, "action": action, "session": session}
     filters = {name: value for name, value in names.items() if value is not None}
     listing.show(filters, tail, url, follow=follow, as_json=as_json)
-
-
-_EXEC_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
-  agentdouble exec -- pytest
-
-  agentdouble exec -- sh -c 'curl -s $AGENTDOUBLE_URL/list-apps'
-
-  agentdouble exec --app my_agent:app -- python client.py
-
-  agentdouble exec --for veadk --tls -- veadk web
-
-  agentdouble exec --config runtimes.toml -- ./smoke.sh
-
-The command gets the variables of [bold]agentdouble env[/bold], of every client if none is
-named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
-
-[bold]Exit codes[/bold]  those of the command, 128 and the signal's number if one ended it,
-127: command not found, 126: it cannot be run, 2: the double could not start.
-""")
 
 
 @app.command("exec", epilog=_EXEC_EXAMPLES, context_settings={"allow_interspersed_args": False})
@@ -314,7 +311,7 @@ def exec_(
         "tls": tls or None,
         "agents": agents,
         "profile": profile,
-        "state": environment.state(state),
+        "state": secret_options.state(state),
         "faults": None if faults is None else serving.read_faults(faults),
     }
     settings = serving.settings_of(overrides, tuple(unknown or ()), config)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from agentdouble.cli import env
+from agentdouble.cli import connections
 from agentdouble.cli.options import Url, formatted
 from agentdouble.errors import AgentDoubleError
 
@@ -50,7 +50,7 @@ def call(
         near = difflib.get_close_matches(action, sorted(OF_THE_PLATFORM), n=3)
         hint = f"Did you mean {' or '.join(near)}?" if near else "See: agentdouble call --help"
         raise AgentDoubleError(f"The platform has no action {action!r}. {hint}")
-    result = env.connect(url).call(action, **read_fields(fields or ()))
+    result = connections.connect(url).call(action, **read_fields(fields or ()))
     typer.echo(json.dumps(result, indent=None if as_json else 2))
 
 

@@ -1,4 +1,4 @@
-"""The control plane of a running double, and its sessions; ``env.connect`` finds it."""
+"""The control plane of a running double, and its sessions; ``connections.connect`` finds it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import httpx_sse
 
-from agentdouble.cli import env
-from agentdouble.core import environment, invoke_tool
+from agentdouble.core import environment, invoke_tool, running
 from agentdouble.core.environment import Connection
 from agentdouble.core.invoke_tool import Address
 from agentdouble.core.signing import Credentials
@@ -100,7 +99,9 @@ class ControlPlane:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not env.is_here(urlsplit(self.url).hostname),  # no proxy to this machine
+            "trust_env": not running.is_here(
+                urlsplit(self.url).hostname
+            ),  # no proxy to this machine
         }
 
     def _verify(self) -> ssl.SSLContext | bool:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import typer
 
-from agentdouble.cli import call, env
+from agentdouble.cli import call, connections
 from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
 from agentdouble.errors import AgentDoubleError
 
@@ -99,7 +99,7 @@ def remove(
 
 def _request(url: str | None, method: str, path: str = "", body: Any = None) -> Any:
     """Call a route below ``/_emulator/faults`` and return its JSON."""
-    return env.connect(url).admin(_FAULTS + path, {}, method=method, body=body).json()
+    return connections.connect(url).admin(_FAULTS + path, {}, method=method, body=body).json()
 
 
 def _document(words: Sequence[str]) -> Mapping[str, Any]:

@@ -16,9 +16,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from agentdouble.cli import env
+from agentdouble.cli import connections
 from agentdouble.cli.control import ADVICE, ControlPlane
-from agentdouble.core.redaction import printable
+from agentdouble.core.log_filters import printable
 from agentdouble.errors import PlatformUnreachableError
 from agentdouble.journal.routes import FILTERS
 
@@ -34,7 +34,7 @@ def show(
 
     With ``follow`` continue until Ctrl-C.
     """
-    plane, console = env.connect(url), Console(highlight=False, soft_wrap=True)
+    plane, console = connections.connect(url), Console(highlight=False, soft_wrap=True)
 
     def print_entry(entry: Entry) -> None:
         if as_json:

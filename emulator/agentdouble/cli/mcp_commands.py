@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import typer
 
 from agentdouble import __version__
-from agentdouble.cli.env import connect, outbound, read
+from agentdouble.cli.connections import connect
 from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
+from agentdouble.cli.secret_options import outbound, read
 from agentdouble.errors import AgentDoubleError
 
 if TYPE_CHECKING:

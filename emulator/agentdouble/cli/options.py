@@ -11,19 +11,13 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from agentdouble.errors import AgentDoubleError
+
 # only on a terminal, because rich is slow to import
 MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
+_UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 _UNBOUNDED = 10_000  # columns
 PLAIN_WIDTH = None if MARKUP else 110  # columns, enough for one sentence per command
-
-
-def formatted(text: str) -> str:
-    """Return a help text with its markup on a terminal, else as plain lines."""
-    if MARKUP:
-        return text
-    bare = re.sub(r"\[/?bold\]", "", text).replace("\\[", "[")
-    return "".join(f"\b\n{paragraph}\n\n" for paragraph in bare.strip("\n").split("\n\n"))
-
 
 Tls = Annotated[bool, typer.Option("--tls", help="Serve https, with a generated certificate.")]
 Agents = Annotated[
@@ -46,12 +40,7 @@ State = Annotated[
         metavar="URL", help="Keep tools and records: sqlite:///FILE, postgresql://... (memory)."
     ),
 ]
-Faults = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help=formatted(r"Faults to arm: [\[faults]] tables, TOML (none).")
-    ),
-]
+
 Config = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Settings file (agentdouble.toml, if it exists)."),
@@ -61,6 +50,22 @@ Url = Annotated[
     str | None, typer.Option(help="URL of the double or platform (the running double).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def formatted(text: str) -> str:
+    """Return a help text with its markup on a terminal, else as plain lines."""
+    if MARKUP:
+        return text
+    bare = re.sub(r"\[/?bold\]", "", text).replace("\\[", "[")
+    return "".join(f"\b\n{paragraph}\n\n" for paragraph in bare.strip("\n").split("\n\n"))
+
+
+Faults = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help=formatted(r"Faults to arm: [\[faults]] tables, TOML (none).")
+    ),
+]
 
 
 def command_group(description: str, examples: str) -> typer.Typer:
@@ -87,3 +92,10 @@ def print_table(
         content.add_row(*(str(row.get(column, "")) for column in columns))
     width = None if sys.stdout.isatty() else _UNBOUNDED
     console.Console(highlight=False, width=width).print(content)
+
+
+def seconds(text: str) -> float:
+    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text, re.ASCII)
+    if not parts or "".join(map("".join, parts)) != text:
+        raise AgentDoubleError(f"The time must be like 90s, 29m58s, 1h or 2d, not {text[:40]!r}.")
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)

@@ -2,8 +2,9 @@
 
 It has its own port because everything else that a double serves (applications, runtimes, files that
 agents write) shares the origin of the double's port: a page there could read what the console
-reads. ``application`` has the routes: the pages, their modules of JavaScript, and the requests that
-the double answers. ``checks`` refuses requests of other pages and programs.
+reads. ``application`` has the routes, ``pages`` the shell and the frames of outputs, and
+``repeating`` calls actions and sends requests again. ``checks`` refuses requests of other pages and
+programs, and ``double`` passes requests on to the double. ``static`` has the JavaScript.
 
 The floor is below ``emulator``, because an ``Emulator`` opens its own console; it knows of the
 double only what is handed to it.
@@ -18,7 +19,8 @@ from dataclasses import dataclass, field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.console.application import make_app
-from agentdouble.console.checks import Checks, Double
+from agentdouble.console.checks import Checks
+from agentdouble.console.double import Double
 from agentdouble.errors import AddressInUseError
 from agentdouble.server.sockets import address_of, open_socket
 

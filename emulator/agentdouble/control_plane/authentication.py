@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble.control_plane.wire import PUBLIC, Refused, public_error
+from agentdouble.control_plane.public_errors import PUBLIC, Refused, public_error
 from agentdouble.core import ledger, signing
 from agentdouble.core.canonical import read_query
 from agentdouble.core.clock import Clock

@@ -6,33 +6,27 @@ its body and result.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
-from typing_extensions import TypedDict
 
-from agentdouble.control_plane import authentication, wire
+from agentdouble.control_plane import addresses, authentication, public_errors
+from agentdouble.control_plane.action_methods import Action
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
 from agentdouble.core import strict_json
 from agentdouble.core.invoke_tool import RUN_HEADER, VERSION
 from agentdouble.errors import ActionError, NotBuiltError, StateError
 from agentdouble.journal.failures import KIND, report
-from agentdouble.openapi import Answer, Operation
-from agentdouble.openapi.operation import described
 from agentdouble.sandbox import output_feed
 from agentdouble.server.disconnects import cancel_on_disconnect
 from agentdouble.server.guard import Refusal
 
 _log = logging.getLogger(__name__)
-
-Action = Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 
 
 class ControlPlane:
@@ -58,18 +52,20 @@ class ControlPlane:
             self._authenticator.check(request, body, metadata)
             action = self._find(request, metadata)
             run = request.headers.get(RUN_HEADER)
-            with wire.seen_at(str(request.base_url)), output_feed.named_run(run):
+            with addresses.seen_at(str(request.base_url)), output_feed.named_run(run):
                 parameters = await _json_object(body)
                 result = await cancel_on_disconnect(request.receive, action(parameters))
             return authentication.success(metadata, result)
         except (HTTPException, ClientDisconnect):
             raise
-        except wire.REFUSED as error:
+        except public_errors.REFUSED as error:
             return self._refused(metadata, error)
         except Exception as error:
             return self._failed(metadata, error)
 
-    def _refused(self, metadata: authentication.MetadataFields, error: wire.Refused) -> Response:
+    def _refused(
+        self, metadata: authentication.MetadataFields, error: public_errors.Refused
+    ) -> Response:
         if error.code == KIND:
             return self._failed(metadata, error)
         if isinstance(error, StateError):
@@ -85,9 +81,9 @@ class ControlPlane:
         for name in ("Action", "Version"):
             values = request.query_params.getlist(name)
             if not values:
-                raise wire.missing(name)
+                raise public_errors.missing(name)
             if len(values) > 1:
-                raise wire.invalid(name, f"it occurs {len(values)} times in the query")
+                raise public_errors.invalid(name, f"it occurs {len(values)} times in the query")
         if metadata["Version"] == VERSION and metadata["Action"] in self._actions:
             return self._actions[metadata["Action"]]
         if metadata["Version"] == VERSION and metadata["Action"] in OF_THE_PLATFORM:
@@ -96,7 +92,7 @@ class ControlPlane:
             raise NotBuiltError(
                 f"The action {metadata['Action']} of the service {metadata['Service']}"
             )
-        raise wire.public_error(
+        raise public_errors.public_error(
             "InvalidActionOrVersion",
             f"Could not find operation {metadata['Action']} for version {metadata['Version']}.",
         )
@@ -148,69 +144,3 @@ async def _json_object(body: bytes) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise ActionError("InvalidParameter", "The request body is not a JSON object.")
     return document
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-M = TypeVar("M", bound=wire.Wire)
-_NAME = "__action__"
-
-Answered = Coroutine[Any, Any, dict[str, Any]]
-
-
-class Actions:
-    """A class whose methods are actions."""
-
-    def by_name(self) -> Mapping[str, Action]:
-        """Return the actions by their names on the platform."""
-        methods = (getattr(self, name) for name in dir(type(self)) if not name.startswith("_"))
-        return {getattr(method, _NAME): method for method in methods if hasattr(method, _NAME)}
-
-
-def action(
-    name: str, model: type[M], result: Any = None, **types: Any
-) -> Callable[[Callable[[Any, M], Answered]], Callable[[Any, Mapping[str, Any]], Answered]]:
-    """Turn a method that takes its body as a model into an action.
-
-    Its Result has the type ``result``, or fields of these ``types``.
-    """
-
-    def make(method: Callable[[Any, M], Answered]) -> Callable[[Any, Mapping[str, Any]], Answered]:
-        @functools.wraps(method)
-        async def run(self: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-            return await method(self, wire.read(model, body))
-
-        setattr(run, _NAME, name)
-        operation = describe(model, result or fields(f"{name}Result", **types))
-        return described(operation)(run)
-
-    return make
-
-
-def action_of(types: Callable[[Any], tuple[Any, Any]]) -> Callable[[F], F]:
-    """Describe an action on a kind of resource, by a function of its ResourceActions.
-
-    The function returns the model of the body and the type of the Result.
-    """
-
-    def described_action(endpoint: F) -> F:
-        text = inspect.getdoc(endpoint) or ""
-
-        def say(actions: Any) -> Operation:
-            summary = text.replace("resource", actions.noun).replace("a MCP", "an MCP")
-            return describe(*types(actions), summary)
-
-        return described(say)(endpoint)
-
-    return described_action
-
-
-def fields(name: str, **types: Any) -> Any:
-    """Return the type of a dict with these fields, all of them required."""
-    # not a model, because building dozens of pydantic models would delay the first action
-    make: Any = TypedDict
-    return make(name, types)
-
-
-def describe(body: Any, result: Any, summary: str | None = None) -> Operation:
-    """Return the description of an action."""
-    return Operation((Answer(authentication.Success[result]),), body=body, summary=summary)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import wire
-from agentdouble.control_plane.dispatch import describe, fields
+from agentdouble.control_plane import public_errors, wire
+from agentdouble.control_plane.action_methods import describe, fields
 from agentdouble.core import ledger, strict_json
 from agentdouble.openapi.operation import described
 from agentdouble.sandbox import languages
@@ -148,17 +148,17 @@ class InvokeTool:
         """Refuse text that cannot be run, or that is too long."""
         field = f"OperationPayload.{name}"
         if not text.strip():
-            raise wire.invalid(field, "it must not be empty")
+            raise public_errors.invalid(field, "it must not be empty")
         if "\0" in text:  # on Python 3.10 a kernel never replies to it
-            raise wire.invalid(field, "it must not contain NUL characters")
+            raise public_errors.invalid(field, "it must not contain NUL characters")
         try:
             size = len(text.encode())
         except UnicodeEncodeError as error:
             reason = f"it is not valid Unicode text at position {error.start}"
-            raise wire.invalid(field, reason) from None
+            raise public_errors.invalid(field, reason) from None
         limit = self._settings.code_limit
         if size > limit:
-            raise wire.invalid(field, f"it has {size} bytes; the limit is {limit}")
+            raise public_errors.invalid(field, f"it has {size} bytes; the limit is {limit}")
 
     def _timeout_s(self, asked_s: int | None) -> int:
         ledger.choose("U-EXEC-LIMITS")
@@ -166,7 +166,9 @@ class InvokeTool:
         if asked_s is None:
             return min(self._settings.exec_timeout_s, largest)
         if asked_s > largest:
-            raise wire.invalid("OperationPayload.timeout", f"it is larger than {largest} seconds")
+            raise public_errors.invalid(
+                "OperationPayload.timeout", f"it is larger than {largest} seconds"
+            )
         return asked_s
 
     async def _instance(self, request: InvokeToolRequest) -> Instance:
@@ -176,12 +178,12 @@ class InvokeTool:
             instance = await self._instances.look_up(request.SessionId, request.ToolId)
             owner = instance.key.user_session_id
             if name not in (None, owner):
-                raise wire.invalid(
+                raise public_errors.invalid(
                     "UserSessionId", f"the session {instance.id!r} belongs to {owner!r}"
                 )
             name = owner
         elif name is None:
-            raise wire.missing("UserSessionId")
+            raise public_errors.missing("UserSessionId")
         else:
             wire.check_user_session_id(name)
         return await self._instances.get_or_create(request.ToolId, name, request.Ttl)
@@ -191,9 +193,9 @@ def _json_object(text: str) -> Mapping[str, Any]:
     try:
         document = strict_json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise wire.invalid("OperationPayload", f"it is not valid JSON: {error}") from None
+        raise public_errors.invalid("OperationPayload", f"it is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise wire.invalid("OperationPayload", "it is not a JSON object")
+        raise public_errors.invalid("OperationPayload", "it is not a JSON object")
     return document
 
 

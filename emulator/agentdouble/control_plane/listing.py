@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from agentdouble.control_plane.wire import Moment, Wire, invalid, stamp
+from agentdouble.control_plane.public_errors import invalid
+from agentdouble.control_plane.wire import Moment, Wire, stamp
 
 MAX_PAGE = 1000
 DEFAULT_PAGE = 100

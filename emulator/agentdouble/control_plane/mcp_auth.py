@@ -8,11 +8,12 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from agentdouble.control_plane.wire import Wire, invalid, missing
+from agentdouble.control_plane.public_errors import invalid, missing
+from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services import Key
 from agentdouble.mcp_services.authentication import ApiKey, Auth, Bearer
-from agentdouble.mcp_services.services import make_key
+from agentdouble.mcp_services.keys import make_key
 
 INBOUND = "InboundAuthorizerConfiguration"
 OUTBOUND = "OutboundAuthorizerConfiguration"

@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentdouble.control_plane import mcp_auth
+from agentdouble.control_plane.addresses import Network
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
+from agentdouble.control_plane.public_errors import invalid, missing
 from agentdouble.control_plane.runtime_artifacts import Sources
-from agentdouble.control_plane.wire import Network, Tag, Wire, invalid, missing
+from agentdouble.control_plane.wire import Tag, Wire
 from agentdouble.core import ledger, strict_json
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.mcp_services import Backend, CommandBackend, McpBackend, OpenApiBackend

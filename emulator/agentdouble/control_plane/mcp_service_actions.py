@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from agentdouble.control_plane import mcp_auth, mcp_backends, wire
+from agentdouble.control_plane import addresses, mcp_auth, mcp_backends, public_errors, wire
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
@@ -37,7 +37,7 @@ class ListedService(TypedDict):
     Tags: list[wire.Tag]
     CreatedAt: str
     UpdatedAt: str
-    NetworkConfigurations: list[wire.NetworkConfiguration]
+    NetworkConfigurations: list[addresses.NetworkConfiguration]
 
 
 class Converted(TypedDict):
@@ -120,7 +120,7 @@ class MCPServiceActions(
             return None
         if not isinstance(before, (CommandBackend, McpBackend, OpenApiBackend)):
             name = "BackendConfiguration" if requested is not None else mcp_auth.OUTBOUND
-            raise wire.invalid(
+            raise public_errors.invalid(
                 name, "this service is backed by a server inside the double's process"
             )
         fields, path = mcp_backends.configuration(before)
@@ -165,7 +165,7 @@ class MCPServiceActions(
             "Tags": stored.get("Tags", []),
             "CreatedAt": wire.stamp(service.created_at),
             "UpdatedAt": wire.stamp(service.updated_at),
-            "NetworkConfigurations": wire.network_configurations(
+            "NetworkConfigurations": addresses.network_configurations(
                 stored.get("NetworkConfiguration", {})
             ),
         }

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from agentdouble.control_plane import runtime_artifacts, runtime_requests
-from agentdouble.control_plane.dispatch import action
+from agentdouble.control_plane.action_methods import action
 from agentdouble.control_plane.listing import Listed, ListMade, page
+from agentdouble.control_plane.public_errors import invalid
 from agentdouble.control_plane.runtime_artifacts import Sources
 from agentdouble.control_plane.tool_actions import ResourceActions
-from agentdouble.control_plane.wire import invalid, variables
+from agentdouble.control_plane.wire import variables
 from agentdouble.errors import SettingsError, UnknownInstanceError
 from agentdouble.journal.entries import note_unread
 from agentdouble.runtimes.definition import Definition

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from agentdouble.control_plane.wire import invalid
+from agentdouble.control_plane.public_errors import invalid
 from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.runtimes.definition import Definition
 

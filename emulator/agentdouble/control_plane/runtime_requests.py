@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import runtime_artifacts, wire
+from agentdouble.control_plane import addresses, public_errors, runtime_artifacts, wire
 from agentdouble.control_plane.listing import Paging
 from agentdouble.errors import NotBuiltError
 from agentdouble.runtimes import PREFIX
@@ -18,6 +18,14 @@ from agentdouble.runtimes.registry import Managed
 from agentdouble.settings import MIB
 
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
+
+_NOT_OF_A_VERSION = (
+    *("KnowledgeId", "MCPToolsetId", "MaxInstance", "MemoryId", "MinInstance"),
+    *("NetworkConfigurations", "TlsConfiguration", "ToolId"),
+)
+_NOT_OF_A_LISTED_VERSION = (
+    *("Endpoint", "MaxConcurrency", "ModelAgentName", "Name", "ProjectName", "Tags"),
+)
 
 
 class RuntimeFields(wire.Wire):
@@ -51,7 +59,7 @@ class CreateRuntime(RuntimeFields):
     GatewayMode: str | None = None
     ProjectName: str | None = None
     AuthorizerConfiguration: wire.Authorizer | None = None
-    NetworkConfiguration: wire.Network | None = None
+    NetworkConfiguration: addresses.Network | None = None
     TlsConfiguration: wire.Tls | None = None
 
 
@@ -100,7 +108,7 @@ class ShownRuntime(CreateRuntime):
     Command: str | None = None
     CreatedAt: str
     UpdatedAt: str
-    NetworkConfigurations: list[wire.NetworkConfiguration]
+    NetworkConfigurations: list[addresses.NetworkConfiguration]
 
 
 class ShownVersion(CreateRuntime):
@@ -138,7 +146,7 @@ def requested_authorizer(authorizer: wire.Authorizer | None) -> dict[str, Any]:
     if by.CustomJwtAuthorizer is not None:
         if by.KeyAuth is not None:
             reason = "it must have either a KeyAuth or a CustomJwtAuthorizer"
-            raise wire.invalid("AuthorizerConfiguration", reason)
+            raise public_errors.invalid("AuthorizerConfiguration", reason)
         token = by.CustomJwtAuthorizer
         return {
             "discovery_url": token.DiscoveryUrl,
@@ -168,18 +176,9 @@ def _shown_authorizer(definition: Definition) -> dict[str, Any] | None:
     return {"CustomJwtAuthorizer": token}
 
 
-_NOT_OF_A_VERSION = (
-    *("KnowledgeId", "MCPToolsetId", "MaxInstance", "MemoryId", "MinInstance"),
-    *("NetworkConfigurations", "TlsConfiguration", "ToolId"),
-)
-_NOT_OF_A_LISTED_VERSION = (
-    *("Endpoint", "MaxConcurrency", "ModelAgentName", "Name", "ProjectName", "Tags"),
-)
-
-
 def details(managed: Managed) -> dict[str, Any]:
     """Return the fields of GetRuntime: the version in force, and the runtime's own state."""
-    runtime, base = managed.runtime, wire.base_url()
+    runtime, base = managed.runtime, addresses.base_url()
     status = runtime.status
     logs = f"{base}/_emulator/runtimes/{managed.name}/logs"
     return {
@@ -204,7 +203,7 @@ def shown_version(managed: Managed, version: Version, *, listed: bool = False) -
         "VersionNumber": version.number,
         "CreatedAt": wire.stamp(version.created_at),
         "UpdatedAt": wire.stamp(version.created_at),
-        "Endpoint": f"{wire.base_url()}{PREFIX}{managed.name}",
+        "Endpoint": f"{addresses.base_url()}{PREFIX}{managed.name}",
         "Status": status,
     }
     for name in (*_NOT_OF_A_VERSION, *(_NOT_OF_A_LISTED_VERSION if listed else ())):
@@ -251,5 +250,7 @@ def _fields_of(managed: Managed, version: Version) -> dict[str, Any]:
         "MinInstance": definition.min_instances,
         "MaxInstance": definition.max_instances,
         "MaxConcurrency": definition.max_concurrency,
-        "NetworkConfigurations": wire.network_configurations(network, f"{PREFIX}{managed.name}"),
+        "NetworkConfigurations": addresses.network_configurations(
+            network, f"{PREFIX}{managed.name}"
+        ),
     }

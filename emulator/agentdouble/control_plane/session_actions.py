@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import listing, wire
-from agentdouble.control_plane.dispatch import Actions, action
+from agentdouble.control_plane import addresses, listing, wire
+from agentdouble.control_plane.action_methods import Actions, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, NotBuiltError
@@ -21,6 +21,9 @@ from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_process import LINES, SessionLog
 from agentdouble.sandbox.tools import Tools
+
+_FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
+_FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
 
 
 class Lasting(wire.Wire):
@@ -115,10 +118,6 @@ class ListSessionSnapshots(Made):
     SnapshotType: str | None = None
 
 
-_FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
-_FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
-
-
 class ShownSession(TypedDict):
     """A session of a tool."""
 
@@ -167,7 +166,7 @@ class SessionActions(Actions):
         return {
             "SessionId": instance.id,
             "UserSessionId": name,
-            "Endpoint": wire.endpoint(instance),
+            "Endpoint": addresses.endpoint(instance),
             "InternalEndpoint": "",
         }
 
@@ -273,7 +272,7 @@ class SessionActions(Actions):
             "ExpireAt": wire.stamp(
                 session.deadline if isinstance(session, Instance) else session.at
             ),
-            "Endpoint": wire.endpoint(session) if isinstance(session, Instance) else "",
+            "Endpoint": addresses.endpoint(session) if isinstance(session, Instance) else "",
             "InternalEndpoint": "",
         }
 

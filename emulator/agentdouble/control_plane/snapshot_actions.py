@@ -7,7 +7,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane import listing, session_actions
-from agentdouble.control_plane.dispatch import Actions, action
+from agentdouble.control_plane.action_methods import Actions, action
 from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.wire import stamp
 from agentdouble.core import ledger

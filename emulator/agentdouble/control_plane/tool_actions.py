@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, Field, create_model
 
-from agentdouble.control_plane import wire
-from agentdouble.control_plane.dispatch import Action, Actions, action_of, fields
+from agentdouble.control_plane import addresses, public_errors, wire
+from agentdouble.control_plane.action_methods import Action, Actions, action_of, fields
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
 from agentdouble.errors import NotBuiltError
 from agentdouble.journal.entries import note_unread
@@ -21,6 +21,12 @@ from agentdouble.state import Registry, Resource
 R = TypeVar("R", bound=Resource)
 C = TypeVar("C", bound=BaseModel)
 U = TypeVar("U", bound=BaseModel)
+
+ToolName = Annotated[str, Field(min_length=1, max_length=128)]
+
+READY = "Ready"
+_OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
+_HEEDED = {"Description", "ProjectName", "Envs", "Tags", "EnableSnapshot"}
 
 
 class ResourceActions(Actions, Generic[R, C, U]):
@@ -129,9 +135,6 @@ class ResourceActions(Actions, Generic[R, C, U]):
         return {name: value for name, value in details if name not in self.unlisted}
 
 
-ToolName = Annotated[str, Field(min_length=1, max_length=128)]
-
-
 class TosMount(wire.Wire):
     """The object storage in a sandbox; refused if it is enabled."""
 
@@ -173,7 +176,7 @@ class CreateTool(ToolFields):
     RoleName: str | None = None
     SkillSpaceId: str | None = None
     AuthorizerConfiguration: wire.Authorizer | None = None
-    NetworkConfiguration: wire.Network | None = None
+    NetworkConfiguration: addresses.Network | None = None
     TlsConfiguration: wire.Tls | None = None
     Tags: list[wire.Tag] | None = None
 
@@ -185,11 +188,6 @@ class UpdateTool(ToolFields):
     ToolType: str | None = None
 
 
-READY = "Ready"
-_OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
-_HEEDED = {"Description", "ProjectName", "Envs", "Tags", "EnableSnapshot"}
-
-
 class ShownTool(CreateTool):
     """A tool: the fields of its creation, and its current state."""
 
@@ -197,7 +195,7 @@ class ShownTool(CreateTool):
     Status: Literal["Ready"]
     CreatedAt: str
     UpdatedAt: str
-    NetworkConfigurations: list[wire.NetworkConfiguration]
+    NetworkConfigurations: list[addresses.NetworkConfiguration]
     AssociatedRuntimes: list[str] | None = None
     PolicyName: str | None = None
 
@@ -255,7 +253,7 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
             "Status": READY,
             "CreatedAt": wire.stamp(tool.created_at),
             "UpdatedAt": wire.stamp(tool.updated_at),
-            "NetworkConfigurations": wire.network_configurations(network),
+            "NetworkConfigurations": addresses.network_configurations(network),
         }
 
 
@@ -265,7 +263,7 @@ def _check(request: ToolFields, tool_type: str) -> None:
         raise NotBuiltError(f"The ToolType {tool_type}")
     if tool_type != CODE_ENV:
         known_types = ", ".join((CODE_ENV, *_OTHER_TYPES))
-        raise wire.invalid("ToolType", f"{tool_type[:100]!r} is not one of {known_types}")
+        raise public_errors.invalid("ToolType", f"{tool_type[:100]!r} is not one of {known_types}")
     if request.TosMountConfig is not None and request.TosMountConfig.EnableTos:
         raise NotBuiltError("Object storage in a sandbox (TosMountConfig)")
     note_unread(sorted(_fields(request).keys() - _HEEDED))

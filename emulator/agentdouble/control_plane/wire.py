@@ -1,37 +1,28 @@
-"""Request bodies as pydantic models, error codes, and the addresses in answers.
-
-A model declares only the fields that the double uses; all other fields are in the journal's
-``unread``.
-"""
+"""Request bodies as pydantic models, and the fields that several actions share."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
-from urllib.parse import urlencode
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
-from typing_extensions import NotRequired, TypedDict
 
-from agentdouble import errors
+from agentdouble.control_plane.public_errors import invalid, missing
 from agentdouble.core import ledger
 from agentdouble.journal.entries import note_unread
 from agentdouble.processes.workspace import RESERVED
-from agentdouble.sandbox.data_plane.session_token import INSTANCE, TOKEN
-from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.workbench.wire import HOME
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 MAX_TTL_S = 86_400
 _PUBLISHED_CHARS = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _ENVS_LIMIT = 64 * 1024
 
-_Model = TypeVar("_Model", bound=BaseModel)
+Unit = Literal["second", "minute"]
 
 
 class Wire(BaseModel):
@@ -85,7 +76,6 @@ def _numeric_string(value: Any) -> Any:
 
 Seconds = Annotated[int, Field(ge=1, le=MAX_TTL_S), BeforeValidator(_numeric_string)]
 Validity = Annotated[int, Field(ge=1), BeforeValidator(_numeric_string)]
-Unit = Literal["second", "minute"]
 
 
 def ttl_in_seconds(ttl: int, unit: Unit | None) -> int:
@@ -164,95 +154,6 @@ def _moment(value: Any) -> Any:
 Moment = Annotated[dt.datetime, BeforeValidator(_moment)]
 
 
-Refused: TypeAlias = (
-    errors.ActionError
-    | errors.DefinitionError
-    | errors.HostingError
-    | errors.McpServiceError
-    | errors.NotBuiltError
-    | errors.SandboxError
-    | errors.StateError
-)
-REFUSED: tuple[type[Refused], ...] = get_args(Refused)  # for ``except``
-
-
-@dataclass(frozen=True)
-class Code:
-    """A public error code: its number, if the number is published, and its HTTP status."""
-
-    number: int | None
-    status: int
-
-
-PUBLIC: dict[str, Code] = {
-    "MissingParameter": Code(100002, 400),
-    "MissingAuthenticationToken": Code(100003, 401),
-    "MissingRequestInfo": Code(100004, 400),
-    "MissingSignature": Code(100005, 401),
-    "InvalidTimestamp": Code(100006, 400),
-    "ServiceNotFound": Code(100007, 404),
-    "InvalidActionOrVersion": Code(100008, 404),
-    "InvalidAccessKey": Code(100009, 401),
-    "SignatureDoesNotMatch": Code(100010, 401),
-    "LackPolicy": Code(100012, 403),
-    "AccessDenied": Code(100013, 403),
-    "InvalidSecurityToken": Code(None, 401),  # real clients know it; it has no published number
-}
-
-
-def public_error(
-    code: str, message: str, data: Mapping[str, Any] | None = None
-) -> errors.ActionError:
-    """Return an error of the public table, with its HTTP status."""
-    return errors.ActionError(code, message, status=PUBLIC[code].status, data=data)
-
-
-def missing(field: str) -> errors.ActionError:
-    """Return the refusal of a request that lacks a field."""
-    return public_error("MissingParameter", f"The request is missing {field} parameter.")
-
-
-def invalid(field: str, reason: str) -> errors.ActionError:
-    """Return the refusal of a field's value; ``reason`` is a clause without a full stop."""
-    return errors.ActionError("InvalidParameter", f"The parameter {field} is invalid: {reason}.")
-
-
-_base_url: ContextVar[str] = ContextVar("agentdouble_base_url")
-
-
-@contextmanager
-def seen_at(base_url: str) -> Iterator[None]:
-    """Let ``endpoint`` build URLs below ``base_url`` inside the block."""
-    token = _base_url.set(base_url.rstrip("/"))
-    try:
-        yield
-    finally:
-        _base_url.reset(token)
-
-
-def base_url() -> str:
-    """Return the URL that the client used for the double, without a trailing slash."""
-    return _base_url.get()
-
-
-def endpoint(instance: Instance) -> str:
-    """Return the URL of an instance; a client inserts a path and keeps the query.
-
-    ``http://127.0.0.1:8000/?faasInstanceName=s-...&Authorization=...``. Raises LookupError
-    outside of ``seen_at``.
-    """
-    query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
-    return f"{base_url()}/?{query}"
-
-
-class Network(Wire):
-    """The networks that reach a resource; stored and shown."""
-
-    VpcConfiguration: dict[str, Any] | None = None
-    EnablePrivateNetwork: bool | None = None
-    EnablePublicNetwork: bool | None = None
-
-
 class Tag(Wire):
     """A tag."""
 
@@ -289,31 +190,3 @@ class Tls(Wire):
     EnableLog: bool
     TlsProjectId: str | None = None
     TlsTopicId: str | None = None
-
-
-class NetworkConfiguration(TypedDict):
-    """A network that reaches a resource, and the address there."""
-
-    NetworkType: str
-    Endpoint: str
-    VpcConfiguration: NotRequired[dict[str, Any]]
-
-
-def network_configurations(fields: Mapping[str, Any], path: str = "") -> list[NetworkConfiguration]:
-    """Return the NetworkConfigurations of a resource at a path, from its NetworkConfiguration.
-
-    The double has one address, which it shows for every requested network.
-    """
-    enabled = {
-        "public": fields.get("EnablePublicNetwork", True),
-        "private": fields.get("EnablePrivateNetwork", False),
-    }
-    address = base_url() + path
-    return [_network(kind, address, fields) for kind, on in enabled.items() if on]
-
-
-def _network(kind: str, address: str, fields: Mapping[str, Any]) -> NetworkConfiguration:
-    network: NetworkConfiguration = {"NetworkType": kind, "Endpoint": address}
-    if "VpcConfiguration" in fields:
-        network["VpcConfiguration"] = fields["VpcConfiguration"]
-    return network

@@ -37,6 +37,9 @@ _LARGEST_TIMEOUT_S = 300
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_-]")  # the platform's session ids have none of these
 _LONG = 100
 
+_invocation: ContextVar[Invocation | None] = ContextVar("agentdouble_invocation", default=None)
+_hosting: ContextVar[Mapping[str, str] | None] = ContextVar("agentdouble_hosting", default=None)
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -63,10 +66,6 @@ def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
     refused = error.code == "InvalidParameter" and "UserSessionId" in error.message
     sent = invocation.user_id + invocation.session_id
     return refused and (_UNUSUAL.search(sent) is not None or len(sent) > _LONG)
-
-
-_invocation: ContextVar[Invocation | None] = ContextVar("agentdouble_invocation", default=None)
-_hosting: ContextVar[Mapping[str, str] | None] = ContextVar("agentdouble_hosting", default=None)
 
 
 @contextmanager

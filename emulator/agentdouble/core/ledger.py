@@ -26,6 +26,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_in_force: ContextVar[_InForce | None] = ContextVar("agentdouble_ledger", default=None)
+
 
 @dataclass(frozen=True)
 class Alternative:
@@ -208,9 +210,6 @@ def find(id_: str) -> Unknown:
 class _InForce:
     ledger: Ledger
     relied_on: set[str]
-
-
-_in_force: ContextVar[_InForce | None] = ContextVar("agentdouble_ledger", default=None)
 
 
 @cache

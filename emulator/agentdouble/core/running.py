@@ -181,3 +181,8 @@ def _network() -> str:
         return os.readlink("/proc/self/ns/net")  # noqa: PTH115 (no path)
     except OSError:  # not Linux, or a system without /proc
         return ""
+
+
+def is_here(host: str | None) -> bool:
+    """Return whether a host is a loopback name of this machine."""
+    return host in ("127.0.0.1", "localhost", "::1")

@@ -25,6 +25,10 @@ Origin = Literal["ours", "installed", "user"]
 
 _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
+_FEW = 4
+_ALL = "Verbose"
+_OURS = frozenset({"agentdouble", "doublecheck"})
+
 
 @functools.lru_cache(maxsize=4096)
 def origin_of(name: str) -> Origin:
@@ -60,11 +64,6 @@ def _own() -> tuple[Path, ...]:
 def _stdlib() -> tuple[Path, ...]:
     paths = sysconfig.get_paths()
     return Path(paths["stdlib"]), Path(paths["platstdlib"])
-
-
-_FEW = 4
-_ALL = "Verbose"
-_OURS = frozenset({"agentdouble", "doublecheck"})
 
 
 class ShownShort:

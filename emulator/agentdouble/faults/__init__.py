@@ -4,11 +4,12 @@ Nothing is random: a fault gives the numbers of the calls it is for, and counts 
 it happened. A stream that ended before its cut does not count. Faults are only for the specified
 surfaces, never for ``/_emulator``, and only for HTTP, not for WebSockets.
 
-They run in front of the surfaces. So the journal has what the client got, and a surface knows
-nothing of a lost response. A fault that happens to running code is a context variable that the
-sandbox reads.
+``parsing`` reads the ``kinds`` of faults. ``middleware`` applies the ``effects`` in front of the
+surfaces. So the journal has what the client got, and a surface knows
+nothing of a lost response. A fault that happens to running code (``during_code``) is a context
+variable that the sandbox reads.
 """
 
-from agentdouble.faults.middleware import InjectedFault, injected_fault, injecting
+from agentdouble.faults.during_code import InjectedFault, injected_fault, injecting
 
 __all__ = ["InjectedFault", "injected_fault", "injecting"]

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from agentdouble.core import strict_json
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import FaultError
-from agentdouble.faults.kinds import schemas
+from agentdouble.faults.parsing import schemas
 from agentdouble.faults.plan import Faults
 
 LONGEST_WAIT_S = 60.0

@@ -12,8 +12,9 @@ from typing import Any
 
 from agentdouble.core.event_bus import EventBus
 from agentdouble.errors import FaultError
-from agentdouble.faults.kinds import LONGEST_S, Fault, parse
+from agentdouble.faults.kinds import LONGEST_S, Fault
 from agentdouble.faults.operations import Call, Operation
+from agentdouble.faults.parsing import parse
 from agentdouble.journal.entries import note_fault
 
 MOST = 100

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble.core import causes, ledger
 from agentdouble.core.code_tool import hosted_by
 from agentdouble.core.ledger import Ledger
-from agentdouble.core.redaction import printable
+from agentdouble.core.log_filters import printable
 from agentdouble.journal.entries import UNSEEN, Entry, Journal, Start, current_entry
 
 _log = logging.getLogger(

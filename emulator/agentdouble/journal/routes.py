@@ -7,32 +7,21 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agentdouble.core.event_bus import EventBus, Listener
-from agentdouble.core.ledger import Ledger
-from agentdouble.core.signing import Credentials
-from agentdouble.core.threads import import_in_thread
-from agentdouble.errors import LedgerError
 from agentdouble.journal.entries import Entry, Journal
-from agentdouble.journal.resending import CannotRepeatError
-from agentdouble.server import guard
-from agentdouble.server.disconnects import ListenerResponse, cancel_on_disconnect
-from agentdouble.server.guard import Refusal
 
 if TYPE_CHECKING:
-    from agentdouble.journal.what_if import WhatIf
+    pass
+from agentdouble.journal.refusals import hint, refused
 
 _LONGEST_NUMBER = 18  # digits
 _AT_ONCE = 8  # entries that are converted before other requests run
@@ -91,7 +80,7 @@ class _Routes:
         try:
             query = _read(request)
         except _QueryError as error:
-            return _refused(request, 400, "BadRequest", str(error))
+            return refused(request, 400, "BadRequest", str(error))
         entries = query.select(self._journal.entries())
         more = query.limit is not None and len(entries) > query.limit
         page = entries[: query.limit] if more else entries
@@ -103,7 +92,7 @@ class _Routes:
         entry = self._journal.find(int(id_)) if _is_number(id_) else None
         if entry is None:
             reason = f"The journal has no entry {id_[:40]!r}; it keeps only the latest."
-            return _refused(request, 404, "NotFound", reason)
+            return refused(request, 404, "NotFound", reason)
         return JSONResponse(await asyncio.to_thread(entry.to_dict))
 
     async def clear(self, _request: Request) -> Response:
@@ -130,7 +119,7 @@ def _read(request: Request) -> _Query:
     query = request.query_params
     for name in query:
         if name not in _PARAMETERS:
-            problem = f"The journal has no parameter {name[:40]!r}.{_hint(name, _PARAMETERS)}"
+            problem = f"The journal has no parameter {name[:40]!r}.{hint(name, _PARAMETERS)}"
             raise _QueryError(f"{problem} It has {', '.join(_PARAMETERS)}.")
     bodies = query.get("bodies", "false")
     if bodies not in ("true", "false"):
@@ -150,95 +139,3 @@ def _number(text: str | None, name: str) -> int | None:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
-
-
-def _refused(request: Request, status: int, kind: str, message: str) -> Response:
-    return guard.render_json(request, guard.Refusal(status, kind, message))
-
-
-ABOUT_THE_STREAM = ("listening", "resync")
-NAMES = (
-    *("request", "session", "clock", "fault", "unknowns"),
-    *("tool", "service", "runtime", "double", "journal"),
-)
-
-
-def event_routes(events: EventBus) -> list[Route]:
-    """Return the route, relative to the double's own prefix; it raises TooManyListenersError."""
-
-    async def follow(request: Request) -> Response:
-        """Stream what happens in the double from now on."""
-        only = request.query_params.get("only")
-        names = NAMES if only is None else [name for name in only.split(",") if name]
-        for name in names:
-            if name not in NAMES:
-                message = f"There is no event {name[:40]!r}.{_hint(name, NAMES)}"
-                message += f" only may name {', '.join(NAMES)}."
-                return _refused(request, 400, "BadRequest", message)
-        return ListenerResponse(events.listen(), _writer({*names, *ABOUT_THE_STREAM}))
-
-    return [Route("/events", follow)]
-
-
-def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, None]]:
-    async def written(listener: Listener) -> AsyncGenerator[str, None]:
-        async with aclosing(listener.events()) as events:
-            async for event in events:
-                if event is None:
-                    yield ":\n\n"
-                elif event.name in names:
-                    yield f"event: {event.name}\ndata: {event.data}\n\n"
-
-    return written
-
-
-def _hint(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name[:100].lower(), names, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
-
-
-_SHAPE = (
-    'The body must be {"entry": N, "unknown": "U-...", "answer": "alternative"}, with the id of a '
-    "journal entry."
-)
-_LARGEST = 64 * 1024  # bytes of a question; reading more would block the loop
-
-# Called with answers to unknowns. To enter what it returns, the address of a double, blocks.
-StartDouble: TypeAlias = Callable[[Mapping[str, str]], AbstractContextManager[str]]
-
-
-def what_if_routes(
-    journal: Journal, ledger: Ledger, credentials: Credentials, start: StartDouble
-) -> list[Route]:
-    """Return the route, relative to the double's own prefix."""
-    what_if: WhatIf | None = None
-
-    async def ask(request: Request) -> Response:
-        """Send a request of the journal again, on fresh doubles, under another answer.
-
-        The answer shows what differs by more than ids and times. Earlier requests on which it
-        relies are sent first, as far as the journal has them. All of their code runs again, on
-        three doubles.
-        """
-        nonlocal what_if
-        await import_in_thread("agentdouble.journal.what_if")
-        from agentdouble.journal.what_if import Question, WhatIf, WhatIfError  # slow: httpx
-
-        what_if = what_if or WhatIf(journal, ledger, credentials, start)
-        body = await request.body()
-        try:
-            question = Question.model_validate_json(body if len(body) <= _LARGEST else b"")
-            result = await cancel_on_disconnect(request.receive, what_if.ask(question))
-            return JSONResponse(result)
-        except WhatIfError as error:
-            refusal = Refusal(error.status, error.kind, str(error))
-        except CannotRepeatError as error:
-            kind = "NotFound" if error.status == 404 else "CannotRepeat"
-            refusal = Refusal(error.status, kind, str(error))
-        except LedgerError as error:
-            refusal = Refusal(400, "LedgerError", str(error))
-        except ValidationError:
-            refusal = Refusal(400, "BadRequest", _SHAPE)
-        return guard.render_json(request, refusal)
-
-    return [Route("/what-if", ask, methods=["POST"])]

@@ -16,10 +16,10 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import httpx
@@ -35,8 +35,10 @@ from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import resending
 from agentdouble.journal.entries import Entry, Journal, Start
 from agentdouble.journal.resending import CannotRepeatError
-from agentdouble.journal.routes import StartDouble
 from agentdouble.journal.what_if_differences import differences, leaves, unfolded
+
+# Called with answers to unknowns. To enter what it returns, the address of a double, blocks.
+StartDouble: TypeAlias = Callable[[Mapping[str, str]], AbstractContextManager[str]]
 
 LONGEST_S = 60.0
 MOST = 20  # earlier requests that are sent first

@@ -2,21 +2,14 @@
 
 An ``Endpoint`` serves one server of the MCP SDK over streamable HTTP, and imports the SDK at its
 first request. A ``Host`` holds many endpoints, each with its own keys, and adds and removes them at
-run time.
+run time. ``refusals`` are errors in the form of MCP.
 
 MCP services and MCPApps use both. This room may import ``journal``, ``server`` and ``core``.
 """
 
-from agentdouble.mcp_hosting.endpoint import (
-    BODY_LIMIT,
-    INTERNAL_ERROR,
-    OPERATIONS,
-    Endpoint,
-    failure,
-    is_mcp,
-    render_refusal,
-)
+from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, OPERATIONS, Endpoint
 from agentdouble.mcp_hosting.host import PREFIX, Host, Hosted
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure, is_mcp, render_refusal
 
 __all__ = [
     "BODY_LIMIT",

@@ -9,110 +9,30 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-import anyio
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, HTTPConnection
-from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble.core import ledger, redaction
+from agentdouble.core import log_filters
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.mcp_hosting.idle_sessions import IdleSessions
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import EVENTS, described
-from agentdouble.server.guard import Refusal
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
     from mcp.server.context import CallNext, HandlerResult
     from mcp.server.streamable_http import EventStore
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from agentdouble.mcp_hosting.open_requests import Calls
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure
 
-
-class Calls:
-    """Answers requests with an application, until each is done or cancelled."""
-
-    def __init__(self) -> None:
-        self._open: dict[anyio.CancelScope, tuple[str, Scope]] = {}
-
-    async def answer(
-        self,
-        app: ASGIApp,
-        by: str,
-        fallback: Callable[[], Response],
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-    ) -> None:
-        """Let the application answer a request; ``by`` names its caller.
-
-        A request that is cancelled before its response has begun gets ``fallback``; a response
-        that has begun stops where it is.
-        """
-        response = _Response(send)
-        # A scope, not a task: it separates this cancellation from that of a stopping server.
-        with anyio.CancelScope() as cancelling:
-            self._open[cancelling] = (by, scope)
-            try:
-                await app(scope, receive, response.send)
-            finally:
-                del self._open[cancelling]
-        if cancelling.cancelled_caught:
-            await response.finish(fallback, scope, receive)
-
-    def cancel(self, by: str | None = None) -> None:
-        """Cancel the requests of one caller, or all requests."""
-        for cancelling, (caller, _) in list(self._open.items()):
-            if by in (None, caller):
-                cancelling.cancel()
-
-    def cancel_listening(self) -> None:
-        """Cancel the requests that only listen, because they would not end on their own."""
-        for cancelling, (_, scope) in list(self._open.items()):
-            if _listens(scope):
-                cancelling.cancel()
-
-
-def _listens(scope: Scope) -> bool:
-    """Return whether a request waits for notifications, in either era of the protocol."""
-    return scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
-
-
-class _Response:
-    """A response that is being sent; it knows how much has been sent."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._begun = False
-        self._has_length = False
-        self._done = False
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._begun = True
-            names = (name.lower() for name, _ in message.get("headers", ()))
-            self._has_length = b"content-length" in names
-        elif message["type"] == "http.response.body":
-            self._done = not message.get("more_body", False)
-        await self._send(message)
-
-    async def finish(
-        self, fallback: Callable[[], Response], scope: Scope, receive: Receive
-    ) -> None:
-        if not self._begun:
-            await fallback()(scope, receive, self._send)
-        elif not self._done and not self._has_length:  # with a length, the server cuts it off
-            await self._send({"type": "http.response.body", "body": b""})
-
-
-INVALID_REQUEST = -32600
-INTERNAL_ERROR = -32603
-
+_log = logging.getLogger(__name__)
 
 _MESSAGE = dict[str, Any]
 OPERATIONS = {
@@ -131,51 +51,13 @@ OPERATIONS = {
     ),
 }
 
-
-def failure(status: int, message: str, code: int = INVALID_REQUEST, **data: str) -> Response:
-    """Return a JSON-RPC error that belongs to no particular request."""
-    error = {"code": code, "message": message, **({"data": data} if data else {})}
-    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": error}, status)
-
-
-def unauthorized(name: str, presented: str | None) -> Response:
-    """Refuse a request without a key of its service, as the ledger decides (U-MCP-UNAUTHORIZED)."""
-    problem = "has no API key" if presented is None else "has a wrong API key"
-    message = (
-        f"The request {problem}: send 'Authorization: Bearer <a key of the service {name!r}>'."
-    )
-    if ledger.choose("U-MCP-UNAUTHORIZED") == "403":
-        return failure(403, message)
-    answer = failure(401, message)
-    error = "" if presented is None else ' error="invalid_token"'
-    answer.headers["WWW-Authenticate"] = f"Bearer{error}"
-    return answer
-
-
-_PATH = re.compile(r"(?:/runtimes/[^/]+)?/mcp(?:/|\Z)")
-
-
-def is_mcp(connection: HTTPConnection) -> bool:
-    """Return whether a request is for an MCP server, also one below ``/runtimes``, by its path."""
-    return _PATH.match(connection.scope["path"]) is not None
-
-
-def render_refusal(refusal: Refusal) -> Response:
-    """Return the guard's refusal as a JSON-RPC error."""
-    code = INTERNAL_ERROR if refusal.status == 500 else INVALID_REQUEST
-    answer = failure(refusal.status, refusal.message, code, type=refusal.kind)
-    if refusal.status == 401:
-        answer.headers["WWW-Authenticate"] = "Bearer"
-    return answer
-
-
 BODY_LIMIT = 4 * 1024 * 1024  # bytes
 IDLE_TIMEOUT_S = 1800.0
 MAX_SESSIONS = 1000  # of a server
 STOP_WITHIN_S = 2.0
 
-_log = logging.getLogger(__name__)
-redaction.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
+
+log_filters.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 
 
 @described(OPERATIONS)

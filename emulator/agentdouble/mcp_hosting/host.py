@@ -15,19 +15,15 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble.journal.failures import report
-from agentdouble.mcp_hosting.endpoint import (
-    INTERNAL_ERROR,
-    OPERATIONS,
-    Calls,
-    failure,
-    unauthorized,
-)
+from agentdouble.mcp_hosting.endpoint import OPERATIONS
 from agentdouble.mcp_hosting.idle_sessions import (
     FIRST_WITHOUT_SESSIONS,
     SESSION_HEADER,
     VERSION_HEADER,
     header,
 )
+from agentdouble.mcp_hosting.open_requests import Calls
+from agentdouble.mcp_hosting.refusals import INTERNAL_ERROR, failure, unauthorized
 from agentdouble.openapi.operation import described
 
 LIMIT = 10_000  # sessions of a service, as in the SDK; the oldest is forgotten first

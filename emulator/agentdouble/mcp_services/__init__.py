@@ -1,6 +1,6 @@
 """MCP services: an address and keys in front of any backend (sections 1, 2.5 and 4.3).
 
-``services`` has the services of a double: names, keys and records in the store. ``backends`` has
+``services`` has the services of a double, with names, ``keys`` and records in the store. ``backends`` has
 the kinds of backends as values: an MCP server to which ``passthrough`` passes everything on, an
 HTTP API with an OpenAPI definition (``openapi``), and a command (``commands``), for each of whose
 clients ``stdio`` has a session. ``authentication`` holds the credentials for backends.
@@ -12,7 +12,8 @@ passes something that does.
 
 from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
 from agentdouble.mcp_services.commands import CommandBackend
-from agentdouble.mcp_services.services import Key, McpServices, Service, Services, access_record
+from agentdouble.mcp_services.keys import Key
+from agentdouble.mcp_services.services import McpServices, Service, Services, access_record
 
 __all__ = [
     "Backend",

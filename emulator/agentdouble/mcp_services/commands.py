@@ -22,6 +22,7 @@ from agentdouble.state import Record
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.stdio import Session
+from agentdouble.mcp_services.started_process import Started
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_S = 86_400.0
@@ -89,31 +90,6 @@ class CommandBackend:
 
 def _unusable(reason: str) -> BackendError:
     return BackendError(f"The command of an MCP service cannot be run: {reason}.", service="")
-
-
-LONGEST_LINE = 16 * 1024 * 1024  # bytes; a message is a line
-
-
-class Started(Protocol):
-    """A started process; ``lines`` are what it writes, and it reads what ``input`` is given."""
-
-    @property
-    def lines(self) -> asyncio.StreamReader: ...
-
-    @property
-    def input(self) -> asyncio.StreamWriter: ...
-
-    def log(self, line: bytes) -> None:
-        """Add a line of its output that is not a message to the service's log."""
-
-    def note(self, text: str) -> None:
-        """Add a message of the double to the service's log."""
-
-    async def end(self, patience_s: float) -> str:
-        """Ask it to end, then kill it; return how it ended when nothing of it is left."""
-
-    async def wait(self) -> None:
-        """Return when it has ended."""
 
 
 class Programs(Protocol):

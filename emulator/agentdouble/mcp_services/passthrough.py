@@ -30,7 +30,8 @@ from agentdouble.errors import AnswerLostError, McpServiceError
 from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.server.disconnects import cancel_on_disconnect
 from agentdouble.server.exchange import OF_THIS_HOP
-from agentdouble.server.upstream import Answer, Connections
+from agentdouble.server.upstream import Connections
+from agentdouble.server.upstream_connection import Answer
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -46,6 +47,13 @@ _NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the 
         *(b"strict-transport-security", b"via", b"www-authenticate", b"x-powered-by"),
     )
 )
+
+METHODS = ("GET", "POST", "DELETE")
+REDIRECTS = 3
+
+_LARGEST_BLANK = 1024  # bytes
+_MCP_CONTENT = ("application/json", "text/event-stream")
+_log = logging.getLogger(__name__)
 
 
 def onward(
@@ -70,14 +78,6 @@ def back(sent: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
         for name, value in lowered
         if name not in _NOT_BACK and not name.startswith(b"access-control-")
     ]
-
-
-METHODS = ("GET", "POST", "DELETE")
-REDIRECTS = 3
-
-_LARGEST_BLANK = 1024  # bytes
-_MCP_CONTENT = ("application/json", "text/event-stream")
-_log = logging.getLogger(__name__)
 
 
 class PassThrough:

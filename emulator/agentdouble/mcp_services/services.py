@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -19,18 +19,16 @@ from agentdouble.errors import (
 from agentdouble.mcp_hosting import PREFIX, Host
 from agentdouble.mcp_services.backends import Backend, backend_of, restored
 from agentdouble.mcp_services.commands import Programs
+from agentdouble.mcp_services.keys import Key, check_keys, make_key
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
+T = TypeVar("T")
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_SENDABLE = re.compile(r"[!-~]+")
 
+DEFAULT_KEY = "default"
 
-@dataclass(frozen=True)
-class Key:
-    """An API key of a service; ``name`` is for people."""
-
-    name: str
-    value: str = field(repr=False)
+Call = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -77,32 +75,6 @@ def check_name(name: str) -> None:
         raise ServiceNameError(name)
 
 
-def make_key(service: str, name: str, value: str | None = None) -> Key:
-    """Return a key with this value, or with a random one; raise ServiceKeyError."""
-    if value is None:
-        return Key(name, secrets.token_urlsafe(32))
-    if not _SENDABLE.fullmatch(value):
-        raise ServiceKeyError(
-            f"A key of the MCP service {service!r} cannot be sent: it must have printable ASCII "
-            "characters and no spaces.",
-            service=service,
-        )
-    return Key(name, value)
-
-
-def check_keys(service: str, keys: Iterable[Key]) -> tuple[Key, ...]:
-    """Return the keys; raise ServiceKeyError if one cannot be sent, or a name is used twice."""
-    checked = tuple(make_key(service, key.name, key.value) for key in keys)
-    names = [key.name for key in checked]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ServiceKeyError(
-            f"The MCP service {service!r} would have two keys with the name {twice[0]!r}.",
-            service=service,
-        )
-    return checked
-
-
 class AccessRecord(dict[str, Any]):
     """A dict whose repr has no key; ``json.dumps`` writes it unchanged, with the key."""
 
@@ -129,9 +101,6 @@ def access_record(service: Service, gateway_url: str) -> AccessRecord:
         "headers": {"Authorization": f"Bearer {service.keys[0].value}"},
     }
     return AccessRecord({"mcpServers": {service.name: server}})
-
-
-DEFAULT_KEY = "default"
 
 
 class Services(Registry[Service]):
@@ -250,10 +219,6 @@ def _without(service: Service, key_name: str) -> Service:
             service=service.name,
         )
     return replace(service, keys=remaining)
-
-
-T = TypeVar("T")
-Call = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
 class McpServices:

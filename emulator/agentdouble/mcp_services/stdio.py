@@ -34,7 +34,7 @@ from starlette.types import Message as Event
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.mcp_hosting import INTERNAL_ERROR
-from agentdouble.mcp_services.commands import LONGEST_LINE, Started
+from agentdouble.mcp_services.started_process import LONGEST_LINE, Started
 
 IDLE_S = 1800.0
 _UNHEARD = 64  # messages for a client that does not listen yet; the oldest is forgotten first

@@ -17,6 +17,8 @@ TEXT = "text/plain"
 
 _ATTRIBUTE = "__openapi__"
 
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -115,9 +117,6 @@ def like(original: Any, default: Operation) -> Callable[[F], F]:
         return described(getattr(original, _ATTRIBUTE, default))(endpoint)
 
     return describe
-
-
-_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
 class Served(NamedTuple):

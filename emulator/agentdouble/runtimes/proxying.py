@@ -15,7 +15,8 @@ from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.instance import HOST, Instance
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
-from agentdouble.server.upstream import Answer, Connections, RawHeaders
+from agentdouble.server.upstream import Connections
+from agentdouble.server.upstream_connection import Answer, RawHeaders
 
 _PLACE = PREFIX.strip("/")
 _OF_ONE_HOP = OF_THIS_HOP | {b"proxy-authenticate", b"proxy-authorization"}

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.errors import AnswerLostError
-from agentdouble.server.upstream import Answer, Connection, RawHeaders
+from agentdouble.server.upstream_connection import Answer, Connection, RawHeaders
 
 # Headers of the connection to this server alone. The exchange itself sends the body's length.
 OF_THIS_HOP = frozenset(

@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.core import redaction
+from agentdouble.core import log_filters
 from agentdouble.core.environment import LOOPBACK_NAMES
 
 OWN = "/_emulator"  # the prefix of the double's own routes
@@ -30,6 +30,9 @@ _OWN_KEY = (
     "model' or 'agentdouble env --for jupyter' shows it."
 )
 _HOST = re.compile(r"(?:\[[0-9A-Za-z:.%]+\]|[A-Za-z0-9._~!$&'()*+,;=%-]*)(?::\d{0,5})?", re.ASCII)
+
+Presented = Callable[[HTTPConnection], Iterable[str]]
+SignsItself = Callable[[HTTPConnection], bool]
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,6 @@ class Refusal:
 
 
 Render = Callable[[HTTPConnection, Refusal], Response]
-Presented = Callable[[HTTPConnection], Iterable[str]]
-SignsItself = Callable[[HTTPConnection], bool]
 
 
 def render_json(_connection: HTTPConnection, refusal: Refusal) -> Response:
@@ -141,7 +142,7 @@ class GuardMiddleware:
         refusal = self._refusal(connection, limit)
         meter = _Meter(receive, send, limit)
         if refusal is None:
-            with redaction.serving():
+            with log_filters.serving():
                 try:
                     await self._app(scope, meter.receive, meter.send)
                 except _BodyTooLargeError:

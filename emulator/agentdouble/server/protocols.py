@@ -18,6 +18,16 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 PEER = "agentdouble.peer"  # in the scope: the address at the other end, whatever a proxy says
 TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for code that must end it
 
+LARGEST_HEAD = 256 * 1024  # bytes
+SLOW_S = 30  # the longest that a head may take, and that a body may be silent
+_INVALID = "Invalid HTTP request received."
+
+_http_log = logging.getLogger("uvicorn.error")
+
+LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
+
+_websocket_log = logging.getLogger("agentdouble.websocket")
+
 
 def is_closed(scope: Scope) -> bool:
     """Return whether the connection of a request is closed, as far as this side knows."""
@@ -48,13 +58,6 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
         transport.close()
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-LARGEST_HEAD = 256 * 1024  # bytes
-SLOW_S = 30  # the longest that a head may take, and that a body may be silent
-_INVALID = "Invalid HTTP request received."
-
-_http_log = logging.getLogger("uvicorn.error")
 
 
 class OneProtocol(HttpToolsProtocol):
@@ -204,9 +207,6 @@ def _authority(target: bytes) -> bytes | None:
     return re.split(b"[/?#]", rest, maxsplit=1)[0] if scheme and target[:1] not in b"/*" else None
 
 
-LARGEST_WEBSOCKET_MESSAGE = 64 * 1024 * 1024  # bytes
-
-_websocket_log = logging.getLogger("agentdouble.websocket")
 _websocket_log.setLevel(logging.WARNING)
 # it logs this for every connection that is refused with an HTTP status
 _websocket_log.addFilter(lambda record: "completing handshake" not in str(record.msg))

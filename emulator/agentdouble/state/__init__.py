@@ -1,6 +1,6 @@
 """The state that outlives the process: records by kind and id, in memory or in a database.
 
-``store`` has the store in memory, and makes the one that a URL names. ``database`` is the store in
+``store`` has the store in memory, and ``store_urls`` makes the one that a URL names. ``database`` is the store in
 SQLite or PostgreSQL through SQLAlchemy, imported only if it is configured. A ``Registry`` keeps
 resources that requests create in a store: it finds, changes and deletes them, and answers a
 repeated client token with the same resource.
@@ -9,7 +9,8 @@ This room may import ``core`` and ``errors``.
 """
 
 from agentdouble.state.registry import Registry, Resource, digest, times_of
-from agentdouble.state.store import Change, Record, Store, check_url, make_store, unbroken
+from agentdouble.state.store import Change, Record, Store, unbroken
+from agentdouble.state.store_urls import check_url, make_store
 
 __all__ = [
     "Change",

@@ -8,21 +8,13 @@ a change that cannot be kept is never seen.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agentdouble.core.imports import import_now
-from agentdouble.errors import MissingExtraError, StateError
-
 T = TypeVar("T")
 
 Record = Mapping[str, Any]
-
-MEMORY = "memory"
-_SQLITE = "sqlite:///"
-_POSTGRESQL = "postgresql://"
 
 
 @dataclass(frozen=True)
@@ -89,42 +81,3 @@ class Store:
 async def unbroken(work: Coroutine[Any, Any, T]) -> T:
     """Run work to its end, even if the caller is cancelled meanwhile."""
     return await asyncio.shield(asyncio.ensure_future(work))
-
-
-def make_store(url: str) -> Store:
-    """Return the store of a URL: ``memory``, ``sqlite:///file`` or ``postgresql://...``.
-
-    ``sqlite:///a.db`` is a file in the working directory, ``sqlite:////tmp/a.db`` an absolute
-    path. Raises StateError for another URL, and MissingExtraError for PostgreSQL without its
-    extra.
-    """
-    name = check_url(url)
-    if name is None:
-        return Store()
-    if name.startswith(_POSTGRESQL) and importlib.util.find_spec("asyncpg") is None:
-        raise MissingExtraError("A state in PostgreSQL", extra="postgres")
-    import_now("agentdouble.state.database")
-    from agentdouble.state.database import PostgresqlStore, SqliteStore  # slow: 0.3 s
-
-    return PostgresqlStore(name) if name.startswith(_POSTGRESQL) else SqliteStore(name)
-
-
-def check_url(url: str) -> str | None:
-    """Return the file or the server of a URL, or None for memory; raise StateError."""
-    if url == MEMORY:
-        return None
-    if url.startswith(_POSTGRESQL) and len(url) > len(_POSTGRESQL):
-        return url
-    path = url.removeprefix(_SQLITE)
-    if path != url and path and not path.startswith((":memory:", "file:")) and "?" not in path:
-        return path
-    scheme = url.partition(":")[0]
-    if scheme.startswith("postgres"):  # the URL may hold a password
-        raise StateError(
-            "PostgreSQL is named by postgresql://USER:PASSWORD@HOST/DATABASE.", where=scheme
-        )
-    raise StateError(
-        f"{url!r} names no state. It is 'memory', 'sqlite:///FILE' (with four slashes for an "
-        "absolute path), without options, or 'postgresql://USER:PASSWORD@HOST/DATABASE'.",
-        where=url,
-    )

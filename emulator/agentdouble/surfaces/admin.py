@@ -19,10 +19,30 @@ from agentdouble import errors
 from agentdouble.core import ledger
 from agentdouble.core.ledger import Ledger, Unknown
 from agentdouble.faults.admin_routes import fault_routes
-from agentdouble.journal.routes import event_routes, journal_routes, what_if_routes
+from agentdouble.journal.event_routes import event_routes
+from agentdouble.journal.routes import journal_routes
+from agentdouble.journal.what_if_routes import what_if_routes
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
 from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
+
+_LONGEST_ID = 18  # digits
+_FAILURES = (
+    *(RefusedError, errors.FaultError, errors.HostingError, errors.LedgerError),
+    *(errors.LiveError, errors.ModelError, errors.PartError, errors.SandboxError),
+    *(errors.StateError, errors.UnknownServiceError),
+)
+_PAGES = {
+    "/health": "whether the double is alive, its version and its time",
+    "/clock": "the platform's time; POST moves it or stops it",
+    "/journal": "the requests, and the unknowns that their answers relied on",
+    "/unknowns": "the unknowns of the specification, and the double's answers",
+    "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
+    "/faults": "the faults that are armed; POST arms one",
+    "/sessions": "the sessions of the sandbox",
+    "/runtimes": "the runtimes with their instances",
+    "/metrics": "metrics of the runtimes, in the format of Prometheus",
+}
 
 
 class Admin(Surface):
@@ -178,25 +198,6 @@ class Admin(Surface):
             for unknown in unknowns
         ]
         return JSONResponse({"unknowns": documents})
-
-
-_LONGEST_ID = 18  # digits
-_FAILURES = (
-    *(RefusedError, errors.FaultError, errors.HostingError, errors.LedgerError),
-    *(errors.LiveError, errors.ModelError, errors.PartError, errors.SandboxError),
-    *(errors.StateError, errors.UnknownServiceError),
-)
-_PAGES = {
-    "/health": "whether the double is alive, its version and its time",
-    "/clock": "the platform's time; POST moves it or stops it",
-    "/journal": "the requests, and the unknowns that their answers relied on",
-    "/unknowns": "the unknowns of the specification, and the double's answers",
-    "/unknowns/catalogue": "the same with questions, alternatives and the requests that relied on them",
-    "/faults": "the faults that are armed; POST arms one",
-    "/sessions": "the sessions of the sandbox",
-    "/runtimes": "the runtimes with their instances",
-    "/metrics": "metrics of the runtimes, in the format of Prometheus",
-}
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

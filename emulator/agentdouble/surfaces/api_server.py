@@ -54,7 +54,7 @@ class ApiServerMode(Surface):
 
     def format(self) -> Format:
         """Return the format of FastAPI's errors."""
-        from agentdouble.api_server.sessions import Detail  # slow: 50 ms
+        from agentdouble.api_server.response_json import Detail
 
         return Format(self.name, error=Detail | dict[str, Any])
 

@@ -8,8 +8,9 @@ from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Scope
 
+from agentdouble.control_plane.action_methods import Action
 from agentdouble.control_plane.authentication import Authenticator, Failure
-from agentdouble.control_plane.dispatch import Action, ControlPlane, names_action
+from agentdouble.control_plane.dispatch import ControlPlane, names_action
 from agentdouble.core.invoke_tool import VERSION
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format

@@ -29,6 +29,62 @@ _HINTS = {
     "emulator/docs": "says how to use each of these",
 }
 
+# No links: a browser has no token for the double's own routes.
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>agentdouble</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
+h1 {{ font-size: 1.5rem }} h2 {{ font-size: 1rem; margin: 1.5rem 0 0.25rem }}
+dl {{ display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0.25rem 1rem; margin: 0 }}
+dd {{ margin: 0 }} code {{ user-select: all; overflow-wrap: anywhere }}
+</style>
+<h1>agentdouble {version}</h1>
+<p>The double of a hosted agent platform, on your own machine. Type or paste an address:
+links on this page would be refused.</p>
+{sections}
+</html>
+"""
+
+PATH = "/openapi.json"
+
+_API_KEY = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The double's API key (the setting api_key). All but MCP, Jupyter and the model "
+    "also accept it in X-API-Key.",
+}
+_SCHEMES: Mapping[str, Mapping[str, Any]] = {
+    "signature": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "Authorization",
+        "description": "HMAC-SHA256 Credential=<access key>/<date>/<region>/<service>/request, "
+        "SignedHeaders=<names>, Signature=<hex>, and the header X-Date. The page "
+        "emulator/docs/other-languages.md of agentdouble's repository describes the steps.",
+    },
+    "sessionToken": {
+        "type": "apiKey",
+        "in": "query",
+        "name": "Authorization",
+        "description": "The token in the query of a session's Endpoint.",
+    },
+    "serviceKey": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A key of the MCP service.",
+    },
+    "apiKey": _API_KEY,
+}
+_DESCRIPTION = (
+    "The double of a hosted agent platform: its HTTP surfaces as this double serves them, with the "
+    "applications it hosts. It omits WebSockets and routes that are not implemented. An armed "
+    "fault may answer any operation with any status."
+)
+
 
 class LandingPage(Surface):
     """The page at ``/`` for people and programs that know only the double's address.
@@ -102,64 +158,6 @@ def _section(title: str, rows: Mapping[str, str]) -> str:
         for name, description in rows.items()
     )
     return f"<section><h2>{html.escape(title)}</h2><dl>{items}</dl></section>"
-
-
-# No links: a browser has no token for the double's own routes.
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark">
-<title>agentdouble</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }}
-h1 {{ font-size: 1.5rem }} h2 {{ font-size: 1rem; margin: 1.5rem 0 0.25rem }}
-dl {{ display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); gap: 0.25rem 1rem; margin: 0 }}
-dd {{ margin: 0 }} code {{ user-select: all; overflow-wrap: anywhere }}
-</style>
-<h1>agentdouble {version}</h1>
-<p>The double of a hosted agent platform, on your own machine. Type or paste an address:
-links on this page would be refused.</p>
-{sections}
-</html>
-"""
-
-
-PATH = "/openapi.json"
-
-_API_KEY = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": "The double's API key (the setting api_key). All but MCP, Jupyter and the model "
-    "also accept it in X-API-Key.",
-}
-_SCHEMES: Mapping[str, Mapping[str, Any]] = {
-    "signature": {
-        "type": "apiKey",
-        "in": "header",
-        "name": "Authorization",
-        "description": "HMAC-SHA256 Credential=<access key>/<date>/<region>/<service>/request, "
-        "SignedHeaders=<names>, Signature=<hex>, and the header X-Date. The page "
-        "emulator/docs/other-languages.md of agentdouble's repository describes the steps.",
-    },
-    "sessionToken": {
-        "type": "apiKey",
-        "in": "query",
-        "name": "Authorization",
-        "description": "The token in the query of a session's Endpoint.",
-    },
-    "serviceKey": {
-        "type": "http",
-        "scheme": "bearer",
-        "description": "A key of the MCP service.",
-    },
-    "apiKey": _API_KEY,
-}
-_DESCRIPTION = (
-    "The double of a hosted agent platform: its HTTP surfaces as this double serves them, with the "
-    "applications it hosts. It omits WebSockets and routes that are not implemented. An armed "
-    "fault may answer any operation with any status."
-)
 
 
 # The real API server describes its own routes at this path, and they are part of this document.

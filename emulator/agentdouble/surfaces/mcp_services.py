@@ -13,11 +13,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from agentdouble import mcp_hosting
-from agentdouble.control_plane.dispatch import Action
+from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
 from agentdouble.mcp_services import Services
-from agentdouble.mcp_services.commands import LONGEST_LINE, CommandBackend
+from agentdouble.mcp_services.commands import CommandBackend
+from agentdouble.mcp_services.started_process import LONGEST_LINE
 from agentdouble.openapi import Format
 from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
 from agentdouble.runtimes.streams import Conversation, Process

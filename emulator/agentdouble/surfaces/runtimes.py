@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from agentdouble.control_plane.dispatch import Action
+from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Answer, Operation

@@ -34,7 +34,7 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane.dispatch import Action
+from agentdouble.control_plane.action_methods import Action
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.jupyter import PREFIX
 from agentdouble.openapi import Format

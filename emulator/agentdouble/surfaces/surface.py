@@ -7,13 +7,13 @@ import datetime as dt
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.apps.loading import App
-from agentdouble.control_plane.dispatch import Action
+from agentdouble.control_plane.action_methods import Action
 from agentdouble.core import strict_json
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
@@ -23,12 +23,14 @@ from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import PartError
 from agentdouble.faults.plan import Faults
 from agentdouble.journal.entries import Journal
-from agentdouble.journal.routes import StartDouble
 from agentdouble.openapi import Format
 from agentdouble.openapi.operation import Served, served
 from agentdouble.server.guard import Refusal
 from agentdouble.settings import Settings
 from agentdouble.state import Store
+
+if TYPE_CHECKING:
+    from agentdouble.journal.what_if import StartDouble
 
 STATE = "state"  # stands for the parts that the double's state keeps
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from doublecheck.calibration.probe import probe
 from doublecheck.calibration.probing import (
     REFERENCE_AGENT,
     NotSettledError,
@@ -12,7 +13,6 @@ from doublecheck.calibration.probing import (
     answered_meanwhile,
     background,
     one_of,
-    probe,
     unlike,
 )
 from doublecheck.values.agents import AgentSession

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from agentdouble.core import ledger
 from doublecheck.calibration import findings
-from doublecheck.calibration.findings import Finding
+from doublecheck.calibration.finding import Finding
 from doublecheck.client import transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened

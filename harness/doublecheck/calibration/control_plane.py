@@ -6,15 +6,8 @@ import datetime as dt
 import json
 
 from agentdouble.core import invoke_tool
-from doublecheck.calibration.probing import (
-    TTL_S,
-    Answer,
-    NotSettledError,
-    Probing,
-    one_of,
-    probe,
-    unlike,
-)
+from doublecheck.calibration.probe import probe
+from doublecheck.calibration.probing import TTL_S, Answer, NotSettledError, Probing, one_of, unlike
 from doublecheck.calibration.sessions import moment
 from doublecheck.wire.calls import Request
 

@@ -6,15 +6,16 @@ import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Iterator
 from concurrent import futures
-from dataclasses import dataclass
 from pathlib import Path
 
 from agentdouble.core import ledger
-from agentdouble.core.ledger import Alternative, Unknown
+from agentdouble.core.ledger import Unknown
 from agentdouble.errors import LedgerError
 from doublecheck.calibration import api_server, control_plane, invocation, sessions  # noqa: F401 (each registers its probes)
-from doublecheck.calibration.probing import PROBES as PROBES
-from doublecheck.calibration.probing import NotSettledError, Patience, Probe, Probing
+from doublecheck.calibration.finding import Finding
+from doublecheck.calibration.probe import PROBES as PROBES
+from doublecheck.calibration.probe import Probe
+from doublecheck.calibration.probing import NotSettledError, Patience, Probing
 from doublecheck.client._sync.platform import Platform
 from doublecheck.core.notebook_repr import Series, counted
 from doublecheck.errors import CalibrationError, DoubleCheckError
@@ -25,41 +26,6 @@ _BODY_CHARS = 2000  # characters of a body
 _KEY = re.compile(r'("(?:Key|ApiKey|Authorization)"\s*:\s*")[^"]*')
 _UNSEEN = "its answers cannot be told apart from outside"
 _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, StopIteration)
-
-
-@dataclass(frozen=True, repr=False)
-class Finding:
-    """The result of a probe: the name of an answer, or "" and the reason for its absence."""
-
-    unknown: str
-    answer: str = ""
-    reason: str = ""
-    date: str = ""
-    exchanges: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<Finding {self.unknown}: {self.answer or f'not settled, {self.reason}'}>"
-
-    @property
-    def settled(self) -> bool:
-        """Whether there is an answer."""
-        return bool(self.answer)
-
-    @property
-    def lived(self) -> bool:
-        """Whether the double can behave as this answer says."""
-        return any(answer.built for answer in self._answers())
-
-    @property
-    def meaning(self) -> str:
-        """The meaning of the answer, in the words of the ledger."""
-        return next((answer.meaning for answer in self._answers()), "")
-
-    def _answers(self) -> Iterator[Alternative]:
-        """Yield the answer in the ledger, if it has one of this name."""
-        unknown = ledger.find(self.unknown)
-        answers = (unknown.default, *unknown.alternatives)
-        yield from (answer for answer in answers if answer.name == self.answer)
 
 
 class Findings(Series[Finding], noun="finding", drawn_by="calibration.command.render"):

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from doublecheck.calibration.probe import probe
 from doublecheck.calibration.probing import (
     NotSettledError,
     Probing,
     json_of,
     legible,
     one_of,
-    probe,
     unlike,
 )
 from doublecheck.wire.calls import json_content, json_or_none

@@ -27,63 +27,6 @@ if TYPE_CHECKING:
     import httpx
 
     from doublecheck.client._sync.platform import Platform
-    from doublecheck.target.target import Target
-
-Look = Callable[["Probing"], str]
-
-PROBES: dict[str, Probe] = {}  # of all imported modules, by the ids of their unknowns
-
-
-class NotSettledError(Exception):
-    """The answer does not show which alternative the platform implements. The message says why."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """A probe that finds a platform's answer to an unknown. ``look`` returns the answer's name.
-
-    ``writes``: it creates something on the platform, which is removed again. ``slow_s`` is the time
-    that it needs, by the clock of a double. ``reference``: the platform must run the reference
-    application.
-    """
-
-    unknown: str
-    surfaces: tuple[Surface, ...]
-    look: Look
-    writes: bool = False
-    slow_s: int = 0
-    reference: bool = False
-
-    def why_not(self, target: Target, *, slow: bool) -> str | None:
-        """Return why the probe does not run on a target, or None."""
-        absent = [surface for surface in self.surfaces if not target.offers(surface)]
-        if absent:
-            return f"the target does not offer {', '.join(absent)}"
-        if self.reference and not target.reference_app:
-            return "needs the reference application (doublecheck contracts app, --reference-app)"
-        if self.writes and target.kind == "live" and not target.allow_writes:
-            return "creates something on the platform, and removes it; needs --allow-writes"
-        if self.slow_s and not slow:
-            return f"needs {self.slow_s} s to pass, and --slow"
-        return None
-
-
-def probe(
-    unknown: str,
-    *surfaces: Surface,
-    writes: bool = False,
-    slow_s: int = 0,
-    reference: bool = False,
-) -> Callable[[Look], Look]:
-    """Register a function as the probe of an unknown."""
-
-    def register(look: Look) -> Look:
-        assert unknown not in PROBES, f"{unknown} already has a probe"
-        PROBES[unknown] = Probe(unknown, surfaces, look, writes, slow_s, reference)
-        return look
-
-    return register
-
 
 T = TypeVar("T")
 
@@ -93,6 +36,10 @@ WITHIN_S = 30.0
 _ANSWERED_WITHIN_S = 1.5
 _OTHERS = 3
 _JSON = {"Content-Type": "application/json"}
+
+
+class NotSettledError(Exception):
+    """The answer does not show which alternative the platform implements. The message says why."""
 
 
 @dataclass(frozen=True)

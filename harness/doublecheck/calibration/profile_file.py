@@ -8,7 +8,7 @@ from typing import Any
 
 from agentdouble.core import profiles
 from agentdouble.errors import ProfileError
-from doublecheck.calibration.findings import Finding
+from doublecheck.calibration.finding import Finding
 from doublecheck.core import atomic_files
 from doublecheck.errors import CalibrationError, MissingExtraError
 

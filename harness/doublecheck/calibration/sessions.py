@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from doublecheck.calibration.probe import probe
 from doublecheck.calibration.probing import (
     TTL_S,
     WITHIN_S,
@@ -18,7 +19,6 @@ from doublecheck.calibration.probing import (
     inner,
     one_of,
     printed,
-    probe,
 )
 
 MOMENT_S = 3  # more than one second, because a timestamp may be truncated to seconds

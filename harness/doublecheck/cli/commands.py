@@ -46,6 +46,66 @@ and DOUBLECHECK_OTHER_API_KEY for another identity at runtimes
 
 WHERE = "Platform and access"
 
+REPORT_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck run --json > double.json
+
+  doublecheck run --url https://agent.example.com --target live --json > live.json
+
+  doublecheck report double.json live.json
+
+  doublecheck report double.json live.json --html report.html
+
+[bold]Exit codes[/bold]  0: shown, whatever the verdicts, 2: a file cannot be read or written
+"""
+
+CALIBRATE_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck calibrate --url https://agent.example.com --target live
+
+  doublecheck calibrate --url ... --target live --allow-writes --reference-app --slow
+
+  doublecheck calibrate --url ... --target live --only U-SESSION-DUPLICATE -o ours.toml
+
+  agentdouble serve --profile profile.toml         a double that behaves like it
+
+[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
+
+[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or nothing answers
+"""
+
+APP_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck contracts app                       with agentdouble's decorators
+
+  doublecheck contracts app --for agentkit        with the platform's own SDK
+
+  doublecheck contracts app -o deploy --force
+
+[bold]Exit codes[/bold]  0: written, 2: not written
+"""
+
+contracts_app = typer.Typer(no_args_is_help=True, help="The contract checks and what they need.")
+
+TWIN_EXAMPLES = """
+[bold]Examples[/bold]
+
+  doublecheck twin --url https://agent.example.com --target live
+
+  doublecheck twin --url ... --target live --allow-writes --app my.module:app --html twin.html
+
+  doublecheck twin --url ... --target live --allow-writes --profile profile.toml
+
+  doublecheck twin --url http://127.0.0.1:8001 --json
+
+Without --allow-writes it only reads from a live platform, and lists what it skipped. The sandbox sessions that it creates are removed. A profile from doublecheck calibrate makes the double answer like a deployment where the specification is open.
+
+[bold]Exit codes[/bold]  0: the same, except where the specification is open, 1: they diverge, 2: wrong usage, 3: a platform did not answer, 5: nothing was compared
+"""
+
 
 @options.with_facts(*(fact.name for fact in OPTIONS), panel=WHERE)
 def run(
@@ -86,21 +146,6 @@ def run(
     raise typer.Exit(code)
 
 
-REPORT_EXAMPLES = """
-[bold]Examples[/bold]
-
-  doublecheck run --json > double.json
-
-  doublecheck run --url https://agent.example.com --target live --json > live.json
-
-  doublecheck report double.json live.json
-
-  doublecheck report double.json live.json --html report.html
-
-[bold]Exit codes[/bold]  0: shown, whatever the verdicts, 2: a file cannot be read or written
-"""
-
-
 def report(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Reports printed by --json.")
@@ -114,23 +159,6 @@ def report(
     outputs = command.Outputs(as_json, html)
     outputs.require_writable()
     outputs.write([report for file in files for report in document.read(file)])
-
-
-CALIBRATE_EXAMPLES = """
-[bold]Examples[/bold]
-
-  doublecheck calibrate --url https://agent.example.com --target live
-
-  doublecheck calibrate --url ... --target live --allow-writes --reference-app --slow
-
-  doublecheck calibrate --url ... --target live --only U-SESSION-DUPLICATE -o ours.toml
-
-  agentdouble serve --profile profile.toml         a double that behaves like it
-
-[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
-
-[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or nothing answers
-"""
 
 
 @options.with_facts(
@@ -167,21 +195,6 @@ def calibrate(
     raise typer.Exit(code)
 
 
-APP_EXAMPLES = """
-[bold]Examples[/bold]
-
-  doublecheck contracts app                       with agentdouble's decorators
-
-  doublecheck contracts app --for agentkit        with the platform's own SDK
-
-  doublecheck contracts app -o deploy --force
-
-[bold]Exit codes[/bold]  0: written, 2: not written
-"""
-
-contracts_app = typer.Typer(no_args_is_help=True, help="The contract checks and what they need.")
-
-
 @contracts_app.callback()
 def _contracts() -> None:
     pass
@@ -202,23 +215,6 @@ def app(
     for path in reference_files.write(sdk, output, force=force):
         typer.echo(path)
     typer.echo(f"\nSee {output / 'README.md'} for how to run and check them.", err=True)
-
-
-TWIN_EXAMPLES = """
-[bold]Examples[/bold]
-
-  doublecheck twin --url https://agent.example.com --target live
-
-  doublecheck twin --url ... --target live --allow-writes --app my.module:app --html twin.html
-
-  doublecheck twin --url ... --target live --allow-writes --profile profile.toml
-
-  doublecheck twin --url http://127.0.0.1:8001 --json
-
-Without --allow-writes it only reads from a live platform, and lists what it skipped. The sandbox sessions that it creates are removed. A profile from doublecheck calibrate makes the double answer like a deployment where the specification is open.
-
-[bold]Exit codes[/bold]  0: the same, except where the specification is open, 1: they diverge, 2: wrong usage, 3: a platform did not answer, 5: nothing was compared
-"""
 
 
 @options.with_facts(

@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from doublecheck.target.facts import BY_NAME, Fact
+from doublecheck.target.fact import Fact
+from doublecheck.target.facts import BY_NAME
 
 Command = TypeVar("Command", bound=Callable[..., None])
 

@@ -6,8 +6,9 @@ and ``clock``, ``faults`` and ``model`` of a double. What differs between the tw
 ``await``, is in ``live_outputs``. ``loop_thread`` runs async code for blocking callers, and
 ``transport`` sends requests and reads answers. ``created`` is what a test's client ends again.
 
-``open_target`` turns a URL, the environment or nothing into an open target and starts doubles,
-``session_target`` does this for a test session, and ``preflight`` checks that a target is usable.
+``open_target`` turns a URL, the environment or nothing into an open target, ``doubles`` finds and
+starts doubles, ``session_target`` opens the target of a test session, and ``preflight`` checks that
+a target is usable.
 ``log_filter`` keeps their logs out of a notebook.
 
 The clients use the formats of ``wire`` and return ``values``. They must not import pytest.

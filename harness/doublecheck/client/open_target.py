@@ -1,28 +1,29 @@
-"""Open the target of a plan: find or start its double, and check that it answers."""
+"""Open the target of a plan or of the arguments of ``connect()``, and check that it answers."""
 
 from __future__ import annotations
 
 import os
 import reprlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit
 
-import agentdouble
-from agentdouble.core import environment, running
-from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
-from doublecheck.client import log_filter, preflight, transport
-from doublecheck.errors import ArgumentError, MissingExtraError, TargetError
+from doublecheck.client import log_filter, preflight
+from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target.facts import FACTS, variable
 from doublecheck.target.plan import Plan, Sources, plan, target_of_plan
 from doublecheck.target.target import Target, is_loopback, named_url
-from doublecheck.wire import admin
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
+from doublecheck.client.doubles import answers_as_double, environment_of, is_double, start_double
+
+Stop: TypeAlias = Callable[[], None]
+
+_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
+
+_OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
 
 
 def opened(sources: Sources, planned: Plan) -> Target:
@@ -55,12 +56,6 @@ def _located(sources: Sources, planned: Plan) -> Target:
     environ = environment_of(planned.value("url"), sources.environ)
     replanned = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
     return target_of_plan(replanned, environ)
-
-
-Stop: TypeAlias = Callable[[], None]
-
-_ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
-_OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
 
 
 @dataclass(frozen=True)
@@ -143,73 +138,3 @@ def _target_of(double: Emulator) -> Target:
 def _own_double(*apps: SimpleApp | MCPApp | A2AApp | str) -> tuple[Target, Stop]:
     double = start_double(*apps)
     return Target.of(double), double.stop
-
-
-ANSWER_WITHIN_S = 60.0
-
-
-def running_double(url: str) -> Target:
-    """Return the double at ``url``, with the keys of ``agentdouble env`` or the environment.
-
-    Raises TargetError for an unusable address or a server that is not a double, and
-    UnreachableError if nothing answers.
-    """
-    target = Target.find(url, "double", environ=environment_of(url))
-    if not is_double(target):
-        raise TargetError(
-            f"{url} answers, but not as a double. To use a live platform, give its URL and "
-            "--platform-target=live (doublecheck run: --target live)."
-        )
-    return target
-
-
-def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
-    """Return the environment, with the double's keys if ``url`` is a double of this user."""
-    try:
-        doubles = running.at(urlsplit(url).port) if is_loopback(url) else []
-    except ValueError:  # the port is not valid, so the address will be refused
-        doubles = []
-    return {**environ, **environment.variables(doubles[0])} if doubles else environ
-
-
-def answers_as_double(url: str) -> bool:
-    """Whether the server at ``url`` is a double.
-
-    Raises UnreachableError if nothing answers, and TargetError for an unusable address.
-    """
-    return is_double(Target.find(url, "double", environ=environment_of(url)))
-
-
-def is_double(target: Target) -> bool:
-    """Whether the server at a target's address is a double. Raise UnreachableError."""
-    call = admin.health(target)
-    options = transport.options(target, ANSWER_WITHIN_S, ANSWER_WITHIN_S)
-    with transport.translated(target.url), transport.client(**options) as client:
-        return call.read(client.request(**transport.arguments(call.request)))
-
-
-def start_double(*apps: SimpleApp | MCPApp | A2AApp | str, **settings: Any) -> Emulator:
-    """Start a double in this process. An application may be given as ``module:app``.
-
-    Raises MissingExtraError if the double is not installed.
-    """
-    try:
-        double = agentdouble.Emulator
-    except DoublesMissingExtraError as error:
-        raise MissingExtraError("The double", install=f"agentdouble[{error.extra}]") from error
-    from agentdouble.apps.loading import load  # optional: agentdouble[emulator]
-
-    served = (load(app) if isinstance(app, str) else app for app in apps)
-    return double(*served, **settings).start()
-
-
-@contextmanager
-def serving_double(
-    *apps: SimpleApp | MCPApp | A2AApp | str, reference_app: bool = False, **settings: Any
-) -> Iterator[Target]:
-    """Start a double, yield it as a target, and stop it at the end of the context."""
-    double = start_double(*apps, **settings)
-    try:
-        yield Target.of(double, reference_app=reference_app)
-    finally:
-        double.stop()

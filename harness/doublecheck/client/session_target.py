@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import doublecheck
+from doublecheck.errors import TargetError
 from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ class PlatformConfig:
 @contextmanager
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     """Yield the target that the options name, or start a double that serves ``served``."""
-    from doublecheck.client import open_target  # slow: 0.4 s
+    from doublecheck.client import doubles, open_target  # slow: 0.4 s
 
     plan = pytest_options.plan_of(config)
     if plan.in_process:
         settings = {**served.settings, "allow_hosts": _allowed(served)}
-        with open_target.serving_double(
+        with doubles.serving_double(
             *served.apps, reference_app=served.reference_app, **settings
         ) as target:
             yield target
         return
     try:
         target = open_target.opened(pytest_options.sources(config), plan)
-    except doublecheck.errors.TargetError as error:
+    except TargetError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     yield target
 

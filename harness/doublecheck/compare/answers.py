@@ -11,13 +11,20 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from doublecheck.compare.differences import Difference, Explaining, Kind
-from doublecheck.compare.fields import TIME, Fields, Pairs, loaded, parsed, pieces
+from doublecheck.compare.differences import Difference, Kind
+from doublecheck.compare.explaining import Explaining
+from doublecheck.compare.fields import Fields
+from doublecheck.compare.pairs import TIME, Pairs, loaded, parsed, pieces
 from doublecheck.wire.calls import media_type
 from doublecheck.wire.event_stream import MEDIA_TYPE, data_of
 from doublecheck.wire.exchanges import Exchange
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+UNKNOWNS = "x-agentdouble-unknowns"
+
+_SESSION = "mcp-session-id"
+_CUT = "longer than the compared limit"
 
 
 class Documents:
@@ -122,12 +129,6 @@ def _type(value: Any) -> str:
 
 def _step(name: str) -> str:
     return f".{name}" if _WORD.fullmatch(name) else f"[{json.dumps(name)}]"
-
-
-UNKNOWNS = "x-agentdouble-unknowns"
-
-_SESSION = "mcp-session-id"
-_CUT = "longer than the compared limit"
 
 
 def relied_on(exchange: Exchange) -> frozenset[str]:

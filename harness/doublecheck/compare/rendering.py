@@ -12,7 +12,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.compare.differences import Class, Comparison, Difference, Part
-from doublecheck.core.markup import Markup, framed
+from doublecheck.core.frames import framed
+from doublecheck.core.markup import Markup
 from doublecheck.core.notebook_repr import counted, without_controls
 from doublecheck.wire.exchanges import Exchange
 

@@ -13,7 +13,7 @@ from doublecheck.client import preflight
 from doublecheck.compare.answers import UNKNOWNS, differences, relied_on
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, Part
-from doublecheck.compare.fields import Pairs, parsed
+from doublecheck.compare.pairs import Pairs, parsed
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.run.platform import Platform
 from doublecheck.target.target import Target
@@ -24,6 +24,11 @@ from doublecheck.wire.results import body_of
 
 _SHORTEST_NAME = 6  # a shorter name may occur in unrelated names
 _CONTEXT = re.compile(r'"contextId": ?"([^"]+)"')
+
+_BODY_LIMIT = 16 * 1024 * 1024  # bytes of an answer that are compared
+_SESSION = re.compile(
+    r"/apps/[^/]+/users/[^/]+/sessions(?P<session>/[^/]+)?(?P<rest>/artifacts(/[^/]+)?)?"
+)
 
 
 class Leftovers:
@@ -62,12 +67,6 @@ class Leftovers:
         with suppress(DoubleCheckError):
             return self.platform._sandbox_names()
         return {}
-
-
-_BODY_LIMIT = 16 * 1024 * 1024  # bytes of an answer that are compared
-_SESSION = re.compile(
-    r"/apps/[^/]+/users/[^/]+/sessions(?P<session>/[^/]+)?(?P<rest>/artifacts(/[^/]+)?)?"
-)
 
 
 def run(

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck.client import open_target, transport
+from doublecheck.client import doubles, open_target, transport
 from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
 from doublecheck.compare.differences import Comparison, Part
 from doublecheck.errors import InterruptedTwinError, TargetError
-from doublecheck.run.checks_process import Bar, target_of
 from doublecheck.run.platform import Platform, connect
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import target_of
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target
 
@@ -96,12 +97,12 @@ def double_of(
                 raise TargetError(
                     f"{option} applies to a double that is started here, not to a running one."
                 )
-        yield open_target.running_double(url)
+        yield doubles.running_double(url)
         return
     with ExitStack() as stack:
         try:
             settings: Mapping[str, Any] = {"profile": profile} if profile else {}
-            target = stack.enter_context(open_target.serving_double(*apps, **settings))
+            target = stack.enter_context(doubles.serving_double(*apps, **settings))
         except AgentDoubleError as error:
             raise TargetError(f"No double can be started: {error}") from None
         yield target
@@ -125,7 +126,7 @@ def _double(
     if profile is not None:
         raise TargetError("profile= applies to a double started here, not to a running one.")
     if isinstance(double, str):
-        return open_target.running_double(double)
+        return doubles.running_double(double)
     target = target_of(double)
     if target.kind != "double":
         raise TargetError(

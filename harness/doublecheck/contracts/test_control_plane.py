@@ -16,7 +16,7 @@ import pytest
 from agentdouble.core.invoke_tool import ACTION, VERSION
 from agentdouble.core.signing import Credentials
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.conftest import START_WITHIN_S

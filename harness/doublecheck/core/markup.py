@@ -1,19 +1,54 @@
-"""HTML for notebooks: elements, tables, trees of values, and frames for foreign HTML."""
+"""HTML for notebooks: elements, tables, and the parts of displays."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import io
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from doublecheck.core.notebook_repr import counted, visible
+from doublecheck.core.notebook_repr import visible
+
+if TYPE_CHECKING:
+    Attribute = str | bool | None
+
 
 _EMPTY = frozenset(("br", "hr", "img", "input", "meta"))
+
+_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+GOOD, BAD, WARNING, INFO, ODD, QUIET = (
+    "#2e8b57",
+    "#d0453c",
+    "#c77c1e",
+    "#4278c9",
+    "#9a5bbe",
+    "#808080",
+)
+SHOWN_CHARS = 20_000
+_LINE = "1px solid rgba(128,128,128,.3)"
+_MONOSPACE = (
+    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:.9em"
+)
+_PRE = (
+    f"margin:0;padding:.15em .6em;{_MONOSPACE};line-height:1.45;background:none;color:inherit;"
+    "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal"
+)
+_CELL = f"padding:.3em .8em .3em 0;border:0;border-top:{_LINE};text-align:{{}};vertical-align:top"
+_TERMINAL = re.compile("[\x1b\r\b\x9b]")
+_COLOURS = [
+    (128, 128, 128),
+    (208, 69, 60),
+    (46, 139, 87),
+    (183, 121, 31),
+    (66, 120, 201),
+    (154, 91, 190),
+    (31, 143, 158),
+    (128, 128, 128),
+]
 
 
 class Markup(str):
@@ -24,10 +59,6 @@ class Markup(str):
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
         return str(self)
-
-
-if TYPE_CHECKING:
-    Attribute = str | bool | None
 
 
 def element(name: str, *children: str | None, **attributes: Attribute) -> Markup:
@@ -60,9 +91,6 @@ def _attribute(name: str, value: Attribute) -> str:
     return f" {name}" if value is True else f' {name}="{escape(visible(str(value)))}"'
 
 
-_PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
 def whole_page(title: str, style: str, *body: str | None) -> str:
     """Return a self-contained page without scripts or external resources."""
     head = element(
@@ -75,37 +103,6 @@ def whole_page(title: str, style: str, *body: str | None) -> str:
         element("style", Markup(style)),
     )
     return f"<!doctype html>\n{element('html', head, element('body', *body), lang='en')}\n"
-
-
-GOOD, BAD, WARNING, INFO, ODD, QUIET = (
-    "#2e8b57",
-    "#d0453c",
-    "#c77c1e",
-    "#4278c9",
-    "#9a5bbe",
-    "#808080",
-)
-SHOWN_CHARS = 20_000
-_LINE = "1px solid rgba(128,128,128,.3)"
-_MONOSPACE = (
-    "font-family:var(--jp-code-font-family,ui-monospace,Menlo,Consolas,monospace);font-size:.9em"
-)
-_PRE = (
-    f"margin:0;padding:.15em .6em;{_MONOSPACE};line-height:1.45;background:none;color:inherit;"
-    "white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal"
-)
-_CELL = f"padding:.3em .8em .3em 0;border:0;border-top:{_LINE};text-align:{{}};vertical-align:top"
-_TERMINAL = re.compile("[\x1b\r\b\x9b]")
-_COLOURS = [
-    (128, 128, 128),
-    (208, 69, 60),
-    (46, 139, 87),
-    (183, 121, 31),
-    (66, 120, 201),
-    (154, 91, 190),
-    (31, 143, 158),
-    (128, 128, 128),
-]
 
 
 def box(*children: str | None) -> Markup:
@@ -233,113 +230,3 @@ def coloured(ansi: str) -> Markup:
 def _cell(name: str, content: str | None, side: str) -> Markup:
     weight = "600;white-space:nowrap" if name == "th" else "inherit"
     return element(name, content, style=f"{_CELL.format(side)};font-weight:{weight}")
-
-
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
-    "img-src data: blob:; font-src data:; media-src data: blob:; base-uri 'none'; "
-    "form-action 'none'; webrtc 'block'"
-)
-# most HTML assumes a white page and is unreadable on a dark one
-_PAPER = (
-    "<!doctype html><meta charset=utf-8><style>html{color-scheme:light}body{margin:8px;"
-    "background:#fff;color:#1c2128;font:14px/1.4 system-ui,sans-serif}</style>"
-)
-_LOWEST_PX, _ROW_PX, _HIGHEST_PX = 120, 24, 460
-
-
-def framed(html: str, height_px: int | None = None) -> Markup:
-    """Return a frame that shows HTML in isolation. Its lower right corner resizes it."""
-    if height_px is None:
-        rows = html.count("<tr") * _ROW_PX
-        height_px = min(_LOWEST_PX + rows, _HIGHEST_PX) if "<script" not in html else _HIGHEST_PX
-    lines = html.replace("\r\n", "\n").replace("\r", "\n")
-    filling = "border:0;width:100%;height:100%;display:block"
-    inner = element("iframe", sandbox="allow-scripts", srcdoc=_PAPER + lines, style=filling)
-    outer = (
-        f'<!doctype html><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<style>html,body{{margin:0;height:100%;overflow:hidden}}</style>{inner}"
-    )
-    frame = element("iframe", sandbox="allow-scripts", srcdoc=outer, style=filling, loading="lazy")
-    style = (
-        f"height:{height_px}px;min-height:3em;max-width:100%;box-sizing:border-box;"
-        "resize:vertical;overflow:hidden;padding-bottom:.6em;border:1px solid rgba(128,128,128,.3)"
-    )
-    return element("div", frame, style=style)
-
-
-_ON_A_LINE, _OF_A_BRANCH, _DEEPEST, _OF_A_TEXT = 70, 200, 30, 2000
-
-
-def tree(value: Any, *, name: str | None = None, opened: int = 1, depth: int = 0) -> Markup:
-    """Return a tree of a JSON value.
-
-    ``opened`` is the number of levels that are initially visible.
-    """
-    head = None if name is None else quiet(f"{name}: ")
-    embedded = _embedded_json(value) if depth <= _DEEPEST else None
-    if embedded is not None:
-        inner = tree(embedded, opened=opened, depth=depth + 1)
-        return folded(element("span", head, quiet("JSON in a string")), inner, opened=opened > 0)
-    if isinstance(value, str) and "\n" in value.strip():
-        return element("div", head, pre(clipped(value, _OF_A_TEXT)))
-    line = _line(value)
-    if line is not None or depth > _DEEPEST:
-        return element("div", head, _leaf(value, line or "..."))
-    branches = [
-        tree(child, name=key, opened=opened - 1, depth=depth + 1) for key, child in _branches(value)
-    ]
-    more = len(value) - len(branches)
-    summed = element("span", head, quiet(_counted(value)))
-    return folded(summed, *branches, quiet(f"… {more:,} more") if more else None, opened=opened > 0)
-
-
-def _embedded_json(value: Any) -> Any:
-    """Parse a long string as JSON. Return None if it is not JSON."""
-    if not (_is_long(value) and isinstance(value, str) and value[0] in "{["):
-        return None
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _line(value: Any) -> str | None:
-    """Return a value as one line of JSON, or None if it is too long."""
-    if isinstance(value, str):
-        return json.dumps(clipped(value, _OF_A_TEXT), ensure_ascii=False)
-    if isinstance(value, (Mapping, list, tuple)) and len(value) > _ON_A_LINE:
-        return None
-    if isinstance(value, (Mapping, list, tuple)) and any(_is_long(item) for item in _values(value)):
-        return None
-    try:
-        line = json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        return None
-    return line if len(line) <= _ON_A_LINE or not isinstance(value, (Mapping, list)) else None
-
-
-def _is_long(value: Any) -> bool:
-    return isinstance(value, (str, Mapping, list, tuple)) and len(value) > _ON_A_LINE
-
-
-def _values(value: Any) -> Any:
-    return value.values() if isinstance(value, Mapping) else value
-
-
-def _leaf(value: Any, line: str) -> Markup:
-    if isinstance(value, str):
-        return toned(code(line), GOOD)
-    return toned(code(line), INFO) if isinstance(value, (int, float)) else code(line)
-
-
-def _branches(value: Any) -> Iterator[tuple[str, Any]]:
-    named = value.items() if isinstance(value, Mapping) else enumerate(value)
-    for (key, item), _ in zip(named, range(_OF_A_BRANCH), strict=False):
-        yield str(key), item
-
-
-def _counted(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{{{counted(len(value), 'key')}}}"
-    return f"[{counted(len(value), 'item')}]"

@@ -17,6 +17,10 @@ _SHOWN_CHARS = 60
 _TOKEN = re.compile(r"([?&]Authorization=)[^&#]*", re.IGNORECASE)
 _NAMED, _NAMED_CHARS = 3, 160
 
+# characters that control terminals, that HTML does not allow, or that disguise text
+_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "·")
+
 
 class Shown:
     """A value that a notebook shows as HTML; other environments show its repr.
@@ -100,11 +104,6 @@ def clock_time(seconds: float) -> str:
     total = max(int(seconds), 0)
     hours, minutes = divmod(total // 60, 60)
     return f"{hours}:{minutes:02}:{total % 60:02}" if hours else f"{minutes:02}:{total % 60:02}"
-
-
-# characters that control terminals, that HTML does not allow, or that disguise text
-_HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "·")
 
 
 def visible(text: str) -> str:

@@ -15,7 +15,8 @@ from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
 from doublecheck.contracts.run_result import Check, Finding
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
-from doublecheck.core.markup import Markup, element, framed, joined, whole_page
+from doublecheck.core.frames import framed
+from doublecheck.core.markup import Markup, element, joined, whole_page
 from doublecheck.core.notebook_repr import counted
 from doublecheck.reports.report import Report
 from doublecheck.reports.terminal import (

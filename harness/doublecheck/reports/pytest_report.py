@@ -24,6 +24,11 @@ from _pytest._code.code import ExceptionRepr, TerminalRepr
 
 from doublecheck.wire import call_log
 
+_TITLE = "Captured platform calls"
+
+_WHOLE = ("long", "native")
+_ASSERTING = "doublecheck.fixtures"  # its assertions explain themselves
+
 
 def add_option(group: pytest.OptionGroup) -> None:
     """Add the option."""
@@ -47,9 +52,6 @@ def configure(config: pytest.Config) -> None:
     collector.write_reports(config, paths)
 
 
-_TITLE = "Captured platform calls"
-
-
 def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
     """Add the calls of a failed test to its report. Contract checks show their own."""
     log = call_log.current()
@@ -60,10 +62,6 @@ def add_section(item: pytest.Item, report: pytest.TestReport) -> None:
     text = section(item, log)
     if text:
         report.sections.append((_TITLE, text))
-
-
-_WHOLE = ("long", "native")
-_ASSERTING = "doublecheck.fixtures"  # its assertions explain themselves
 
 
 def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:

@@ -21,6 +21,16 @@ from doublecheck.reports.report import Report
 
 _FOLDED = (Verdict.COULD_NOT_ASK.value, *NOT_CARRIED_OUT)
 
+_STYLES = {
+    Verdict.PASSED.value: "green",
+    PARTLY: "green",
+    Verdict.FAILED.value: "bold red",
+    Verdict.ERROR.value: "bold magenta",
+    Verdict.COULD_NOT_ASK.value: "bold magenta",
+    None: "dim",
+}
+_GAP = 2
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -98,17 +108,6 @@ def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Cell:
         return Cell(name, None, checks)
     verdict = worst([check.verdict for check in checks])
     return Cell(name, verdict, checks, run.clause_outcome(clause, checks))
-
-
-_STYLES = {
-    Verdict.PASSED.value: "green",
-    PARTLY: "green",
-    Verdict.FAILED.value: "bold red",
-    Verdict.ERROR.value: "bold magenta",
-    Verdict.COULD_NOT_ASK.value: "bold magenta",
-    None: "dim",
-}
-_GAP = 2
 
 
 def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:

@@ -5,7 +5,8 @@ has the functions ``check()``, ``calibrate()`` and ``unknowns()`` of the package
 
 ``command`` is ``doublecheck run``, and ``pytest_run`` runs pytest in the current process.
 ``check()`` uses a second process instead, because pytest takes over the streams of its process:
-``checks_process`` describes the platform to it, starts it and shows its progress.
+``checks_process`` starts it, ``subject`` describes the platform to it, and ``progress_bar`` shows
+its progress.
 
 This package may use ``calibration``, ``reports``, ``contracts`` and what these use.
 """

@@ -8,14 +8,16 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.calibration import findings
-from doublecheck.calibration.findings import Finding, Findings
+from doublecheck.calibration.finding import Finding
+from doublecheck.calibration.findings import Findings
 from doublecheck.client import open_target, transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import ConnectArguments
 from doublecheck.errors import InterruptedCalibrationError, TargetError
-from doublecheck.run import checks_process
-from doublecheck.run.checks_process import Bar, Subject, target_of
+from doublecheck.run import checks_process, subject
 from doublecheck.run.platform import connect
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import Subject, target_of
 from doublecheck.values.double import Unknowns, ledger_unknowns
 
 if TYPE_CHECKING:
@@ -62,14 +64,14 @@ def _subject(
     **of_the_run: Any,
 ) -> Subject:
     if platform is None:
-        return checks_process.from_configuration(target, **of_the_run)
+        return subject.from_configuration(target, **of_the_run)
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: remove one.")
     if not isinstance(platform, str):
         opened = target_of(platform)
-        return checks_process.from_target(opened, **of_the_run)
+        return subject.from_target(opened, **of_the_run)
     opened, _ = ConnectArguments(platform).open()
-    return checks_process.from_target(opened, **of_the_run)
+    return subject.from_target(opened, **of_the_run)
 
 
 def calibrate(

@@ -17,83 +17,25 @@ import signal
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from agentdouble.core.signing import Credentials
 from agentdouble.processes.fork_server import processes
-from doublecheck.client import open_target, transport
+from doublecheck.client import transport
 from doublecheck.errors import (
-    ArgumentError,
     ChecksCrashedError,
     DoubleCheckError,
     InterruptedChecksError,
-    TargetError,
 )
 from doublecheck.run import command
-from doublecheck.target.facts import variable
-from doublecheck.target.plan import FIELDS, variable_of
-from doublecheck.target.target import Kind, Target
+from doublecheck.target.target import Target
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
-
-_AFTER_S = 1.0  # seconds; shorter work needs no progress
-_FORMAT = "{desc}: {bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
-
-
-class Bar:
-    """A progress bar: a tqdm bar that appears after a second, and is removed at the end.
-
-    Use it in a with statement. In a notebook it is a widget with ipywidgets, and a line of text
-    without. On a terminal it is a line. It is not shown if standard error goes to a file or the log
-    of CI. The commands have their own progress line, which needs no tqdm.
-    """
-
-    def __init__(self, description: str, *, after_s: float = _AFTER_S) -> None:
-        self._bar: Any = None
-        self._after_s = after_s
-        if "ipykernel" in sys.modules or sys.stderr.isatty():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about missing ipywidgets
-                try:
-                    from tqdm.auto import tqdm  # optional: tqdm
-                except ImportError:
-                    return
-                self._bar = tqdm(desc=description, bar_format=_FORMAT, leave=False, delay=after_s)
-
-    def show(self, done: int, total: int, at: str = "") -> None:
-        """Show the progress and the current step, if the work takes long."""
-        if self._bar is not None and total:
-            self._bar.total = total
-            self._bar.set_postfix_str(at, refresh=False)
-            self._bar.n = done
-            if self._is_due():
-                self._draw()
-
-    def __enter__(self) -> Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            if self._is_due():
-                # If an interrupt hits the drawing, tqdm does not know that the bar is visible, and
-                # close() leaves it. After drawing it again, close() removes it.
-                self._bar.delay = 0
-                self._draw()
-            self._bar.close()
-
-    def _is_due(self) -> bool:
-        return bool(self._bar.format_dict["elapsed"] >= self._after_s)
-
-    def _draw(self) -> None:
-        # Without tqdm's lock, which all bars share: refresh() would keep it after an interrupt.
-        self._bar.refresh(nolock=True)
-
+from doublecheck.run.progress_bar import Bar
+from doublecheck.run.subject import Subject, from_target
 
 # The module path is that of this process; it does not contain the initial folder.
 _BEGIN = (
@@ -257,93 +199,3 @@ def run_checks(
     if not report.run.checks:
         raise command.nothing_matches(f"only={only!r}", "only='INV'")
     return report
-
-
-_OURS = ("DOUBLECHECK_", "PLATFORM_")
-_PYTESTS = ("PYTEST_", "JPY_")  # from a pytest run or a kernel in this process
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A platform, as the pytest options and the environment that describe it.
-
-    ``url`` is None for a double that the run itself starts.
-    """
-
-    name: str
-    kind: Kind
-    url: str | None
-    arguments: Sequence[str]
-    environ: Mapping[str, str] = field(repr=False)
-
-
-def from_configuration(target: str | None, **of_the_run: Any) -> Subject:
-    """Return the subject that the configuration names, by default a double.
-
-    ``of_the_run`` are options of ``doublecheck run`` by name; None leaves one unchanged. Raises an
-    error if the platform cannot be used.
-    """
-    options = {"target": target, **{name: value or None for name, value in of_the_run.items()}}
-    run = command.RunOptions(options, spelled=str)
-    command.require_target(run)
-    return Subject(run.plan.name, run.plan.kind, run.plan.value("url"), run.arguments(), _environ())
-
-
-def from_target(target: Target, **of_the_run: Any) -> Subject:
-    """Return the subject for an open platform or a URL. Raise an error if it cannot be used.
-
-    ``of_the_run`` are fields of the target that the run sets; None leaves one unchanged.
-    """
-    open_target.require_answer(target)
-    if target.credentials is not None and target.credentials.session_token is not None:
-        raise TargetError(
-            f"The checks cannot use the session token of the key pair for {target.url}; "
-            "pass a permanent key pair."
-        )
-    target = replace(target, **{name: value for name, value in of_the_run.items() if value})
-    inherited = {name: value for name, value in _environ().items() if not name.startswith(_OURS)}
-    environ = {**inherited, **dict(_keys(target))}
-    return Subject(target.name, target.kind, target.url, list(_options(target)), environ)
-
-
-def target_of(platform: object) -> Target:
-    """Return the target of an open platform. Raise ArgumentError if it is not a platform."""
-    target = getattr(platform, "target", None)
-    if not isinstance(target, Target):
-        raise ArgumentError(
-            f"{platform!r:.80} is not a platform: pass a URL, or what connect() returned."
-        )
-    return target
-
-
-def _options(target: Target) -> Iterator[str]:
-    yield "--platform-project="
-    yield f"--platform-target={target.kind}"
-    for name, field_name in FIELDS.items():
-        if field_name == "offered" and target.offers_assumed:
-            continue
-        option, value = f"--platform-{name.replace('_', '-')}", getattr(target, field_name)
-        if value is True:
-            yield option
-        elif value:
-            yield f"{option}={','.join(sorted(value)) if isinstance(value, frozenset) else value}"
-
-
-def _keys(target: Target) -> Iterator[tuple[str, str]]:
-    yield from _pair(target.credentials, "")
-    yield from _pair(target.restricted, "restricted_")
-    named = {variable("api_key"): target.api_key, variable("other_api_key"): target.other_key}
-    of_surfaces = {variable_of(surface): key for surface, key in target.api_keys.items()}
-    for name, key in (named | of_surfaces).items():
-        if key is not None:
-            yield name, key.reveal()
-
-
-def _pair(credentials: Credentials | None, prefix: str) -> Iterator[tuple[str, str]]:
-    if credentials is not None:
-        yield variable(f"{prefix}access_key"), credentials.access_key
-        yield variable(f"{prefix}secret_key"), credentials.secret_key
-
-
-def _environ() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(_PYTESTS)}

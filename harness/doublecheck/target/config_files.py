@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from doublecheck.errors import ConfigurationError, TargetError
-from doublecheck.target.facts import BY_KEY, BY_NAME, SURFACES, Fact, Surface
+from doublecheck.target.fact import Fact
+from doublecheck.target.facts import BY_KEY, BY_NAME, SURFACES, Surface
 from doublecheck.target.target import checked
 
 if sys.version_info >= (3, 11):

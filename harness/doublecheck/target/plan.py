@@ -31,6 +31,14 @@ BY_CALLER = "the caller"
 _OF_SURFACES = frozenset(fact.key for fact in FACTS if fact.type == "address") - {"url"}
 _OF_THE_CHECKS = frozenset({"allow_writes", "examples", "level", "seed"})
 
+# the fields that a target stores unchanged; others are secrets, or say how a target is made
+FIELDS = {
+    fact.key: "offered" if fact.name == "offers" else fact.name
+    for fact in FACTS
+    if fact.type in ("address", "count", "file", "flag", "level", "number", "surfaces", "text")
+}
+_ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
+
 
 @dataclass(frozen=True)
 class SourcedValue:
@@ -187,15 +195,6 @@ def _require(sources: Sources, planned: Plan) -> None:
             f"{target} {planned.name} needs a running platform: give its address with {url}, or "
             "in a file."
         )
-
-
-# the fields that a target stores unchanged; others are secrets, or say how a target is made
-FIELDS = {
-    fact.key: "offered" if fact.name == "offers" else fact.name
-    for fact in FACTS
-    if fact.type in ("address", "count", "file", "flag", "level", "number", "surfaces", "text")
-}
-_ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
 
 
 def target_of_plan(plan: Plan, environ: Mapping[str, str]) -> Target:

@@ -19,6 +19,15 @@ from doublecheck.target.facts import SURFACES, Surface, variable
 if TYPE_CHECKING:
     from agentdouble import Emulator
 
+Kind = Literal["double", "live"]
+_WITH_ADDRESS: tuple[Surface, ...] = ("api_server", "control_plane", "mcp", "a2a")
+DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
+    "double": SURFACES - {"library"},
+    "live": SURFACES - {"library", "services", "runtimes"},
+}
+MakeService = Callable[[str, Any], Mapping[str, Any]]
+DropService = Callable[[str], None]
+
 
 def is_loopback(url: str) -> bool:
     """Whether a URL's host is this machine. False if it is not a URL."""
@@ -45,16 +54,6 @@ def checked(url: str) -> str:
     if parts.query or parts.fragment or parts.username:
         raise TargetError(f"{explanation}, without a user, a query or a fragment.")
     return url.rstrip("/")
-
-
-Kind = Literal["double", "live"]
-_WITH_ADDRESS: tuple[Surface, ...] = ("api_server", "control_plane", "mcp", "a2a")
-DEFAULT_OFFERS: Mapping[Kind, frozenset[Surface]] = {
-    "double": SURFACES - {"library"},
-    "live": SURFACES - {"library", "services", "runtimes"},
-}
-MakeService = Callable[[str, Any], Mapping[str, Any]]
-DropService = Callable[[str], None]
 
 
 @dataclass(frozen=True)

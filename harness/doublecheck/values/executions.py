@@ -20,6 +20,18 @@ R = TypeVar("R", bound="CanFail")
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
+Ran = TypeVar("Ran", "CodeResult", "BashResult")
+
+_SAYS = {
+    "stream": ("name", "text"),
+    "display_data": ("data", "metadata"),
+    "execute_result": ("data", "metadata", "execution_count"),
+    "error": ("ename", "evalue", "traceback"),
+}
+_TOLD = ("name", "text", "ename", "evalue", "wait")
+
+_LEFT_OUT = "Not in it: "
+
 
 class CanFail:
     """A result that can be a failure."""
@@ -46,17 +58,6 @@ def checked(result: R, check: bool) -> R:
 def plain(text: str) -> str:
     """Return a text without the ANSI codes for colours."""
     return _ANSI.sub("", text)
-
-
-Ran = TypeVar("Ran", "CodeResult", "BashResult")
-
-_SAYS = {
-    "stream": ("name", "text"),
-    "display_data": ("data", "metadata"),
-    "execute_result": ("data", "metadata", "execution_count"),
-    "error": ("ename", "evalue", "traceback"),
-}
-_TOLD = ("name", "text", "ename", "evalue", "wait")
 
 
 @dataclass(frozen=True, repr=False)
@@ -265,9 +266,6 @@ def _unbroken(content: Any) -> str:
     """Join base64 data that has line ends or is a list of lines."""
     lines = content if isinstance(content, (list, tuple)) else [content]
     return "".join("".join(map(str, lines)).split())
-
-
-_LEFT_OUT = "Not in it: "
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.cli import env, journal
+from agentdouble.cli import connections, journal
 from agentdouble.cli.control import ControlPlane
 from tests.agentdouble.calling import background, http, run, text
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
@@ -89,7 +89,7 @@ class SlowControlPlane(ControlPlane):
     """A control plane that makes a request before it reads the list, and one after it."""
 
     def __init__(self, double: Emulator) -> None:
-        super().__init__(env.connection_at(double.url))
+        super().__init__(connections.connection_at(double.url))
         self._double = double
 
     def admin(self, path: str, query: Mapping[str, str], **options: Any) -> httpx.Response:

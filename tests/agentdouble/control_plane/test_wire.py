@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from agentdouble import Emulator
-from agentdouble.control_plane import wire
+from agentdouble.control_plane import public_errors, wire
 from agentdouble.errors import ActionError
 from tests.agentdouble.calling import body_of, call, http, output, run
 
@@ -110,7 +110,7 @@ def test_table_matches_the_published_one() -> None:
         "LackPolicy": (100012, 403),
         "AccessDenied": (100013, 403),
         "InvalidSecurityToken": (None, 401),
-    } == {name: (code.number, code.status) for name, code in wire.PUBLIC.items()}
+    } == {name: (code.number, code.status) for name, code in public_errors.PUBLIC.items()}
 
 
 HEX_ID = re.compile(r"[0-9a-f]{32}")

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.faults.kinds import KINDS
+from agentdouble.faults.parsing import KINDS
 from tests.agentdouble.calling import (
     background,
     body_of,
@@ -334,7 +334,7 @@ def test_connection_faults_work_over_tls() -> None:
 
 
 def test_every_kind_of_fault_has_an_effect() -> None:
-    from agentdouble.faults.middleware import _EFFECTS
+    from agentdouble.faults.effects import _EFFECTS
 
     assert set(KINDS.values()) == set(_EFFECTS)
 

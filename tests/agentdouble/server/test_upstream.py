@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from agentdouble.errors import AnswerLostError
-from agentdouble.server.upstream import Answer, Connections
+from agentdouble.server.upstream import Connections
+from agentdouble.server.upstream_connection import Answer
 from tests.agentdouble.calling import TIMEOUT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.smoke]

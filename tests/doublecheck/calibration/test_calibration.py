@@ -15,7 +15,7 @@ from agentdouble import Emulator, SimpleApp
 from agentdouble.core import profiles
 from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings, profile_file
-from doublecheck.calibration.findings import Finding
+from doublecheck.calibration.finding import Finding
 from doublecheck.calibration.probing import Patience
 from doublecheck.cli import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from doublecheck import Platform, Target
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.results import AgentEvent, AgentSession

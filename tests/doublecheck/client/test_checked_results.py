@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble import MCPApp
 from doublecheck import AsyncPlatform, Platform, Target
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.errors import ResultError
 from doublecheck.fixtures.sessions import PlatformSession
 from doublecheck.results import LiveOutput

@@ -12,7 +12,7 @@ import pytest
 
 from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.client import loop_thread
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.errors import InterruptedRunError
 from doublecheck.results import CodeResult, Completion, LiveOutput, Output
 from doublecheck.values.executions import OnOutput

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from doublecheck import AsyncPlatform, Credentials, Platform, Target, connect
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_app
 from doublecheck.errors import (
     AnswerError,

@@ -8,7 +8,7 @@ import pytest
 
 from agentdouble import SimpleApp
 from doublecheck import Platform, Target
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 
 CHOSEN = {"U-INVOKE-ENVELOPE": "object", "U-LIST-APPS": "detailed", "U-SESSION-DELETE": "204"}
 

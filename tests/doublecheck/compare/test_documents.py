@@ -9,7 +9,8 @@ import pytest
 
 from doublecheck.compare.answers import Documents, differences
 from doublecheck.compare.differences import Difference
-from doublecheck.compare.fields import Fields, Pairs
+from doublecheck.compare.fields import Fields
+from doublecheck.compare.pairs import Pairs
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 

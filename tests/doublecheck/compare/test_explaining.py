@@ -8,7 +8,7 @@ import pytest
 from agentdouble.core import ledger
 from doublecheck.compare.answers import differences
 from doublecheck.compare.differences import Class
-from doublecheck.compare.fields import Pairs
+from doublecheck.compare.pairs import Pairs
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from doublecheck import DoubleCheckError, Platform, Secret, Target
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.compare import conversation, rendering
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Class, Compared, Comparison, Part

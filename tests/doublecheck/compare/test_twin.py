@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import doublecheck
 from doublecheck import Platform, Target
 from doublecheck.cli import app
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.compare.differences import Class, Comparison
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import TargetError, UnreachableError

@@ -20,7 +20,7 @@ from a2a.server.tasks import TaskUpdater
 from agentdouble.core import environment
 from doublecheck.client import preflight, transport
 from doublecheck.client._sync.platform import Platform
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps

@@ -10,7 +10,7 @@ import pytest
 
 from agentdouble import Emulator
 from doublecheck import Platform, Target
-from doublecheck.client import open_target
+from doublecheck.client import doubles
 from doublecheck.contracts import conftest, wire
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference import executor
@@ -43,7 +43,7 @@ def resources(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 @pytest.fixture
 def double(resources: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
     """A double under check that already has a user's sessions, service and tasks."""
-    double = open_target.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
+    double = doubles.start_double(*reference_apps(), agents=REFERENCE_AGENTS)
     target = Target.of(double, reference_app=True)
     # as the options would have it, which know no way to make services on it
     monkeypatch.setattr(conftest, "serving", lambda *_: nullcontext(target))

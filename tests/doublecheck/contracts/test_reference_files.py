@@ -13,7 +13,7 @@ import openapi_spec_validator  # noqa: F401 (what pytester imports it forgets)
 import pytest
 
 from doublecheck import Target, contracts
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import hosting, reference_files
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict

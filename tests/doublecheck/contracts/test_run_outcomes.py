@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse
 from agentdouble.apps import simple
 from agentdouble.control_plane import authentication
 from doublecheck import Target
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict

@@ -13,7 +13,7 @@ import pytest
 
 import doublecheck
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.run import checks_process
+from doublecheck.run import checks_process, subject
 from tests.doublecheck.notebook.kernels import notebook_kernel
 
 pytestmark = pytest.mark.once
@@ -81,7 +81,7 @@ def test_keys_are_not_passed_as_arguments(
         platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
     )
 
-    checked = checks_process.from_target(target, allow_writes=False)
+    checked = subject.from_target(target, allow_writes=False)
 
     assert not [argument for argument in checked.arguments if SECRET in argument]
     assert (SECRET, SECRET) == (

@@ -15,11 +15,7 @@ import pytest
 from agentdouble import Emulator, SimpleApp
 from agentdouble.core import environment, running
 from doublecheck import Platform, Secret, Target, connect, connect_async
-from doublecheck.client.open_target import (
-    answers_as_double,
-    running_double,
-    start_double,
-)
+from doublecheck.client.doubles import answers_as_double, running_double, start_double
 from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
 
 _UNCLOSED = """
@@ -76,7 +72,7 @@ def test_cancelling_connect_async_stops_the_double(monkeypatch: pytest.MonkeyPat
         with pytest.raises(asyncio.CancelledError):
             await connecting
 
-    monkeypatch.setattr("doublecheck.client.open_target.start_double", start)
+    monkeypatch.setattr("doublecheck.client.doubles.start_double", start)
     asyncio.run(interrupted())
 
     (double,) = started

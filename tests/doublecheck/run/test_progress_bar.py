@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from doublecheck.run.checks_process import Bar
+from doublecheck.run.progress_bar import Bar
 
 
 def written(monkeypatch: pytest.MonkeyPatch, *, terminal: bool = True, after_s: int = 0) -> str:

@@ -12,7 +12,7 @@ from agentdouble.core import profiles
 from doublecheck import AsyncPlatform, Platform, Target
 from doublecheck.calibration import findings
 from doublecheck.calibration.probing import Probing
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 
 
 def test_the_ledger_shows_relied_on_unknowns() -> None:

@@ -13,7 +13,8 @@ from doublecheck import Credentials, Platform, Secret, Target
 from doublecheck.cli import app
 from doublecheck.errors import CredentialsMissingError, TargetError, UnreachableError
 from doublecheck.target import config_files
-from doublecheck.target.facts import FACTS, OPTIONS, Fact, surface_of
+from doublecheck.target.fact import Fact
+from doublecheck.target.facts import FACTS, OPTIONS, surface_of
 from doublecheck.target.plan import FIELDS, Sources, plan
 from doublecheck.target.target import is_loopback, named_url
 

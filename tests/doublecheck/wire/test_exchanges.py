@@ -14,7 +14,7 @@ import pytest
 
 from agentdouble import SimpleApp
 from doublecheck import AsyncPlatform, Platform, Secret, Target
-from doublecheck.client.open_target import serving_double
+from doublecheck.client.doubles import serving_double
 from doublecheck.errors import RefusedError, UnreachableError
 from doublecheck.results import Exchange
 from doublecheck.target.facts import variable

@@ -36,6 +36,9 @@ SHARED = "user:"
 # than 1 µs, and redacting an event 60.
 _HIDDEN = (b"redential", b"uthType", b"uth_type", b'AuthConfigs":{"', b"__adk_internal_")
 
+_run: ContextVar[CurrentRun] = ContextVar("adk_run")
+_random = random.Random()  # noqa: S311 (ids are no secrets)
+
 
 def to_store(event: Event) -> framework.FrameworkEvent:
     """Return an event in its stored form."""
@@ -95,10 +98,6 @@ class CurrentRun:
         is_stored = stored is not None and stored.value is event
         json = stored.json if stored is not None and is_stored else to_send(event)
         return framework.RunEvent(json, bool(event.actions.artifact_delta))
-
-
-_run: ContextVar[CurrentRun] = ContextVar("adk_run")
-_random = random.Random()  # noqa: S311 (ids are no secrets)
 
 
 def enter(host: framework.Host) -> CurrentRun:

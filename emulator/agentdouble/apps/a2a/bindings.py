@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble.apps.a2a import paths
-from agentdouble.core import redaction, strict_json
+from agentdouble.core import log_filters, strict_json
 from agentdouble.openapi import Answer, Operation, hidden, operation
 from agentdouble.openapi.operation import EVENTS, like
 from agentdouble.server.guard import Refusal
@@ -35,7 +35,7 @@ for _logger in (
     "a2a.server.routes.jsonrpc_dispatcher",
     "a2a.utils.error_handlers",
 ):
-    redaction.tell_in_short(
+    log_filters.tell_in_short(
         _logger,
         *(A2AError, HTTPException, ClientDisconnect, ParseError, ValidationError),
         *(JSONRPCInvalidRequestException, UnicodeError, RecursionError),

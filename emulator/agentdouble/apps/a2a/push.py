@@ -23,14 +23,14 @@ from a2a.types import Task, TaskPushNotificationConfig
 from a2a.utils.errors import InvalidParamsError
 
 from agentdouble.apps.a2a.paths import VERSION_HEADER
-from agentdouble.core import ledger, redaction
+from agentdouble.core import ledger, log_filters, redaction
 from agentdouble.server.sockets import is_loopback
 
 TIMEOUT_S = 5.0
 
 _log = logging.getLogger(__name__)
 for _logger in (__name__, "a2a.server.tasks.base_push_notification_sender", "httpx"):
-    redaction.hide_secrets(_logger)  # the addresses of receivers may have some
+    log_filters.hide_secrets(_logger)  # the addresses of receivers may have some
 
 
 class Receivers:

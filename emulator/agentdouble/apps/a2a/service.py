@@ -34,17 +34,22 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.apps.a2a import bindings, paths
-from agentdouble.apps.a2a.application import A2AApp
 from agentdouble.apps.a2a.cards import both_versions, legacy, modern
 from agentdouble.apps.a2a.events import ENDS
-from agentdouble.apps.a2a.guarding_executor import ExecutorLoop, GuardingExecutor
+from agentdouble.apps.a2a.executor_loop import ExecutorLoop
+from agentdouble.apps.a2a.guarding_executor import GuardingExecutor
 from agentdouble.apps.a2a.paths import VERSION_HEADER
 from agentdouble.apps.a2a.push import Configs, Pusher, Receivers
 from agentdouble.apps.a2a.runner_executor import RunnerExecutor
+from agentdouble.apps.a2a.served_application import ServedApplication
 from agentdouble.apps.a2a.task_stores import PersistentTaskStore
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.core import ledger
 from agentdouble.openapi import operation
+
+CARD_LIFETIME_S = 60
+_VARY = {"Vary": f"{VERSION_HEADER}, Accept"}
+_MODERN_TYPE = "application/a2a+json"  # registered with version 1.0 (section 14.1)
 
 
 class Handler(DefaultRequestHandler):
@@ -107,15 +112,10 @@ class Contexts(SimpleRequestContextBuilder):
         return await super().build(context, params, task_id, context_id, task)
 
 
-CARD_LIFETIME_S = 60
-_VARY = {"Vary": f"{VERSION_HEADER}, Accept"}
-_MODERN_TYPE = "application/a2a+json"  # registered with version 1.0 (section 14.1)
-
-
 class Service:
     """Answers requests of the protocol on one event loop, until ``close()``."""
 
-    def __init__(self, app: A2AApp, store: TaskStore) -> None:
+    def __init__(self, app: ServedApplication, store: TaskStore) -> None:
         self._executors = ExecutorLoop(app.name)
         if app.hosted:
             self._executors.open()
@@ -213,12 +213,12 @@ class HandlerCard:
         return capabilities
 
 
-async def assemble(app: A2AApp) -> Service:
+async def assemble(app: ServedApplication) -> Service:
     """Start an application; raise StateError if its tasks cannot be read."""
     return Service(app, app.store or await _own_store(app))
 
 
-async def _own_store(app: A2AApp) -> TaskStore:
+async def _own_store(app: ServedApplication) -> TaskStore:
     if app.memory is None and app.state is not None:
         app.memory = store = PersistentTaskStore(app.state, app.name)
         await store.load(app.clock.now())
@@ -226,7 +226,7 @@ async def _own_store(app: A2AApp) -> TaskStore:
     return app.memory
 
 
-def _executor(app: A2AApp) -> AgentExecutor:
+def _executor(app: ServedApplication) -> AgentExecutor:
     executor = app.executor
     if executor is None and app.runner is None:
         return _NoExecutor()

@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from inspect import BoundArguments, Parameter, isclass
 from typing import Any, get_args
 
-import anyio
 import pydantic_core
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
@@ -22,11 +21,9 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.mcpserver import Context as SdkContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
-from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
 from mcp.types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    INVALID_REQUEST,
     CallToolResult,
     Completion,
     EmptyResult,
@@ -41,61 +38,20 @@ from mcp.types import (
 
 from agentdouble.apps import contract
 from agentdouble.apps.contract import Offered, from_application, text_of
-from agentdouble.apps.mcp.app import Runner, current_runner
 from agentdouble.apps.mcp.context import LOG_LEVEL, Context
+from agentdouble.apps.mcp.hosting import Runner, current_runner
+from agentdouble.apps.mcp.subscriptions import Changes
 from agentdouble.core import causes, ledger
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 from agentdouble.journal.failures import beneath
 
-MOST_WATCHED = 1000  # resources of a connection
-TELL_WITHIN_S = 2.0  # a client that does not read delays no other
-
-
-class Changes(InMemorySubscriptionBus):
-    """The SDK's bus, which also tells connections that used ``resources/subscribe``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._watched: dict[Any, set[str]] = {}
-
-    def watch(self, connection: Any, uri: str) -> None:
-        """Notify a connection of changes to a resource until it ends; raise MCPError."""
-        if connection not in self._watched:
-            self._watched[connection] = set()
-            connection.exit_stack.callback(self._watched.pop, connection, None)
-        watched = self._watched[connection]
-        if len(watched) >= MOST_WATCHED and uri not in watched:
-            raise MCPError(
-                INVALID_REQUEST, f"Too many watched resources (limit {MOST_WATCHED} per session)."
-            )
-        watched.add(uri)
-
-    def unwatch(self, connection: Any, uri: str) -> None:
-        """Stop notifying a connection of changes to a resource."""
-        self._watched.get(connection, set()).discard(uri)
-
-    async def publish(self, event: ServerEvent) -> None:
-        """Notify all subscribers."""
-        await super().publish(event)
-        if not isinstance(event, ResourceUpdated):
-            return
-        async with anyio.create_task_group() as tasks:
-            for connection, watched in list(self._watched.items()):
-                if event.uri in watched:
-                    tasks.start_soon(_tell, connection, event.uri)
-
-
-async def _tell(connection: Any, uri: str) -> None:
-    with anyio.move_on_after(TELL_WITHIN_S):
-        await connection.send_resource_updated(uri)
-
+_log = logging.getLogger(__name__)
 
 UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
 MOST_VALUES = 100  # of a completion, by the protocol
 
 Request = ServerRequestContext[Any, Any]
 _request: ContextVar[Request] = ContextVar("agentdouble_mcp_request")
-_log = logging.getLogger(__name__)
 
 
 class AppServer(MCPServer):

@@ -1,28 +1,29 @@
-// The shell: which page is shown, its address, the keys.
+// The shell: which page is shown at which address, and the keyboard shortcuts.
 
 import { decoded, navigate } from "./lib/address.js";
 import { hasToken, takeToken, useToken } from "./lib/api.js";
 import { topBar } from "./lib/bar.js";
 import { h } from "./lib/dom.js";
-import { double, follow, watch } from "./lib/live.js";
+import { double, follow, onChange } from "./lib/live.js";
 
 /** @typedef {{element: Element, update?: () => void, tick?: () => void, close?: () => void,
  *             move?: (by: number) => void, filter?: HTMLInputElement, go?: (id: string) => void}} Page */
 
-/** A page is loaded when it is first shown. "make" makes the page of "/path" and "/path/within"; where
- * "one" is there, it makes the page of one thing, "/path/id/within", whose id has so many "parts".
- * @type {{path: string, name: string, make: () => Promise<Page>, parts?: number,
- *         one?: (id: string) => Promise<Page>}[]} */
+/** A page's module is loaded when the page is first shown. "load" returns the page for "/path" and
+ * "/path/within". With "loadItem", "/path/id/within" has a page for a single item; its id is
+ * "idSegments" segments of the address.
+ * @type {{path: string, name: string, load: () => Promise<Page>, idSegments?: number,
+ *         loadItem?: (id: string) => Promise<Page>}[]} */
 const PAGES = [
-  { path: "/", name: "Overview", make: async () => (await import("./pages/overview.js")).overview() },
-  { path: "/sessions", name: "Sessions", make: async () => (await import("./pages/sessions/sessions.js")).sessions(),
-    parts: 1, one: async (id) => (await import("./pages/sessions/session.js")).session(id) },
-  { path: "/requests", name: "Requests", make: async () => (await import("./pages/requests/requests.js")).requests() },
-  { path: "/agents", name: "Agents", make: async () => (await import("./pages/agents/agents.js")).agents(),
-    parts: 4, one: async () => (await import("./pages/agents/agent.js")).agent() },
-  { path: "/tools", name: "Tools", make: async () => (await import("./pages/tools/tools.js")).tools() },
-  { path: "/unknowns", name: "Unknowns", make: async () => (await import("./pages/unknowns.js")).unknowns() },
-  { path: "/faults", name: "Faults", make: async () => (await import("./pages/faults.js")).faults() },
+  { path: "/", name: "Overview", load: async () => (await import("./pages/overview.js")).overview() },
+  { path: "/sessions", name: "Sessions", load: async () => (await import("./pages/sessions/sessions.js")).sessions(),
+    idSegments: 1, loadItem: async (id) => (await import("./pages/sessions/session.js")).session(id) },
+  { path: "/requests", name: "Requests", load: async () => (await import("./pages/requests/requests.js")).requests() },
+  { path: "/agents", name: "Agents", load: async () => (await import("./pages/agents/agents.js")).agents(),
+    idSegments: 4, loadItem: async () => (await import("./pages/agents/agent.js")).agent() },
+  { path: "/tools", name: "Tools", load: async () => (await import("./pages/tools/tools.js")).tools() },
+  { path: "/unknowns", name: "Unknowns", load: async () => (await import("./pages/unknowns.js")).unknowns() },
+  { path: "/faults", name: "Faults", load: async () => (await import("./pages/faults.js")).faults() },
 ];
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));
@@ -31,46 +32,46 @@ const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
 let page = null;
 let current = "";
 
-/** The page's entry, what follows its path in the address, and the place within a page of one thing. */
-function place() {
+/** Return what the address names: the entry of PAGES, an item's id if the page has items, and the rest. */
+function currentRoute() {
   const [, first = "", ...rest] = location.pathname.split("/");
   const entry = PAGES.find((candidate) => candidate.path === `/${first}`) ?? PAGES[0];
-  const parts = entry.parts ?? 0;
-  return { entry, id: decoded(rest.slice(0, parts).join("/")), within: decoded(rest.slice(parts).join("/")) };
+  const count = entry.idSegments ?? 0;
+  return { entry, id: decoded(rest.slice(0, count).join("/")), within: decoded(rest.slice(count).join("/")) };
 }
 
 async function show() {
   if (!hasToken()) return;
-  const { entry, id, within } = place();
+  const { entry, id, within } = currentRoute();
   document.title = `${id || within || entry.name} · agentdouble`;
   for (const link of nav.querySelectorAll("a")) {
     if (link.getAttribute("href") === entry.path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const next = entry.one && id ? `${entry.path}/${id}` : entry.path;
+  const next = entry.loadItem && id ? `${entry.path}/${id}` : entry.path;
   if (next !== current) {
     current = next;
     page?.close?.();
     page = null;
     main.setAttribute("aria-busy", "true");
-    const loaded = await (entry.one && id ? entry.one(id) : entry.make()).catch(missing);
-    if (current !== next) return void loaded.close?.(); // another page was chosen meanwhile
+    const loaded = await (entry.loadItem && id ? entry.loadItem(id) : entry.load()).catch(unavailable);
+    if (current !== next) return void loaded.close?.(); // the user has gone to another page
     page = loaded;
     main.replaceChildren(page.element);
     main.removeAttribute("aria-busy");
-    if (double.status === "refused") refused();
+    if (double.status === "refused") askForToken();
     if (double.ready) {
       page.update?.();
       page.tick?.();
     }
   }
-  page?.go?.(place().within); // it may be another one by now
+  page?.go?.(currentRoute().within); // the address may have changed while the page loaded
 }
 
-/** Stand in for a page whose module did not come; the next answer of the double loads it.
+/** A placeholder for a page whose module failed to load; reloads when the double answers again.
  * @returns {Page} */
-function missing() {
-  const element = h("p", { class: "none" }, "The double did not send this page. It loads when the double answers again.");
+function unavailable() {
+  const element = h("p", { class: "none" }, "This page could not be loaded. It reloads when the double answers again.");
   return { element, update: () => double.status === "live" && location.reload() };
 }
 
@@ -84,8 +85,8 @@ const notice = h("section", { class: "notice panel", role: "alert" },
     useToken(token.value);
   } }, token, h("button", { class: "primary" }, "Use")));
 
-/** Say where the token is; what the page has shown, and what the user has typed, stays. */
-function refused() {
+/** Ask for a valid token above the page, which keeps its content and what the user has typed. */
+function askForToken() {
   if (!main.contains(notice)) main.prepend(notice);
 }
 
@@ -98,15 +99,15 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   const target = /** @type {HTMLElement} */ (event.target);
-  const writes = target.closest("input, textarea, select, dialog");
+  const isTyping = target.closest("input, textarea, select, dialog");
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && writes && !target.closest("dialog")) { // the keys of pages work again
-    event.preventDefault(); // or Chromium empties a filter
+  if (event.key === "Escape" && isTyping && !target.closest("dialog")) { // leave the field, so that shortcuts work
+    event.preventDefault(); // Chromium would clear a search field
     return target.blur();
   }
-  if (writes) return;
-  const chosen = PAGES[Number(event.key) - 1];
-  if (chosen) navigate(chosen.path);
+  if (isTyping) return;
+  const selected = PAGES[Number(event.key) - 1];
+  if (selected) navigate(selected.path);
   else if (event.key === "j" || event.key === "k") page?.move?.(event.key === "j" ? 1 : -1);
   else if (event.key === "/" && page?.filter) page.filter.focus();
   else return;
@@ -126,15 +127,15 @@ if (hasToken()) {
   show();
   window.addEventListener("popstate", show);
   setInterval(() => { bar.tick(); if (double.ready) page?.tick?.(); }, 1000);
-  watch(() => {
+  onChange(() => {
     bar.update();
     bar.tick();
-    if (double.status === "refused") refused();
+    if (double.status === "refused") askForToken();
     if (double.ready) page?.update?.();
   });
   follow();
 } else {
   double.status = "refused";
   bar.update();
-  refused();
+  askForToken();
 }

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LARGEST = 8 * 1024 * 1024  # bytes of an answer
 REDIRECTS = 5
 
+LONGEST_ERROR = 4000  # characters
+_SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -131,10 +134,6 @@ async def _read(response: httpx.Response) -> Answer:
         response.charset_encoding or "utf-8",
         bytes(content),
     )
-
-
-LONGEST_ERROR = 4000  # characters
-_SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
 
 
 def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallToolResult:

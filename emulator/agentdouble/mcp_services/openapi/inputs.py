@@ -12,6 +12,33 @@ from agentdouble.mcp_services.openapi.definition import Json, Parameter, Style, 
 
 SIMPLE = Style("simple")
 
+Kind = Literal["json", "urlencoded", "multipart", "raw"]
+
+FILE_TEXT = (
+    "The file's bytes in base64, or an object with its 'text' or its 'base64', and perhaps its "
+    "'filename' and 'media_type'."
+)
+FILE: Json = {
+    "description": FILE_TEXT,
+    "anyOf": [
+        {"type": "string", "contentEncoding": "base64"},
+        {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "base64": {"type": "string", "contentEncoding": "base64"},
+                "filename": {"type": "string"},
+                "media_type": {"type": "string"},
+            },
+            "oneOf": [{"required": ["text"]}, {"required": ["base64"]}],
+            "additionalProperties": False,
+        },
+    ],
+}
+_TEXTS = ("/xml", "+xml", "/yaml", "/x-yaml", "+yaml", "/javascript", "/graphql", "/x-ndjson")
+
+_MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+(?:\s*;[\x20-\x7e]*)?\Z", re.ASCII)
+
 
 @dataclass(frozen=True)
 class Input:
@@ -79,35 +106,6 @@ def parameters(fields: Sequence[Input], names: Sequence[str]) -> tuple[Parameter
         for name, field in zip(names, fields, strict=True)
         if field.where in ("path", "query", "header", "cookie")
     )
-
-
-Kind = Literal["json", "urlencoded", "multipart", "raw"]
-
-FILE_TEXT = (
-    "The file's bytes in base64, or an object with its 'text' or its 'base64', and perhaps its "
-    "'filename' and 'media_type'."
-)
-FILE: Json = {
-    "description": FILE_TEXT,
-    "anyOf": [
-        {"type": "string", "contentEncoding": "base64"},
-        {
-            "type": "object",
-            "properties": {
-                "text": {"type": "string"},
-                "base64": {"type": "string", "contentEncoding": "base64"},
-                "filename": {"type": "string"},
-                "media_type": {"type": "string"},
-            },
-            "oneOf": [{"required": ["text"]}, {"required": ["base64"]}],
-            "additionalProperties": False,
-        },
-    ],
-}
-_TEXTS = ("/xml", "+xml", "/yaml", "/x-yaml", "+yaml", "/javascript", "/graphql", "/x-ndjson")
-
-
-_MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+(?:\s*;[\x20-\x7e]*)?\Z", re.ASCII)
 
 
 def is_media_type(text: str) -> bool:

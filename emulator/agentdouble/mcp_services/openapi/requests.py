@@ -21,6 +21,12 @@ Encode = Callable[[str], str]
 _COOKIE = "!#$&'()*+-./:<=>?@[]^_`{|}~"
 _EXACT = 2**53
 
+_REPEATED = Style("form", explode=True)
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_LITERAL = "/:@!$&'()*+,;=~%[]"
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
 
 def encoded(text: str) -> str:
     """Percent-encode everything except RFC 3986's unreserved characters."""
@@ -95,9 +101,6 @@ def _joined(value: Any, style: Style, encode: Encode) -> str:
     if isinstance(value, list):
         return between.join(encode(text_of(item)) for item in value if item is not None)
     return encode("" if value is None else text_of(value))
-
-
-_REPEATED = Style("form", explode=True)
 
 
 @dataclass(frozen=True)
@@ -198,11 +201,6 @@ def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
             '{"text": "..."}.'
         ) from None
     return content, filename, media_type
-
-
-_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
-_LITERAL = "/:@!$&'()*+,;=~%[]"
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ _BOOLEANS = frozenset(("uniqueItems", "deprecated", "writeOnly"))
 _ARRAYS = frozenset(("enum", "examples"))
 _ANYTHING = frozenset(("default", "const", "dependentRequired"))
 
+FILE: Json = {"type": "string", "contentEncoding": "base64"}
+
+_BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
+
 
 def _is_right(key: str, value: Any) -> bool:
     """Return whether a keyword that has no schemas has a value of the right type."""
@@ -60,9 +64,6 @@ def _is_right(key: str, value: Any) -> bool:
         or (key in _BOOLEANS and isinstance(value, bool))
         or (key in _ARRAYS and isinstance(value, list))
     )
-
-
-FILE: Json = {"type": "string", "contentEncoding": "base64"}
 
 
 class Schemas:
@@ -223,9 +224,6 @@ def _read_only(schema: Json) -> set[str]:
     """Return the names of an object's read-only properties."""
     properties = mapping(schema.get("properties"))
     return {name for name, member in properties.items() if mapping(member).get("readOnly") is True}
-
-
-_BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
 
 
 def _plain(schema: Json) -> Json:

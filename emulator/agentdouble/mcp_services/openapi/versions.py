@@ -30,6 +30,11 @@ _STYLES = {
     "cookie": ("form",),
 }
 
+_COLLECTION_DELIMITERS = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "multi": ","}
+_FORM = "application/x-www-form-urlencoded"
+_NO_SCHEMA = frozenset(("name", "in", "required", "description"))
+_HERE = ("localhost", "127.", "[::1]")
+
 
 class OpenApi3:
     """Reads the parts of an OpenAPI 3 document that Swagger 2.0 writes in another way."""
@@ -190,12 +195,6 @@ def style_of(node: Json, where: str) -> Style:
     if name in _DELIMITERS:
         return Style("form", explode, _DELIMITERS[name])
     return Style(name, explode)
-
-
-_COLLECTION_DELIMITERS = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|", "multi": ","}
-_FORM = "application/x-www-form-urlencoded"
-_NO_SCHEMA = frozenset(("name", "in", "required", "description"))
-_HERE = ("localhost", "127.", "[::1]")
 
 
 class Swagger2:

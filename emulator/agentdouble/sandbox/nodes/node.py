@@ -11,7 +11,8 @@ from agentdouble.core.ledger import Ledger
 from agentdouble.errors import AnswerLostError
 from agentdouble.faults import InjectedFault
 from agentdouble.sandbox.nodes.engine import Joined
-from agentdouble.server.upstream import Answer, Connections, RawHeaders
+from agentdouble.server.upstream import Connections
+from agentdouble.server.upstream_connection import Answer, RawHeaders
 
 PREFIX = "/_node"
 OURS = b"x-agentdouble-"  # begins all headers between a front and its nodes

@@ -21,7 +21,7 @@ from agentdouble.sandbox.data_plane.forwarding import bridge, target
 from agentdouble.sandbox.data_plane.session_token import sandbox_error
 from agentdouble.sandbox.nodes.node import FAULT, OURS, SCHEME, SESSION, UNKNOWNS, Node, described
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
-from agentdouble.server.upstream import Answer, RawHeaders
+from agentdouble.server.upstream_connection import Answer, RawHeaders
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.nodes.node_instance import NodeInstance

@@ -25,9 +25,9 @@ from doublecheck.core.markup import (
     table,
     title,
     toned,
-    tree,
 )
 from doublecheck.core.notebook_repr import counted
+from doublecheck.core.trees import tree
 from doublecheck.values.agents import (
     A2aAnswer,
     AgentEvent,

@@ -14,20 +14,6 @@ from typing import Any
 
 CHART = re.compile(r"application/vnd\.(plotly|vega|vegalite)\.v\d+\+json")
 
-
-def loads_nothing(kind: str, chart: Any) -> bool:
-    """Whether a chart has only its own data, and no part that loads anything or might.
-
-    A chart of Vega always might, because its expressions can make up addresses.
-    """
-    language = CHART.fullmatch(kind)
-    if language is None or not isinstance(chart, Mapping):
-        return False
-    if language[1] == "vegalite":
-        return _is_plain_vega_lite(chart)
-    return language[1] == "plotly" and _is_plain_plotly(chart)
-
-
 # no expressions, which can make up names, and no cursors, fields for input, links or images
 _WORDS = frozenset(
     """
@@ -59,6 +45,47 @@ _SCHEMA = re.compile(r"https://vega\.github\.io/schema/vega-lite/v[\d.]+\.json")
 # Vega-Lite writes some texts between quotes into expressions
 _NOT_PLAIN = re.compile(r"""image|[\\"]|://|url\(""", re.I)
 _EVENT = re.compile(r"\w+")
+
+# those without maps and images
+_TRACES = frozenset(
+    """
+    bar barpolar box candlestick carpet cone contour contourcarpet funnel funnelarea heatmap
+    histogram histogram2d histogram2dcontour icicle indicator isosurface mesh3d ohlc parcats
+    parcoords pie sankey scatter scatter3d scattercarpet scattergl scatterpolar scatterpolargl
+    scattersmith scatterternary splom streamtube sunburst surface table treemap violin volume
+    waterfall
+    """.split()  # noqa: SIM905 (a list would take a line for each)
+)
+# no images, and no buttons and sliders, which can add them; a template's maps only style maps
+_LAYOUT = re.compile(
+    r"(?:[xy]axis|coloraxis|legend|polar|scene|smith|ternary)\d*|annotations|autosize|"
+    r"autotypenumbers|(?:bar|box|funnel|violin|waterfall|scatter)(?:gap|groupgap|mode|norm)|"
+    r"calendar|clickmode|colorscale|\w*colorway|dragmode|font|grid|height|hiddenlabels|"
+    r"hoverdistance|hoverlabel|hovermode|margin|(?:paper|plot)_bgcolor|separators|shapes|"
+    r"showlegend|spikedistance|template|title|uirevision|uniformtext|width"
+)
+_TEMPLATE = re.compile(
+    rf"{_LAYOUT.pattern}|geo|map|mapbox|(?:annotation|shape|slider|updatemenu)defaults"
+)
+# plotly's Python library always names its server, which only a button uses that is hidden
+_OPTIONS = re.compile("displayModeBar|displaylogo|plotlyServerURL|responsive|scrollZoom|staticPlot")
+# tags with attributes, addresses, and commands of TeX
+_MORE_THAN_LABELS = re.compile(
+    r"<(?![\s\d=]|/?(?:b|br|em|extra|i|s|strong|sub|sup|u) ?/?>)|://|url\(|\\", re.I
+)
+
+
+def loads_nothing(kind: str, chart: Any) -> bool:
+    """Whether a chart has only its own data, and no part that loads anything or might.
+
+    A chart of Vega always might, because its expressions can make up addresses.
+    """
+    language = CHART.fullmatch(kind)
+    if language is None or not isinstance(chart, Mapping):
+        return False
+    if language[1] == "vegalite":
+        return _is_plain_vega_lite(chart)
+    return language[1] == "plotly" and _is_plain_plotly(chart)
 
 
 def _is_plain_vega_lite(chart: Mapping[str, Any]) -> bool:
@@ -106,35 +133,6 @@ def _is_theme(usermeta: Any) -> bool:
         case {"embedOptions": {"theme": str(), **options}, **others}:
             return not options and not others
     return False
-
-
-# those without maps and images
-_TRACES = frozenset(
-    """
-    bar barpolar box candlestick carpet cone contour contourcarpet funnel funnelarea heatmap
-    histogram histogram2d histogram2dcontour icicle indicator isosurface mesh3d ohlc parcats
-    parcoords pie sankey scatter scatter3d scattercarpet scattergl scatterpolar scatterpolargl
-    scattersmith scatterternary splom streamtube sunburst surface table treemap violin volume
-    waterfall
-    """.split()  # noqa: SIM905 (a list would take a line for each)
-)
-# no images, and no buttons and sliders, which can add them; a template's maps only style maps
-_LAYOUT = re.compile(
-    r"(?:[xy]axis|coloraxis|legend|polar|scene|smith|ternary)\d*|annotations|autosize|"
-    r"autotypenumbers|(?:bar|box|funnel|violin|waterfall|scatter)(?:gap|groupgap|mode|norm)|"
-    r"calendar|clickmode|colorscale|\w*colorway|dragmode|font|grid|height|hiddenlabels|"
-    r"hoverdistance|hoverlabel|hovermode|margin|(?:paper|plot)_bgcolor|separators|shapes|"
-    r"showlegend|spikedistance|template|title|uirevision|uniformtext|width"
-)
-_TEMPLATE = re.compile(
-    rf"{_LAYOUT.pattern}|geo|map|mapbox|(?:annotation|shape|slider|updatemenu)defaults"
-)
-# plotly's Python library always names its server, which only a button uses that is hidden
-_OPTIONS = re.compile("displayModeBar|displaylogo|plotlyServerURL|responsive|scrollZoom|staticPlot")
-# tags with attributes, addresses, and commands of TeX
-_MORE_THAN_LABELS = re.compile(
-    r"<(?![\s\d=]|/?(?:b|br|em|extra|i|s|strong|sub|sup|u) ?/?>)|://|url\(|\\", re.I
-)
 
 
 def _is_plain_plotly(figure: Mapping[str, Any]) -> bool:

@@ -26,9 +26,9 @@ from doublecheck.core.markup import (
     table,
     title,
     toned,
-    tree,
 )
 from doublecheck.core.notebook_repr import clock_time, counted
+from doublecheck.core.trees import tree
 from doublecheck.wire.exchanges import Exchange, curl, of_entry, redacted, redacted_text
 
 if TYPE_CHECKING:

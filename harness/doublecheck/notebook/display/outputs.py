@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from doublecheck.core.frames import framed
 from doublecheck.core.markup import (
     BAD,
     GOOD,
@@ -20,13 +21,12 @@ from doublecheck.core.markup import (
     code,
     coloured,
     element,
-    framed,
     image,
     pre,
     scrolled,
     title,
-    tree,
 )
+from doublecheck.core.trees import tree
 from doublecheck.notebook.display.charts import CHART, loads_nothing
 from doublecheck.values.executions import Output, images_of
 
@@ -62,6 +62,11 @@ _OPENS_TAG = re.compile(r"<(?=[a-z/!?])", re.I)
 _OF_METADATA = ("width", "height", "needs_background", "expanded", "root")
 
 Bundle = dict[str, Any]
+
+_LINES = 40
+# IPython's line of dashes and its spaces assume 75 columns; they wrap in a narrower page
+_RULE = re.compile(r"^(?:\x1b\[[\d;]*m)*-{60,}(?:\x1b\[[\d;]*m)*\n")
+_SPACES = re.compile(r" {3,}(?=Traceback \(most recent call last\))")
 
 
 def safe(
@@ -171,12 +176,6 @@ def _checked(metadata: Any) -> Bundle:
         if isinstance(metadata.get(name), (int, float, bool))
         or metadata.get(name) in ("light", "dark")
     }
-
-
-_LINES = 40
-# IPython's line of dashes and its spaces assume 75 columns; they wrap in a narrower page
-_RULE = re.compile(r"^(?:\x1b\[[\d;]*m)*-{60,}(?:\x1b\[[\d;]*m)*\n")
-_SPACES = re.compile(r" {3,}(?=Traceback \(most recent call last\))")
 
 
 def output(output: Output) -> Markup:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from doublecheck.core.markup import framed
+from doublecheck.core.frames import framed
 from tests import machine
 from tests.ports import handled
 

@@ -1,15 +1,15 @@
-// Addresses of the console's pages.
+// The addresses of the console's pages.
 
-/** Go to an address; main.js shows what is there. @param {string} path */
+/** Go to an address; main.js shows its page. @param {string} path */
 export function navigate(path) {
   if (path !== location.pathname) history.pushState(null, "", path);
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
-/** The parts of the address below its page: "/agents/app/echo" has "app" and "echo". */
-export const parts = () => location.pathname.split("/").slice(2).map(decoded);
+/** Return the segments after the page's own: "app" and "echo" for "/agents/app/echo". */
+export const pathSegments = () => location.pathname.split("/").slice(2).map(decoded);
 
-/** @param {string} text of an address, which anybody can have written */
+/** Decode a segment, which may be malformed: anyone can write an address. @param {string} text */
 export function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -18,8 +18,8 @@ export function decoded(text) {
   }
 }
 
-/** An address of these parts. @param {...string} names */
-export const pathOf = (...names) => `/${names.map(encodeURIComponent).join("/")}`;
+/** Join segments to an address. @param {...string} segments */
+export const pathOf = (...segments) => `/${segments.map(encodeURIComponent).join("/")}`;
 
 /** @param {any} session */
 export const sessionPath = (session) => `/sessions/${encodeURIComponent(session.SessionId)}`;

@@ -1,10 +1,10 @@
-// Requests to the double, with the token that only this tab knows.
+// Requests to the double, with the token that this tab keeps.
 
 const KEY = "agentdouble-token";
-export const RUN_HEADER = "x-agentdouble-run"; // names the outputs of an execution
-export const REQUEST_HEADER = "x-agentdouble-request"; // an answer's request in the journal
+export const RUN_HEADER = "x-agentdouble-run"; // identifies the outputs of an execution
+export const REQUEST_HEADER = "x-agentdouble-request"; // a response's request in the journal
 
-/** An answer that is an error: what the double said about it. */
+/** An error response of the double. */
 export class ApiError extends Error {
   /** @param {number} status @param {string} message @param {string | null} [request] its id in the journal */
   constructor(status, message, request = null) {
@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Take the token from the address, keep it for this tab, and take it out of sight. */
+/** Move the token from the address to this tab's storage. */
 export function takeToken() {
   const match = /(?:^#|&)token=([^&]+)/.exec(location.hash);
   if (!match) return;
@@ -22,7 +22,7 @@ export function takeToken() {
   history.replaceState(null, "", location.pathname + location.search);
 }
 
-/** Use the token of an address that agentdouble serve printed, or a token itself. @param {string} text */
+/** Use a token, or the one in an address that "agentdouble serve" printed, and reload. @param {string} text */
 export function useToken(text) {
   sessionStorage.setItem(KEY, decodeURIComponent(/token=([^&]+)/.exec(text)?.[1] ?? text.trim()));
   location.reload();
@@ -32,7 +32,8 @@ export function useToken(text) {
 export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 
 /**
- * Ask the double; "/sessions" is what its own /_emulator/sessions answers.
+ * Send a request to the double and return its response; "/sessions" is its /_emulator/sessions.
+ * Throws ApiError for an error response.
  * @param {string} path
  * @param {{method?: string, body?: any, signal?: AbortSignal, headers?: Record<string, string>}} [options]
  * @returns {Promise<Response>}
@@ -41,14 +42,14 @@ export async function open(path, { method = "GET", body, signal, headers = {} } 
   /** @type {Record<string, string>} */
   const sent = { Authorization: `Bearer ${sessionStorage.getItem(KEY) ?? ""}`, ...headers };
   if (method !== "GET") sent["Content-Type"] = "application/json";
-  const answer = await fetch(`/api${path}`, {
+  const response = await fetch(`/api${path}`, {
     method, signal, headers: sent, body: body === undefined ? undefined : JSON.stringify(body),
   });
-  if (answer.ok) return answer;
-  throw new ApiError(answer.status, await reason(answer), answer.headers.get(REQUEST_HEADER));
+  if (response.ok) return response;
+  throw new ApiError(response.status, await errorMessage(response), response.headers.get(REQUEST_HEADER));
 }
 
-/** Ask for JSON. @param {string} path @param {any} [options] @returns {Promise<any>} */
+/** Send a request and return the response's JSON. @param {string} path @param {any} [options] @returns {Promise<any>} */
 export async function ask(path, options) {
   return (await open(path, options)).json();
 }
@@ -56,11 +57,12 @@ export async function ask(path, options) {
 /** @param {string} path @param {any} [body] @param {Record<string, string>} [headers] */
 export const post = (path, body = {}, headers = {}) => ask(path, { method: "POST", body, headers });
 
-/** Call an action of the control plane; return its result.
+/** Call an action of the control plane and return its Result.
  * @param {string} name @param {any} [body] @param {Record<string, string>} [headers] */
 export const act = async (name, body = {}, headers = {}) => (await post(`/console/actions/${name}`, body, headers)).Result;
 
-/** Call a List action for all of its pages. @param {string} name @param {string} field of the items
+/** Call a List action until its last page and return all items.
+ * @param {string} name @param {string} field the result's field with the items
  * @returns {Promise<any[]>} */
 export async function actAll(name, field) {
   const items = [];
@@ -76,45 +78,45 @@ export async function actAll(name, field) {
 /** @param {string} path */
 export const remove = (path) => ask(path, { method: "DELETE" });
 
-/** @param {Response} answer @returns {Promise<string>} */
-async function reason(answer) {
-  const text = await answer.text();
+/** @param {Response} response @returns {Promise<string>} */
+async function errorMessage(response) {
+  const text = await response.text();
   try {
     const { error, message, detail, ResponseMetadata } = JSON.parse(text);
     const explanation = error?.message ?? ResponseMetadata?.Error?.Message ?? message ?? detail ?? error;
     return typeof explanation === "string" ? explanation : text.slice(0, 300);
   } catch {
-    return text.slice(0, 300) || `The double answered ${answer.status}.`;
+    return text.slice(0, 300) || `The double answered ${response.status}.`;
   }
 }
 
-/** Yield the lines of an answer as they come; CR, LF or both end them. @param {Response} answer */
-export async function* lines(answer) {
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (answer.body).getReader();
+/** Yield a response's lines as they arrive; CR, LF or CRLF ends a line. @param {Response} response */
+export async function* lines(response) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
   const decoder = new TextDecoder();
   let rest = "";
-  let afterCr = false; // which ended a line already; a newline now belongs to it
+  let afterCr = false; // the last chunk ended in CR, so a leading LF ends the same line
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
       const text = decoder.decode(value, { stream: true });
       if (!text) continue;
-      const parts = (rest + (afterCr ? text.replace(/^\n/, "") : text)).split(/\r\n|\r|\n/);
+      const complete = (rest + (afterCr ? text.replace(/^\n/, "") : text)).split(/\r\n|\r|\n/);
       afterCr = text.endsWith("\r");
-      rest = /** @type {string} */ (parts.pop());
-      yield* parts;
+      rest = /** @type {string} */ (complete.pop());
+      yield* complete;
     }
   } finally {
     reader.cancel().catch(() => undefined);
   }
 }
 
-/** Yield server-sent events as they come, their data as text; fetch can send the token, EventSource
- * cannot. @param {Response} answer */
-export async function* textEvents(answer) {
+/** Yield server-sent events as they arrive, with their data as text. EventSource cannot send the
+ * token, so this reads a response of fetch. @param {Response} response */
+export async function* textEvents(response) {
   let event = { id: "", kind: "message", data: /** @type {string[]} */ ([]) };
-  for await (const line of lines(answer)) {
+  for await (const line of lines(response)) {
     const [, name, value] = /^(\w*):? ?(.*)$/s.exec(line) ?? [];
     if (!line) {
       if (event.data.length) yield { ...event, data: event.data.join("\n") };
@@ -125,7 +127,7 @@ export async function* textEvents(answer) {
   }
 }
 
-/** Yield server-sent events whose data is JSON. @param {Response} answer */
-export async function* events(answer) {
-  for await (const event of textEvents(answer)) yield { ...event, data: JSON.parse(event.data) };
+/** Yield server-sent events whose data is JSON. @param {Response} response */
+export async function* events(response) {
+  for await (const event of textEvents(response)) yield { ...event, data: JSON.parse(event.data) };
 }

@@ -1,9 +1,13 @@
-// What is always in sight: is the double there, what time does it think it is, where can it be reached.
+// The top bar: the connection's status, the platform's time, how to connect a client, and Reset.
 
 import { ask, post } from "./api.js";
-import { dialog, h, say, setText } from "./dom.js";
-import { double, now, read } from "./live.js";
-import { counted, span, stamp } from "./words.js";
+import { attempt, confirmThen } from "./attempt.js";
+import { copyButton } from "./copy_button.js";
+import { dialog } from "./dialog.js";
+import { announce, h, setText } from "./dom.js";
+import { hms, pluralize, timestamp } from "./format.js";
+import { double, now, refresh } from "./live.js";
+import { quoted } from "./shell.js";
 
 const STATES = {
   connecting: "Connecting",
@@ -12,24 +16,24 @@ const STATES = {
   refused: "No access",
 };
 
-/** Move the platform's time. @param {number} seconds */
-async function travel(seconds) {
-  await read("sessions");
-  const before = double.sessions;
+/** Advance the platform's time and announce how many sessions ended. @param {number} seconds */
+async function advanceNow(seconds) {
+  await refresh("sessions");
+  const previous = double.sessions;
   await post("/clock", { advance_s: seconds });
-  await Promise.all([read("clock"), read("sessions")]);
-  const alive = new Set(double.sessions.map((session) => session.SessionId));
-  const ended = before.filter((session) => !alive.has(session.SessionId)).length;
-  say(`The time is ${stamp(now())}. ${counted(ended, "session")} ended.`);
+  await Promise.all([refresh("clock"), refresh("sessions")]);
+  const activeIds = new Set(double.sessions.map((session) => session.SessionId));
+  const ended = previous.filter((session) => !activeIds.has(session.SessionId)).length;
+  announce(`The time is ${timestamp(now())}. ${pluralize(ended, "session")} ended.`);
 }
 
-/** Move the time; ask first if sessions would end, by what the double says now. @param {number} seconds */
+/** Advance the platform's time; ask first if sessions would end. @param {number} seconds */
 const advance = (seconds) => attempt(async () => {
-  await Promise.all([read("clock"), read("sessions")]);
+  await Promise.all([refresh("clock"), refresh("sessions")]);
   const end = now().getTime() + seconds * 1000;
   const count = double.sessions.filter((session) => Date.parse(session.deadline) <= end).length;
-  if (!count) return travel(seconds);
-  return confirmed("Advance the time?", `${counted(count, "session")} will end.`, "Advance", () => travel(seconds));
+  if (!count) return advanceNow(seconds);
+  return confirmThen("Advance the time?", `${pluralize(count, "session")} will end.`, "Advance", () => advanceNow(seconds));
 });
 
 export function topBar() {
@@ -37,88 +41,50 @@ export function topBar() {
   const status = h("span", { class: "status", role: "status" }, STATES.connecting);
   const time = h("time", { class: "time" }, "");
   const offset = h("span", { class: "offset" });
-  const jump = [1, 5, 30].map((minutes) =>
+  const jumps = [1, 5, 30].map((minutes) =>
     h("button", { onclick: () => advance(minutes * 60),
       "aria-label": `Advance the time by ${minutes} min` }, `+${minutes} min`));
+  const actions = [h("button", { onclick: connect }, "Connect"), h("button", { onclick: reset }, "Reset")];
   const elements = [
     h("a", { class: "brand", href: "/" }, "agentdouble"),
     h("span", { class: "state" }, dot, status),
-    h("span", { class: "clock", role: "group", "aria-label": "Platform time" }, time, offset, ...jump),
-    h("button", { onclick: connect }, "Connect"),
-    h("button", { onclick: reset }, "Reset"),
+    h("span", { class: "clock", role: "group", "aria-label": "Platform time" }, time, offset, ...jumps),
+    ...actions,
   ];
+  const buttons = [...jumps, ...actions];
   return {
     elements,
     update() {
       dot.dataset.status = double.status;
       setText(status, STATES[double.status]);
-      const away = double.status !== "live";
-      for (const button of [...jump, elements[3], elements[4]]) button.disabled = away;
+      for (const button of buttons) button.disabled = double.status !== "live";
       const seconds = Math.round(double.clock?.offset_s ?? 0);
-      setText(offset, double.clock?.frozen ? "stands still" : seconds ? `+${span(seconds)}` : "");
+      setText(offset, double.clock?.frozen ? "frozen" : seconds ? `+${hms(seconds)}` : "");
     },
     tick() {
-      if (double.clock) setText(time, stamp(now()));
+      if (double.clock) setText(time, timestamp(now()));
     },
   };
 }
 
-/** Do something, and show why it failed. @param {() => Promise<any>} what */
-export async function attempt(what) {
-  try {
-    await what();
-  } catch (error) {
-    const close = h("button", { onclick: () => box.close(), autofocus: true }, "Close");
-    const box = dialog("That did not work", h("p", null, /** @type {Error} */ (error).message),
-      h("p", { class: "buttons" }, close));
-  }
-}
-
-/** Ask before something ends; then do it, and show why it failed.
- * @param {string} title @param {string | Node} text @param {string} verb @param {() => Promise<any>} what */
-export function confirmed(title, text, verb, what) {
-  const box = dialog(title, h("p", null, text), h("p", { class: "buttons" },
-    h("button", { onclick: () => box.close(), autofocus: true }, "Cancel"),
-    h("button", { class: "danger", onclick: () => {
-      box.close();
-      attempt(what);
-    } }, verb)));
-}
-
 function reset() {
-  confirmed("Reset the double?", "All sessions end. The journal, the faults and the clock are reset.", "Reset", async () => {
+  confirmThen("Reset the double?", "All sessions end. The journal, the faults and the clock are reset.", "Reset", async () => {
     await attempt(() => post("/reset"));
-    await attempt(() => Promise.all([read("clock"), read("sessions"), read("requests"), read("faults")]));
-    say("The double is reset.");
+    await attempt(() => Promise.all([refresh("clock"), refresh("sessions"), refresh("requests"), refresh("faults")]));
+    announce("The double was reset.");
   });
 }
 
 const connect = () => attempt(async () => {
   const connection = await ask("/console/connection");
-  /** @param {boolean} hidden */
-  const exports_ = (hidden) => Object.entries(connection.variables).map(([name, value]) =>
-    `export ${name}=${hidden && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
-  const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Variables" }, exports_(true));
-  const show = h("button", { onclick: () => setText(text, exports_(false)) }, "Show the secret");
+  /** @param {boolean} masked */
+  const exportLines = (masked) => Object.entries(connection.variables).map(([name, value]) =>
+    `export ${name}=${masked && /SECRET/.test(name) ? "***" : quoted(value)}`).join("\n");
+  const text = h("pre", { role: "group", tabindex: "0", "aria-label": "Variables" }, exportLines(true));
+  const show = h("button", { onclick: () => setText(text, exportLines(false)) }, "Show the secret");
   const box = dialog("Connect a client",
-    h("p", null, "In another terminal: ", h("code", null, 'eval "$(agentdouble env)"'), ", which is"),
+    h("p", null, "In another terminal, run ", h("code", null, 'eval "$(agentdouble env)"'), ". It prints:"),
     text,
-    h("p", { class: "buttons" }, show, copyButton("Copy with the secret", () => exports_(false)),
+    h("p", { class: "buttons" }, show, copyButton("Copy with the secret", () => exportLines(false)),
       h("button", { onclick: () => box.close(), autofocus: true }, "Close")));
 });
-
-/** @param {string} value */
-export const quoted = (value) => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", "'\\''")}'`);
-
-/** A button that copies text. @param {string} name @param {() => string | Promise<string>} text */
-export function copyButton(name, text) {
-  const button = h("button", {
-    onclick: () => attempt(async () => {
-      await navigator.clipboard.writeText(await text());
-      setText(button, "Copied");
-      say("Copied");
-      setTimeout(() => setText(button, name), 1500);
-    }),
-  }, name);
-  return button;
-}

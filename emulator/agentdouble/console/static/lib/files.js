@@ -1,27 +1,27 @@
-// Files as the browser saves and reads them.
+// Files of the browser: saving, dropping and encoding.
 
-/** Save data to a file of the user's; it is never shown as a page. @param {Blob} blob @param {string} name */
+/** Save data as a download, which the browser never shows as a page. @param {Blob} blob @param {string} name */
 export function saveBlob(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser has begun to read it by then
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000); // the browser has started to read it by then
 }
 
-/** Call "take" with files that are dropped on an element, and "text", if there is one, with dropped text.
- * @param {HTMLElement} element @param {(files: File[]) => any} take @param {(text: string) => any} [text] */
-export function dropZone(element, take, text) {
-  const mark = (/** @type {DragEvent} */ event) => {
-    if (!text && !event.dataTransfer?.types.includes("Files")) return;
+/** Call onFiles with files that are dropped on an element, and onText, if given, with dropped text.
+ * @param {HTMLElement} element @param {(files: File[]) => any} onFiles @param {(text: string) => any} [onText] */
+export function dropZone(element, onFiles, onText) {
+  const handle = (/** @type {DragEvent} */ event) => {
+    if (!onText && !event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
     element.classList.toggle("over", event.type === "dragover");
     if (event.type !== "drop") return;
     const files = [...event.dataTransfer?.files ?? []];
-    if (files.length) take(files);
-    else text?.(event.dataTransfer?.getData("text") ?? "");
+    if (files.length) onFiles(files);
+    else onText?.(event.dataTransfer?.getData("text") ?? "");
   };
-  for (const kind of /** @type {const} */ (["dragover", "dragleave", "drop"])) element.addEventListener(kind, mark);
+  for (const kind of /** @type {const} */ (["dragover", "dragleave", "drop"])) element.addEventListener(kind, handle);
 }
 
 /** @param {Blob} blob @returns {Promise<string>} */
@@ -32,11 +32,4 @@ export function base64(blob) {
     reader.onerror = () => reject(reader.error);
     reader.readAsDataURL(blob);
   });
-}
-
-/** @param {number} bytes */
-export function sized(bytes) {
-  if (bytes < 1024) return `${bytes} B`;
-  const [value, unit] = bytes < 2 ** 20 ? [bytes / 1024, "kB"] : [bytes / 2 ** 20, "MB"];
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }

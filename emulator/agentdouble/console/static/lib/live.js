@@ -1,12 +1,12 @@
-// What the page knows of the double, kept up to date, and who is told when it changes.
+// The double's state, which its events keep up to date, and the listeners that draw it.
 
 import { ApiError, ask, events, open } from "./api.js";
 
 const LONGEST_WAIT_MS = 1500;
 const CALM_MS = 50; // between two drawings
-const BUSY_MS = 250; // drawing costs most of the page's time when much happens
-const BUSY = 30; // changes a second
-const KEPT = 1000; // requests, as many as the double's journal keeps by default
+const BUSY_MS = 250; // the same above BUSY changes a second, when drawing takes most of the page's time
+const BUSY = 30;
+const MOST_REQUESTS = 1000; // as many as the double's journal keeps by default
 
 /** @typedef {"connecting" | "live" | "away" | "refused"} Status */
 
@@ -19,8 +19,8 @@ export const double = {
   requests: /** @type {any[]} */ ([]),
   faults: /** @type {any[]} */ ([]),
   ready: false,
-  reads: 0, // how often all of it was read anew
-  news: /** @type {Record<string, number>} */ ({}), // how many events of other kinds have come
+  loads: 0, // how often the whole state was loaded
+  eventCounts: /** @type {Record<string, number>} */ ({}), // events of kinds that have no data here
 };
 
 /** @type {Set<() => void>} */
@@ -30,31 +30,31 @@ let pauseMs = CALM_MS;
 let drawnAt = 0;
 let clockRead = 0;
 
-/** Call a function after each change: at once, and then with pauses, the longer ones when much happens.
+/** Call a function after changes: at once after the first one, then at most every CALM_MS or BUSY_MS.
  * @param {() => void} listener */
-export function watch(listener) {
+export function onChange(listener) {
   listeners.add(listener);
 }
 
-function changed() {
+function scheduleDraw() {
   changes += 1;
-  // no frame, which a tab in the background does not have
+  // not requestAnimationFrame, which pauses in background tabs
   if (changes === 1) setTimeout(draw, Math.max(0, drawnAt + pauseMs - performance.now()));
 }
 
 function draw() {
-  const since = performance.now() - drawnAt;
-  pauseMs = changes * 1000 > BUSY * since ? BUSY_MS : CALM_MS;
+  const elapsed = performance.now() - drawnAt;
+  pauseMs = changes * 1000 > BUSY * elapsed ? BUSY_MS : CALM_MS;
   changes = 0;
-  drawnAt += since;
+  drawnAt += elapsed;
   for (const listener of listeners) listener();
 }
 
-/** The platform's time now, which goes on between two looks. @returns {Date} */
+/** Return the platform's time, extrapolated from when its clock was last read. @returns {Date} */
 export function now() {
   if (!double.clock) return new Date();
-  const passed = double.clock.frozen ? 0 : performance.now() - clockRead;
-  return new Date(Date.parse(double.clock.now) + passed);
+  const elapsedMs = double.clock.frozen ? 0 : performance.now() - clockRead;
+  return new Date(Date.parse(double.clock.now) + elapsedMs);
 }
 
 /** @param {any} clock */
@@ -66,7 +66,7 @@ function setClock(clock) {
 const readers = {
   clock: async () => setClock(await ask("/clock")),
   faults: async () => { double.faults = (await ask("/faults")).faults; },
-  requests: async () => { double.requests = (await ask("/journal")).entries.slice(-KEPT); },
+  requests: async () => { double.requests = (await ask("/journal")).entries.slice(-MOST_REQUESTS); },
   async sessions() {
     const listing = await ask("/sessions");
     double.sessions = listing.sessions;
@@ -77,80 +77,81 @@ const readers = {
 /** @type {Map<string, Promise<void>>} */
 const running = new Map();
 /** @type {Map<string, Promise<void>>} */
-const next = new Map();
+const queued = new Map();
 
-/** Read a part again. Calls meanwhile wait for the next reading, because the running one may have begun
- * before the change that they wait for. @param {keyof typeof readers} part @returns {Promise<void>} */
-export function read(part) {
-  const first = running.get(part);
-  if (first && !next.has(part)) {
-    next.set(part, first.catch(() => undefined).then(() => {
-      next.delete(part);
-      return read(part);
+/** Read a part of the state again. A call during a read waits for another read, because the running
+ * one may have started before the change that the caller wants to see.
+ * @param {keyof typeof readers} part @returns {Promise<void>} */
+export function refresh(part) {
+  const current = running.get(part);
+  if (current && !queued.has(part)) {
+    queued.set(part, current.catch(() => undefined).then(() => {
+      queued.delete(part);
+      return refresh(part);
     }));
   }
-  if (first) return /** @type {Promise<void>} */ (next.get(part));
-  const reading = readers[part]().then(changed).finally(() => running.delete(part));
+  if (current) return /** @type {Promise<void>} */ (queued.get(part));
+  const reading = readers[part]().then(scheduleDraw).finally(() => running.delete(part));
   running.set(part, reading);
   return reading;
 }
 
 /** @param {Status} status */
-function become(status) {
+function setStatus(status) {
   if (double.status === status) return;
   double.status = status;
-  changed();
+  scheduleDraw();
 }
 
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Follow the double for as long as the page is open; after a break, find it again. */
+/** Follow the double's events while the page is open; reconnect when the stream ends. */
 export async function follow() {
   let wait = 250;
   for (;;) {
     try {
       const stream = await open("/events");
       for await (const event of events(stream)) {
-        await take(event);
+        await handle(event);
         wait = 250;
       }
     } catch (error) {
-      if (error instanceof ApiError && error.status === 401) return become("refused");
+      if (error instanceof ApiError && error.status === 401) return setStatus("refused");
     }
-    become("away");
+    setStatus("away");
     await pause(wait);
     wait = Math.min(wait * 1.5, LONGEST_WAIT_MS);
   }
 }
 
 /** @param {{kind: string, data: any}} event */
-async function take({ kind, data }) {
-  const before = double.status;
-  if (kind === "listening" || kind === "resync" || kind === "double" || kind === "journal") await readAll();
-  else if (kind === "request") put(double.requests, data, "id");
+async function handle({ kind, data }) {
+  const previous = double.status;
+  if (kind === "listening" || kind === "resync" || kind === "double" || kind === "journal") await loadAll();
+  else if (kind === "request") upsert(double.requests, data, "id");
   else if (kind === "clock") setClock(data);
   else if (kind === "session") putSession(data);
-  else if (kind === "fault") await read("faults");
-  else double.news[kind] = (double.news[kind] ?? 0) + 1;
-  become("live");
-  if (before === "live") changed();
+  else if (kind === "fault") await refresh("faults");
+  else double.eventCounts[kind] = (double.eventCounts[kind] ?? 0) + 1;
+  setStatus("live");
+  if (previous === "live") scheduleDraw();
 }
 
-async function readAll() {
+async function loadAll() {
   double.connection = await ask("/console/connection");
-  await Promise.all([read("clock"), read("sessions"), read("faults"), read("requests")]);
+  await Promise.all([refresh("clock"), refresh("sessions"), refresh("faults"), refresh("requests")]);
   double.ready = true;
-  double.reads += 1;
+  double.loads += 1;
 }
 
-/** Put an item in the place of its older version, or at the end. @param {any[]} items @param {any} item
- * @param {string} key */
-function put(items, item, key) {
-  let place = items.length - 1;
-  while (place >= 0 && items[place][key] > item[key]) place -= 1;
-  if (place >= 0 && items[place][key] === item[key]) items[place] = item;
-  else items.splice(place + 1, 0, item);
-  if (items.length > KEPT) items.shift();
+/** Replace an item's older version, or insert it by its key, ascending.
+ * @param {any[]} items @param {any} item @param {string} key */
+function upsert(items, item, key) {
+  let index = items.length - 1; // searched from the end, where new items belong
+  while (index >= 0 && items[index][key] > item[key]) index -= 1;
+  if (index >= 0 && items[index][key] === item[key]) items[index] = item;
+  else items.splice(index + 1, 0, item);
+  if (items.length > MOST_REQUESTS) items.shift();
 }
 
 /** @param {any} session */
@@ -163,6 +164,6 @@ function putSession(session) {
   else double.sessions = double.sessions.map((other) => (isOther(other) ? other : session));
 }
 
-/** What differs as soon as all was read anew, or something of these kinds has happened.
+/** Return a string that changes when the whole state was loaded, or an event of these kinds came.
  * @param {...string} kinds */
-export const newsOf = (...kinds) => [double.reads, ...kinds.map((kind) => double.news[kind] ?? 0)].join(" ");
+export const versionOf = (...kinds) => [double.loads, ...kinds.map((kind) => double.eventCounts[kind] ?? 0)].join(" ");

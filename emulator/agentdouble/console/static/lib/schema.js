@@ -1,10 +1,10 @@
-// What a JSON Schema says about one value, as far as a form can show it. A schema comes from a server
-// that may be hostile or wrong: whatever it says, the answer is a kind, if need be "json".
+// What a form needs to know about a value from its JSON Schema. The schema comes from a server that may
+// be wrong or hostile: every schema gets a kind, "json" if nothing else applies.
 
 import { decoded } from "./address.js";
 
-const STEPS = 100; // references and parts that are followed for one value
-export const CHOICES = 200; // options that a select has
+const STEPS = 100; // references and parts of allOf that are followed for one value
+export const CHOICES = 200; // most options of a select
 const UNITS = /** @type {Record<string, string>} */ ({ s: "seconds", ms: "milliseconds", bytes: "bytes" });
 
 /** @typedef {Record<string, any>} Schema */
@@ -14,10 +14,10 @@ const UNITS = /** @type {Record<string, string>} */ ({ s: "seconds", ms: "millis
 /** @param {any} value @returns {value is Schema} */
 export const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A value of an object that has it itself. @param {any} of @param {string} name */
+/** Return an object's own property. @param {any} of @param {string} name */
 export const own = (of, name) => (isObject(of) && Object.hasOwn(of, name) ? of[name] : undefined);
 
-/** Return what a place of a schema asks for. @param {any} schema @param {any} root
+/** Return the shape of the values that a schema accepts. @param {any} schema @param {any} root
  * @param {{left: number}} [steps] @returns {Shape} */
 export function shapeOf(schema, root, steps = { left: STEPS }) {
   const target = resolved(schema, root, steps);
@@ -45,7 +45,7 @@ function chosen(shape, choices) {
  * @param {{left: number}} steps @returns {Shape} */
 function alternatives(shape, others, root, steps) {
   const all = others.slice(0, CHOICES).map((other) => resolved(other, root, { left: STEPS }));
-  const left = /** @type {Schema[]} */ (all.map((part, place) => part ?? { title: `${place + 1}` }).filter((part) => part.type !== "null"));
+  const left = /** @type {Schema[]} */ (all.map((part, index) => part ?? { title: `${index + 1}` }).filter((part) => part.type !== "null"));
   const { anyOf, oneOf, ...rest } = shape.schema;
   const nullable = shape.nullable || left.length < all.length;
   if (left.length === 1) {
@@ -69,11 +69,11 @@ function kindOf(type, schema) {
   if (type === "boolean") return "choice";
   if (type === "number" || type === "integer") return type;
   if (type === "array" || (!type && isObject(schema.items))) return isObject(schema.items) ? "list" : "json";
-  const isOne = type === "object" || !type;
-  return isOne && isObject(schema.properties) && Object.keys(schema.properties).length ? "object" : "json";
+  const mayBeObject = type === "object" || !type;
+  return mayBeObject && isObject(schema.properties) && Object.keys(schema.properties).length ? "object" : "json";
 }
 
-/** Follow references, and join the parts of allOf; null if that does not end.
+/** Follow references and merge allOf; null if that takes too many steps.
  * @param {any} schema @param {any} root @param {{left: number}} steps @returns {Schema | null} */
 function resolved(schema, root, steps) {
   let current = schema;
@@ -103,14 +103,14 @@ function joined(parts) {
   return { ...all, required, ...(properties.length && { properties: Object.fromEntries(properties) }) };
 }
 
-/** What a reference such as "#/$defs/Place" points at. @param {string} reference @param {any} root */
+/** Return the target of a reference such as "#/$defs/Place". @param {string} reference @param {any} root */
 function pointed(reference, root) {
   if (!reference.startsWith("#")) return undefined;
   const names = reference.slice(1).split("/").slice(1);
   return names.reduce((at, name) => own(at, decoded(name).replaceAll("~1", "/").replaceAll("~0", "~")), root);
 }
 
-/** Whether a value may be meant by an alternative. @param {any} value @param {Shape} shape */
+/** Return whether a value may be of an alternative's shape. @param {any} value @param {Shape} shape */
 export function fits(value, { kind, choices, nullable }) {
   if (value === null) return nullable;
   if (kind === "choice" || kind === "long choice") return choices.some((choice) => same(choice, value));
@@ -123,7 +123,7 @@ export function fits(value, { kind, choices, nullable }) {
 /** @param {any} value @param {any} other */
 export const same = (value, other) => JSON.stringify(value) === JSON.stringify(other);
 
-/** What people call a value: its title, or its name in words. @param {string} name @param {any} schema */
+/** Return a label for a property: its title, or its name in words. @param {string} name @param {any} schema */
 export function labelOf(name, schema) {
   const title = own(schema, "title");
   const letters = (/** @type {string} */ text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
@@ -134,9 +134,9 @@ export function labelOf(name, schema) {
   return (words.charAt(0).toUpperCase() + words.slice(1) || name) + (unit && `, in ${UNITS[unit]}`);
 }
 
-/** A short name for an alternative. @param {Schema} schema @param {number} place */
-export function titleOf(schema, place) {
+/** Return a short name for an alternative. @param {Schema} schema @param {number} index */
+export function titleOf(schema, index) {
   if (typeof schema.title === "string" && schema.title) return schema.title.slice(0, 100);
-  const type = String(schema.type ?? `kind ${place + 1}`).slice(0, 100);
+  const type = String(schema.type ?? `kind ${index + 1}`).slice(0, 100);
   return own({ string: "text", array: "list" }, type) ?? type;
 }

@@ -1,24 +1,24 @@
-// A form made from a JSON Schema, such as the arguments of a tool. What is deeper or stranger than a
-// form can show is written as JSON, a part of it or, by its button, all of it.
+// A form for a JSON Schema, such as a tool's arguments. Values that are too deep or unusual for fields
+// are entered as JSON; a button switches the whole form to JSON.
 
 import { h } from "./dom.js";
 import { fits, isObject, labelOf, own, shapeOf, titleOf } from "./schema.js";
 import { choiceField, hintOf, jsonField, mark, newId, textField } from "./schema_fields.js";
 
-const DEEPEST = 3; // objects and lists inside each other
-const FIELDS = 150; // of a form, before objects and lists become JSON
-const ITEMS = 200;
+const DEEPEST = 3; // levels of nested objects and lists
+const FIELDS = 150; // of a form; after them, objects and lists are entered as JSON
+const ITEMS = 200; // of a list
 
 /** @typedef {import("./schema.js").Shape} Shape */
 /** @typedef {import("./schema_fields.js").Field} Field */
 /** @typedef {import("./schema_fields.js").Form} Form */
-/** @typedef {import("./schema_fields.js").Place} Place */
+/** @typedef {import("./schema_fields.js").Slot} Slot */
 
-/** Values that do not fit a form; the fields say so as well. */
+/** A value is invalid; its field shows the message as well. */
 export class FormError extends Error {}
 
 /**
- * Make a form of a schema. "read" returns the value, or marks what is wrong and throws FormError.
+ * Create a form for a schema. "read" returns the value, or marks invalid fields and throws FormError.
  * @param {any} schema
  * @param {{values?: any, label?: string, asJson?: boolean}} [options]
  * @returns {{element: HTMLElement & {refuse: (message: string) => boolean}, read: () => any, set: (value: any) => void}}
@@ -27,16 +27,16 @@ export function schemaForm(schema, { values, label = "Arguments", asJson = true 
   /** @type {Form} */
   const form = { root: schema, fields: 0, wrong: [], leaves: [] };
   const isText = shapeOf(schema, schema).kind === "json";
-  const place = { form, name: label, path: "", required: !isText, depth: 0 };
-  const field = takesNothing(schema) ? nothing(label) : fieldOf(schema, place);
-  const text = jsonField({ ...place, name: `${label} as JSON` }, {});
-  const toggle = h("button", { type: "button", "aria-pressed": "false", onclick: change }, "As JSON");
+  const slot = { form, name: label, path: "", required: !isText, depth: 0 };
+  const field = takesNothing(schema) ? nothing(label) : fieldOf(schema, slot);
+  const text = jsonField({ ...slot, name: `${label} as JSON` }, {});
+  const toggle = h("button", { type: "button", "aria-pressed": "false", onclick: toggleJson }, "As JSON");
   text.element.hidden = true;
   const element = h("div", { class: "form", role: "group", "aria-label": label }, field.element, text.element,
     asJson && !isText && h("p", { class: "buttons" }, toggle));
   if (values !== undefined) field.set(values);
 
-  function change() {
+  function toggleJson() {
     const asText = text.element.hidden;
     form.wrong = [];
     if (asText) text.set(field.read() ?? {});
@@ -50,7 +50,7 @@ export function schemaForm(schema, { values, label = "Arguments", asJson = true 
     toggle.setAttribute("aria-pressed", String(asText));
   }
 
-  /** Show what the double says is wrong beside the field that it names; false if it names none.
+  /** Show the double's error at the field that it names; return false if it names no field.
    * @param {string} message */
   element.refuse = (message) => {
     const words = [...message.matchAll(/\b(?:the|a|parameter|missing) ([\w-]+)/gi)].map((match) => match[1].toLowerCase());
@@ -85,18 +85,18 @@ function nothing(label) {
     set: (value) => { current = value ?? {}; } };
 }
 
-/** @param {any} schema @param {Place} place @returns {Field} */
-function fieldOf(schema, place) {
-  const shape = shapeOf(schema, place.form.root);
-  place.form.fields += 1;
+/** @param {any} schema @param {Slot} slot @returns {Field} */
+function fieldOf(schema, slot) {
+  const shape = shapeOf(schema, slot.form.root);
+  slot.form.fields += 1;
   const nests = shape.kind === "object" || shape.kind === "list" || shape.kind === "one of";
-  const tooDeep = nests && (place.depth >= DEEPEST || place.form.fields > FIELDS);
+  const tooDeep = nests && (slot.depth >= DEEPEST || slot.form.fields > FIELDS);
   const isLarge = shape.kind === "object" && Object.keys(shape.schema.properties).length > FIELDS;
-  if (tooDeep || isLarge || shape.kind === "json") return jsonField(place, shape.schema, shape.nullable);
-  if (shape.kind === "object") return withDefault(objectField(place, shape), shape);
-  if (shape.kind === "list") return withDefault(listField(place, shape), shape);
-  if (shape.kind === "one of") return withDefault(oneOfField(place, shape), shape);
-  return shape.kind === "choice" ? choiceField(place, shape) : textField(place, shape);
+  if (tooDeep || isLarge || shape.kind === "json") return jsonField(slot, shape.schema, shape.nullable);
+  if (shape.kind === "object") return withDefault(objectField(slot, shape), shape);
+  if (shape.kind === "list") return withDefault(listField(slot, shape), shape);
+  if (shape.kind === "one of") return withDefault(oneOfField(slot, shape), shape);
+  return shape.kind === "choice" ? choiceField(slot, shape) : textField(slot, shape);
 }
 
 /** @param {Field} field @param {Shape} shape @returns {Field} */
@@ -107,7 +107,7 @@ function withDefault(field, { schema }) {
   return { ...field, set: (next) => field.set(next === undefined ? value : next) };
 }
 
-/** @param {Place} place @param {any} schema @param {...any} content */
+/** @param {Slot} slot @param {any} schema @param {...any} content */
 function group({ name, required, depth }, schema, ...content) {
   const hint = hintOf(schema, newId());
   if (depth === 0) return h("div", { class: "fields" }, hint, ...content);
@@ -115,20 +115,20 @@ function group({ name, required, depth }, schema, ...content) {
   return h("fieldset", described, h("legend", null, name, mark(required)), hint, ...content);
 }
 
-/** @param {Place} place @param {string} name */
-const below = (place, name) => ({ ...place, name, path: place.path ? `${place.path}.${name}` : name, depth: place.depth + 1 });
+/** @param {Slot} slot @param {string} name */
+const below = (slot, name) => ({ ...slot, name, path: slot.path ? `${slot.path}.${name}` : name, depth: slot.depth + 1 });
 
-/** @param {Place} place @param {Shape} shape @returns {Field} */
-function objectField(place, shape) {
+/** @param {Slot} slot @param {Shape} shape @returns {Field} */
+function objectField(slot, shape) {
   const { properties, required } = shape.schema;
   const needed = Array.isArray(required) ? required : [];
   const fields = Object.entries(properties).map(([name, schema]) =>
-    /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(place, name), name: labelOf(name, schema), required: needed.includes(name) })]));
-  let more = /** @type {[string, any][]} */ ([]); // what was set and has no field
+    /** @type {[string, Field]} */ ([name, fieldOf(schema, { ...below(slot, name), name: labelOf(name, schema), required: needed.includes(name) })]));
+  let more = /** @type {[string, any][]} */ ([]); // properties that were set and have no field
   let isSet = false;
   const empty = () => !isSet && fields.every(([, field]) => field.empty());
   return {
-    element: group(place, shape.schema, fields.map(([, field]) => field.element)),
+    element: group(slot, shape.schema, fields.map(([, field]) => field.element)),
     empty,
     set(value) {
       isSet = isObject(value);
@@ -136,21 +136,21 @@ function objectField(place, shape) {
       more = Object.entries(isObject(value) ? value : {}).filter(([name]) => !Object.hasOwn(properties, name));
     },
     read() {
-      if (!place.required && empty()) return undefined;
+      if (!slot.required && empty()) return undefined;
       const entries = fields.map(([name, field]) => /** @type {[string, any]} */ ([name, field.read()]));
       return Object.fromEntries([...more, ...entries.filter(([, value]) => value !== undefined)]);
     },
   };
 }
 
-/** @param {Place} place @param {Shape} shape @returns {Field} */
-function listField(place, shape) {
+/** @param {Slot} slot @param {Shape} shape @returns {Field} */
+function listField(slot, shape) {
   /** @type {{field: Field, row: HTMLElement}[]} */
   let items = [];
   let isSet = false;
-  let more = /** @type {any[]} */ ([]); // what was set and is too much for a form
+  let more = /** @type {any[]} */ ([]); // items that were set beyond ITEMS
   const rows = h("div", { class: "items" });
-  const add = h("button", { type: "button", "aria-label": `Add to ${place.name}`, onclick: () => {
+  const add = h("button", { type: "button", "aria-label": `Add to ${slot.name}`, onclick: () => {
     append(undefined);
     /** @type {HTMLElement | null} */ (rows.lastElementChild?.querySelector("input, textarea, select"))?.focus();
   } }, "Add");
@@ -158,9 +158,9 @@ function listField(place, shape) {
   /** @param {any} value */
   function append(value) {
     if (items.length >= ITEMS) return;
-    const name = `${place.name} ${items.length + 1}`;
-    const path = `${place.path || place.name}.${items.length + 1}`;
-    const field = fieldOf(shape.schema.items, { ...below(place, name), path, required: true });
+    const name = `${slot.name} ${items.length + 1}`;
+    const path = `${slot.path || slot.name}.${items.length + 1}`;
+    const field = fieldOf(shape.schema.items, { ...below(slot, name), path, required: true });
     if (value !== undefined) field.set(value);
     const item = { field, row: h("div", { class: "item" }, field.element, h("button", { type: "button",
       "aria-label": `Remove ${name}`, onclick: () => {
@@ -173,7 +173,7 @@ function listField(place, shape) {
   }
 
   return {
-    element: group(place, shape.schema, rows, h("p", { class: "buttons" }, add)),
+    element: group(slot, shape.schema, rows, h("p", { class: "buttons" }, add)),
     empty: () => !items.length && !isSet,
     set(value) {
       isSet = Array.isArray(value);
@@ -183,12 +183,12 @@ function listField(place, shape) {
       all.slice(0, ITEMS).forEach(append);
       more = all.slice(ITEMS);
     },
-    read: () => (items.length || isSet || place.required ? [...items.map(({ field }) => field.read()), ...more] : undefined),
+    read: () => (items.length || isSet || slot.required ? [...items.map(({ field }) => field.read()), ...more] : undefined),
   };
 }
 
-/** @param {Place} place @param {Shape} shape @returns {Field} */
-function oneOfField(place, shape) {
+/** @param {Slot} slot @param {Shape} shape @returns {Field} */
+function oneOfField(slot, shape) {
   const { alternatives, nullable } = shape;
   const holder = h("div");
   let field = /** @type {Field | null} */ (null);
@@ -199,24 +199,24 @@ function oneOfField(place, shape) {
   /** @param {string} index */
   function choose(index) {
     kind.value = index;
-    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...place, path: place.path || place.name, required: true, depth: place.depth || 1 });
+    field = index === "" ? null : fieldOf(alternatives[Number(index)], { ...slot, path: slot.path || slot.name, required: true, depth: slot.depth || 1 });
     holder.replaceChildren(...(field ? [field.element] : []));
   }
 
   return {
-    element: group({ ...place, depth: place.depth || 1 }, shape.schema,
-      h("div", { class: "field" }, h("label", { for: id }, `Kind of ${place.name}`), kind), holder),
+    element: group({ ...slot, depth: slot.depth || 1 }, shape.schema,
+      h("div", { class: "field" }, h("label", { for: id }, `Kind of ${slot.name}`), kind), holder),
     empty: () => field === null,
     set(value) {
       const index = value === undefined || value === null ? -1
-        : alternatives.findIndex((alternative) => fits(value, shapeOf(alternative, place.form.root)));
+        : alternatives.findIndex((alternative) => fits(value, shapeOf(alternative, slot.form.root)));
       choose(index < 0 ? "" : String(index));
       field?.set(value);
     },
     read() {
       if (field) return field.read();
-      if (place.required && nullable) return null;
-      if (place.required) place.form.wrong.push({ control: kind, message: `${place.path || place.name} needs a kind.` });
+      if (slot.required && nullable) return null;
+      if (slot.required) slot.form.wrong.push({ control: kind, message: `${slot.path || slot.name} needs a kind.` });
       return undefined;
     },
   };

@@ -1,16 +1,16 @@
-// Tabs, each with an address of its own: arrows move the focus, Enter or a click shows a panel.
+// Tabs with an address each. Arrow keys move the focus; Enter or a click shows a panel.
 
 import { navigate } from "./address.js";
 import { h } from "./dom.js";
 
-/** A panel is made when it is first shown.
+/** A panel is created when it is first shown.
  * @typedef {{element: Element, show?: () => void, update?: () => void, close?: () => void}} Panel
- * @typedef {{path: string, name: string, make: () => Promise<Panel>}} Tab */
+ * @typedef {{path: string, name: string, load: () => Promise<Panel>}} Tab */
 
-/** Stand in for a panel whose module did not come. @param {unknown} error @returns {Panel} */
-function missing(error) {
+/** A placeholder for a panel whose module failed to load. @param {unknown} error @returns {Panel} */
+function unavailable(error) {
   console.error(error);
-  return { element: h("p", { class: "none" }, "The double did not send this part of the page. Reload the page.") };
+  return { element: h("p", { class: "none" }, "This part of the page could not be loaded. Reload the page.") };
 }
 
 /** @param {string} label @param {string} base the address of the first tab @param {Tab[]} tabs */
@@ -26,11 +26,11 @@ export function tabs(label, base, tabs) {
 
   /** @param {KeyboardEvent} event */
   function move(event) {
-    const place = buttons.indexOf(/** @type {Element} */ (event.target));
-    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -place, End: buttons.length - 1 - place }[event.key];
-    if (place < 0 || by === undefined) return;
+    const index = buttons.indexOf(/** @type {Element} */ (event.target));
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -index, End: buttons.length - 1 - index }[event.key];
+    if (index < 0 || by === undefined) return;
     event.preventDefault();
-    buttons[(place + by + buttons.length) % buttons.length].focus();
+    buttons[(index + by + buttons.length) % buttons.length].focus();
   }
 
   async function draw() {
@@ -41,11 +41,11 @@ export function tabs(label, base, tabs) {
     });
     panel.setAttribute("aria-labelledby", `tab-${tab.path}`);
     if (!panels.has(tab)) {
-      const loaded = await tab.make().catch(missing);
+      const loaded = await tab.load().catch(unavailable);
       if (closed) return loaded.close?.();
       if (!panels.has(tab)) panels.set(tab, loaded);
     }
-    if (current !== tab) return undefined; // another one was chosen meanwhile
+    if (current !== tab) return undefined; // the user has chosen another tab
     const visible = /** @type {Panel} */ (panels.get(tab));
     panel.replaceChildren(visible.element);
     visible.update?.();
@@ -62,7 +62,7 @@ export function tabs(label, base, tabs) {
       draw();
     },
     update: () => panels.get(current)?.update?.(),
-    /** Empty the panel; "go" fills it again. */
+    /** Empty the panel until the next "go". */
     hide: () => panel.replaceChildren(),
     close() {
       closed = true;

@@ -1,27 +1,27 @@
-// The catalogue of unknowns: questions that the specification leaves open, and the answers in force.
+// The catalogue of unknowns: what the specification leaves open, and the double's current answers.
 
 import { ask } from "./api.js";
 import { h } from "./dom.js";
-import { newsOf } from "./live.js";
+import { versionOf } from "./live.js";
 
 /** @typedef {{name: string, meaning: string, built: boolean, default: boolean}} Alternative */
 /** @typedef {{id: string, section: string, question: string, evidence: string, in_force: string,
  *             settled: boolean, alternatives: Alternative[]}} Unknown */
 
-let read = /** @type {Promise<Unknown[]> | null} */ (null);
-let readAt = "";
+let cached = /** @type {Promise<Unknown[]> | null} */ (null);
+let cachedVersion = "";
 
-/** The catalogue; it is read anew after another answer was chosen. @returns {Promise<Unknown[]>} */
+/** Return the catalogue, which is loaded again after an answer has changed. @returns {Promise<Unknown[]>} */
 export function catalogue() {
-  if (!read || readAt !== newsOf("unknowns")) {
-    readAt = newsOf("unknowns");
-    read = ask("/unknowns/catalogue").then(({ unknowns }) => unknowns);
-    read.catch(() => { read = null; });
+  if (!cached || cachedVersion !== versionOf("unknowns")) {
+    cachedVersion = versionOf("unknowns");
+    cached = ask("/unknowns/catalogue").then(({ unknowns }) => unknowns);
+    cached.catch(() => { cached = null; });
   }
-  return read;
+  return cached;
 }
 
-/** The other answers that this version has built. @param {Unknown} unknown */
+/** Return the other answers that this version can give. @param {Unknown} unknown */
 export const others = (unknown) => unknown.alternatives.filter((alternative) => alternative.built && alternative.name !== unknown.in_force);
 
 /** Answer an unknown from the next request on. @param {string} id @param {string} answer */
@@ -30,15 +30,15 @@ export async function choose(id, answer) {
   await ask("/unknowns", { method: "PUT", body: { ...in_force, [id]: answer } });
 }
 
-/** The answers that are not the double's own, or are known of a deployment. @param {Unknown[]} unknowns */
+/** Return the unknowns whose answer is not the default, or is settled by a deployment. @param {Unknown[]} unknowns */
 export const chosen = (unknowns) => unknowns.filter((unknown) =>
   unknown.settled || !unknown.alternatives.some((alternative) => alternative.default && alternative.name === unknown.in_force));
 
-/** profile.toml, which "agentdouble serve --profile" reads. @param {Unknown[]} unknowns */
+/** Return the text of profile.toml for "agentdouble serve --profile". @param {Unknown[]} unknowns */
 export const profileOf = (unknowns) =>
   `[unknowns]\n${chosen(unknowns).map((unknown) => `${unknown.id} = ${JSON.stringify(unknown.in_force)}\n`).join("")}`;
 
-/** Where it stands, what it asks, and why the double answers as it does. @param {Unknown} unknown */
+/** Describe an unknown: its section, its question and the evidence for the double's answer. @param {Unknown} unknown */
 export const about = (unknown) => h("div", { class: "about" },
   h("p", null, unknown.question),
   h("p", { class: "hint" }, `Section ${unknown.section}. `, unknown.evidence));

@@ -1,15 +1,16 @@
-// Faults: what is armed to happen to calls, how often it has happened, and a form that arms one.
+// The armed faults with their counts, and a form that arms another.
 
 import { ask, post, remove } from "../lib/api.js";
-import { attempt } from "../lib/bar.js";
-import { h, list, say, setText } from "../lib/dom.js";
-import { double, read } from "../lib/live.js";
+import { attempt } from "../lib/attempt.js";
+import { announce, h, list, setText } from "../lib/dom.js";
+import { pluralize } from "../lib/format.js";
+import { operationOf } from "../lib/journal_entry.js";
+import { double, refresh } from "../lib/live.js";
 import { FormError, schemaForm } from "../lib/schema_form.js";
-import { pathOf } from "./requests/fault_buttons.js";
-import { counted, operationOf } from "../lib/words.js";
+import { pathOperation } from "./requests/fault_link.js";
 
-const WHEN = ["nth", "every", "times"]; // after the fields of the kind itself
-const SUGGESTED = 50;
+const WHEN = ["nth", "every", "times"]; // shown after the kind's own fields
+const MOST_SUGGESTIONS = 50;
 
 export function faults() {
   const rows = h("ul", { class: "armed", "aria-label": "Armed faults" });
@@ -17,8 +18,8 @@ export function faults() {
   const count = h("span", { class: "count", role: "status" });
   const all = h("button", { onclick: () => attempt(async () => {
     await remove("/faults");
-    await read("faults");
-    say("Every fault is removed.");
+    await refresh("faults");
+    announce("All faults were removed.");
   }) }, "Remove all");
   const arming = armForm();
   const element = h("div", { class: "stack" }, h("h1", null, "Faults"),
@@ -31,7 +32,7 @@ export function faults() {
       list(rows, double.faults, (item) => item.id, fault);
       none.hidden = double.faults.length > 0;
       all.hidden = double.faults.length < 2;
-      setText(count, counted(double.faults.length, "fault"));
+      setText(count, pluralize(double.faults.length, "fault"));
       arming.suggest();
     },
     /** @param {string} operation */
@@ -45,20 +46,20 @@ function fault(first) {
   const counts = h("p", { class: "hint" });
   const release = h("button", { "aria-label": `Release the calls held by ${first.id}`, onclick: () => attempt(async () => {
     await post(`${path}/release`);
-    say(`The calls held by ${first.id} continue.`);
+    announce(`The calls held by ${first.id} continue.`);
   }) }, "Release");
-  const away = h("button", { class: "danger", "aria-label": `Remove ${first.id}`, onclick: () => attempt(async () => {
+  const discard = h("button", { class: "danger", "aria-label": `Remove ${first.id}`, onclick: () => attempt(async () => {
     await remove(path);
-    await read("faults");
-    say(`${first.id} is removed.`);
+    await refresh("faults");
+    announce(`${first.id} was removed.`);
   }) }, "Remove");
   const element = h("li", null,
     h("p", null, h("span", { class: "tag", "data-state": "bad" }, first.id), " ", h("strong", null, first.described)),
-    counts, h("p", { class: "buttons" }, release, away));
+    counts, h("p", { class: "buttons" }, release, discard));
   element.update = (/** @type {any} */ next) => {
-    const over = next.times !== "all" && next.fired >= next.times;
-    setText(counts, `happened ${counted(next.fired, "time")} · ${counted(next.calls, "call")} of the operation`
-      + `${over ? " · will not happen again" : ""}`);
+    const isSpent = next.times !== "all" && next.fired >= next.times;
+    setText(counts, `happened ${pluralize(next.fired, "time")} · ${pluralize(next.calls, "call")} of the operation`
+      + `${isSpent ? " · will not happen again" : ""}`);
     release.hidden = next.kind !== "delay" || next.fired === 0;
   };
   return element;
@@ -100,10 +101,10 @@ function armForm() {
     try {
       const fields = Object.entries(form?.read() ?? {}).filter(([name, value]) => !isDefault(kinds[kind.value].properties[name], value));
       const { times, ...others } = Object.fromEntries(fields);
-      const often = times ? { times: Number(times.replace("once", "1")) || times } : {};
-      const armed = await post("/faults", { kind: kind.value, operation: operation.value, ...others, ...often });
-      await read("faults");
-      say(`${armed.id} is armed: ${armed.described}`);
+      const repetition = times ? { times: Number(times.replace("once", "1")) || times } : {};
+      const armed = await post("/faults", { kind: kind.value, operation: operation.value, ...others, ...repetition });
+      await refresh("faults");
+      announce(`${armed.id} is armed: ${armed.described}`);
       form?.set({});
     } catch (error) {
       const { message } = /** @type {Error} */ (error);
@@ -125,26 +126,26 @@ function armForm() {
     fill(name) {
       if (!name) return;
       operation.value = name;
-      setTimeout(() => operation.focus()); // after the page is shown
+      setTimeout(() => operation.focus()); // once the page is shown
     },
     suggest() {
-      const names = [...new Set(double.requests.map((request) => suggested(request)).reverse())].slice(0, SUGGESTED);
+      const names = [...new Set(double.requests.map((request) => suggested(request)).reverse())].slice(0, MOST_SUGGESTIONS);
       list(suggestions, names, (name) => name, (name) => h("option", { value: name }));
     },
   };
 }
 
 /** @param {any} entry */
-const suggested = (entry) => (operationOf(entry).startsWith("/") ? pathOf(entry) : operationOf(entry));
+const suggested = (entry) => (operationOf(entry).startsWith("/") ? pathOperation(entry) : operationOf(entry));
 
-/** The fields of the kind first, and "times" as text, without the default that "every" changes.
+/** Put the kind's own fields first, and make "times" a text field, because its default depends on "every".
  * @param {Record<string, any>} properties */
 function inOrder(properties) {
   const own = Object.entries(properties).filter(([name]) => !WHEN.includes(name));
   return { ...Object.fromEntries(own),
     nth: properties.nth, every: properties.every,
     times: { ...properties.times, anyOf: null, type: "string", maxLength: 9, default: "", examples: ["once", "2", "3", "all"],
-      description: "Empty: once, or without end if Then every is set." } };
+      description: "Empty: once, or every time if Then every is set." } };
 }
 
 /** @param {any} schema @param {any} value */

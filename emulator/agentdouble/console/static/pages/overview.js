@@ -1,13 +1,13 @@
-// Everything at a glance.
+// The overview: figures, active sessions, latest requests and what the double serves.
 
-import { copyButton } from "../lib/bar.js";
+import { copyButton } from "../lib/copy_button.js";
 import { h, list, setText } from "../lib/dom.js";
+import { newestFirst, outcome } from "../lib/journal_entry.js";
 import { double } from "../lib/live.js";
-import { median, newestFirst, outcome } from "../lib/words.js";
 import { requestTable } from "./requests/request_table.js";
 import { sessionTable } from "./sessions/session_table.js";
 
-// what is counted, how many there are, and the page that has more of them
+// a label, a function that returns the figure, and the page with more about it
 const FIGURES = /** @type {[string, () => string | number, string][]} */ ([
   ["sessions", () => double.sessions.length, "/sessions"],
   ["requests", () => double.requests.length, "/requests"],
@@ -23,11 +23,11 @@ export function overview() {
     const number = h("strong", null, "0");
     return { element: h("a", { class: "figure", href: path }, number, h("span", null, name)), number, value };
   });
-  const living = sessionTable();
+  const active = sessionTable();
   const latest = requestTable("Latest requests");
   const served = h("ul", { class: "served" });
   const columns = h("div", { class: "columns" },
-    h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), living.element),
+    h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), active.element),
     h("section", { class: "panel", "aria-label": "Latest requests" },
       h("h2", null, "Latest requests"), latest.element));
   const full = h("div", { class: "overview" },
@@ -41,18 +41,24 @@ export function overview() {
     element,
     update() {
       for (const { number, value } of figures) setText(number, value());
-      const bare = !double.requests.length && !double.sessions.length && !double.ended.length;
-      empty.hidden = !bare;
-      columns.hidden = bare;
-      if (bare && !empty.firstChild) empty.append(...firstSteps());
+      const isUnused = !double.requests.length && !double.sessions.length && !double.ended.length;
+      empty.hidden = !isUnused;
+      columns.hidden = isUnused;
+      if (isUnused && !empty.firstChild) empty.append(...firstSteps());
       latest.show(newestFirst(double.requests.slice(-100)));
-      living.show(double.sessions);
+      active.show(double.sessions);
       list(served, Object.entries(double.connection?.served ?? {}), ([path]) => path, ([path, name]) =>
         h("li", null, h("strong", null, name), " ", h("code", null, double.connection.url + path)));
     },
-    tick: living.tick,
+    tick: active.tick,
     move: latest.move,
   };
+}
+
+/** Return the median, or null without numbers. @param {number[]} numbers */
+function median(numbers) {
+  if (!numbers.length) return null;
+  return numbers.sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 }
 
 function firstSteps() {
@@ -62,7 +68,7 @@ function firstSteps() {
   const text = `curl ${trust}${url}/invoke ${key}\\\n  -H 'user_id: ann' -H 'session_id: s1' \\\n`
     + `  -d '{"prompt": "print(6 * 7)"}'`;
   return [h("h2", null, "Send a first request"),
-    h("p", null, "Run this in a terminal: the shipped agent runs the code in a session, and both appear here."),
+    h("p", null, "Run this in a terminal. The built-in agent runs the code in a session, and both appear here."),
     h("pre", { role: "group", tabindex: "0", "aria-label": "First request" }, text),
     h("p", { class: "buttons" }, copyButton("Copy", () => text))];
 }

@@ -1,18 +1,19 @@
-// What the specification leaves open: what the double answers, who relied on it, and other answers.
+// The unknowns: the double's answers, the requests that relied on them, and other answers.
 
-import { attempt, copyButton } from "../lib/bar.js";
-import { h, list, say, setText } from "../lib/dom.js";
+import { attempt } from "../lib/attempt.js";
+import { copyButton } from "../lib/copy_button.js";
+import { announce, h, list, setText } from "../lib/dom.js";
 import { saveBlob } from "../lib/files.js";
-import { double, newsOf } from "../lib/live.js";
+import { pluralize } from "../lib/format.js";
+import { double, versionOf } from "../lib/live.js";
 import { about, catalogue, choose, chosen, profileOf } from "../lib/unknowns.js";
-import { counted } from "../lib/words.js";
 
 /** @typedef {import("../lib/unknowns.js").Unknown} Unknown */
 /** @typedef {import("../lib/unknowns.js").Alternative} Alternative */
 
 export function unknowns() {
   let all = /** @type {Unknown[]} */ ([]);
-  let readAt = "";
+  let shownVersion = "";
   const filter = h("input", { type: "search", "aria-label": "Filter unknowns", "aria-keyshortcuts": "/",
     placeholder: "Name, section or words", spellcheck: "false", oninput: () => draw() });
   const used = h("button", { "aria-pressed": "false", onclick: () => {
@@ -21,20 +22,20 @@ export function unknowns() {
   } }, "Relied on");
   const count = h("span", { class: "count", role: "status" });
   const open = h("div", { class: "unknowns" });
-  const none = h("p", { class: "none" }, "No unknown fits.");
+  const none = h("p", { class: "none" }, "No unknowns match.");
   const fixed = h("div", { class: "unknowns" });
-  const folded = h("details", null, h("summary", null, "One answer only"), fixed);
+  const single = h("details", null, h("summary", null, "One answer only"), fixed);
   const profile = h("pre", { role: "group", tabindex: "0", "aria-label": "profile.toml" });
   const differs = h("p", { class: "hint" });
-  const exports_ = h("p", { class: "buttons" }, copyButton("Copy", () => profileOf(all)),
+  const exportButtons = h("p", { class: "buttons" }, copyButton("Copy", () => profileOf(all)),
     h("button", { onclick: () => saveBlob(new Blob([profileOf(all)], { type: "application/toml" }), "profile.toml") }, "Save as profile.toml"),
     copyButton("Copy as options", () => options(all)));
   const element = h("div", { class: "stack" }, h("h1", null, "Unknowns"),
     h("div", { class: "tools" }, filter, count, used),
     h("section", { class: "panel", "aria-label": "Profile" }, h("h2", null, "Your answers as a profile"), differs, profile,
-      exports_),
-    h("section", { class: "panel", "aria-label": "Unknowns with other answers" }, h("h2", null, "Other answers are built"), open, none),
-    h("section", { class: "panel", "aria-label": "Unknowns with one answer" }, folded));
+      exportButtons),
+    h("section", { class: "panel", "aria-label": "Unknowns with other answers" }, h("h2", null, "With other answers"), open, none),
+    h("section", { class: "panel", "aria-label": "Unknowns with one answer" }, single));
 
   function draw() {
     const uses = usesOf(double.requests);
@@ -48,17 +49,17 @@ export function unknowns() {
     list(open, visible.filter(isOpen), (unknown) => unknown.id, row);
     list(fixed, visible.filter((unknown) => !isOpen(unknown)), (unknown) => unknown.id, row);
     none.hidden = open.children.length > 0;
-    folded.hidden = !fixed.children.length;
-    setText(count, counted(visible.length, "unknown"));
+    single.hidden = !fixed.children.length;
+    setText(count, pluralize(visible.length, "unknown"));
     const own = chosen(all).length;
-    setText(differs, own ? `${counted(own, "answer")} of ${all.length} differ from the double's own. Start a double with them: agentdouble serve --profile profile.toml`
-      : "These are the double's own answers. Answers that you choose below apply from the next request until the double stops.");
+    setText(differs, own ? `${pluralize(own, "answer")} of ${all.length} differ from the defaults. Start a double with them: agentdouble serve --profile profile.toml`
+      : "These are the default answers. Answers that you choose below apply from the next request until the double stops.");
     setText(profile, profileOf(all));
-    for (const element of [profile, exports_]) element.hidden = !own;
+    for (const element of [profile, exportButtons]) element.hidden = !own;
   }
 
   async function read() {
-    readAt = newsOf("unknowns");
+    shownVersion = versionOf("unknowns");
     all = await catalogue();
     draw();
   }
@@ -67,13 +68,13 @@ export function unknowns() {
     element,
     filter,
     update() {
-      if (readAt !== newsOf("unknowns")) attempt(read);
+      if (shownVersion !== versionOf("unknowns")) attempt(read);
       else draw();
     },
   };
 }
 
-/** The requests that relied on each unknown. @param {any[]} requests @returns {Map<string, number[]>} */
+/** Return the ids of the requests that relied on each unknown. @param {any[]} requests @returns {Map<string, number[]>} */
 function usesOf(requests) {
   const uses = new Map();
   for (const { id, unknowns: ids } of requests) {
@@ -89,14 +90,14 @@ function usesOf(requests) {
 function row(first) {
   const answers = first.alternatives.map((alternative) => answer(first.id, alternative));
   const use = h("a", { class: "notes" });
-  const settled = h("span", { class: "tag", "data-state": "ok" }, "known of a deployment");
+  const settled = h("span", { class: "tag", "data-state": "ok" }, "settled by a deployment");
   const element = h("section", { class: "unknown", "aria-label": first.id },
     h("div", { class: "title" }, h("h3", null, first.id), settled, use), about(first),
     h("div", { class: "answers", role: "group", "aria-label": `Answers to ${first.id}` }, answers.map((answer) => answer.element)));
   element.update = (/** @type {Unknown & {uses: number[]}} */ next) => {
     settled.hidden = !next.settled;
     use.hidden = !next.uses.length;
-    setText(use, counted(next.uses.length, "request"));
+    setText(use, pluralize(next.uses.length, "request"));
     use.setAttribute("href", `/requests/${next.uses.at(-1)}`);
     for (const answer of answers) answer.update(next.in_force);
   };
@@ -107,9 +108,9 @@ function row(first) {
 function answer(id, { name, meaning, built, default: isDefault }) {
   const button = h("button", { disabled: !built, onclick: () => attempt(async () => {
     await choose(id, name);
-    say(`${id} is ${name} from the next request on.`);
+    announce(`${id} is ${name} from the next request on.`);
   }) }, name);
-  const notes = [isDefault && "the double's own", !built && "not built yet"].filter(Boolean).join(", ");
+  const notes = [isDefault && "default", !built && "not supported yet"].filter(Boolean).join(", ");
   return {
     element: h("div", { class: "alternative" }, button, h("span", null, meaning, notes && h("small", null, ` (${notes})`))),
     /** @param {string} inForce */
@@ -117,5 +118,5 @@ function answer(id, { name, meaning, built, default: isDefault }) {
   };
 }
 
-/** Options of "agentdouble serve" with the same answers. @param {Unknown[]} all */
+/** Return the answers as options of "agentdouble serve". @param {Unknown[]} all */
 const options = (all) => chosen(all).map((unknown) => `--unknown ${unknown.id}=${unknown.in_force}`).join(" ");

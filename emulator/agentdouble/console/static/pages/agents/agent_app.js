@@ -1,30 +1,31 @@
-// An agent of API-server mode: sessions with their history, state and artifacts.
+// An agent of API-server mode: sessions with a history, state and artifacts.
 
 import { ask, events, open, post, remove } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
+import { attempt } from "../../lib/attempt.js";
 import { h, list, setText } from "../../lib/dom.js";
-import { entriesAt, requestOf } from "./agent_requests.js";
-import { YOU, folded, isPicture, picture } from "./chat.js";
+import { latestEntries, requestIdOf } from "./agent_journal.js";
+import { collapsedJson, isPicture, picture } from "./content.js";
+import { YOU } from "./turn.js";
 
-/** @typedef {import("./chat.js").Turn} Turn */
+/** @typedef {import("./turn.js").Turn} Turn */
 
-/** @param {import("./agent.js").Place} place @returns {import("./agent.js").Talk} */
+/** @param {import("./agent.js").AgentContext} place @returns {import("./agent.js").Protocol} */
 export function appAgent({ name, user, session, note }) {
-  const ofUser = `/served/apps/${encodeURIComponent(name)}/users/${encodeURIComponent(user)}/sessions`;
-  const path = `${ofUser}/${encodeURIComponent(session)}`;
+  const sessionsPath = `/served/apps/${encodeURIComponent(name)}/users/${encodeURIComponent(user)}/sessions`;
+  const path = `${sessionsPath}/${encodeURIComponent(session)}`;
   const state = h("pre", { role: "group", tabindex: "0", "aria-label": "State of the session" }, "{}");
   const artifacts = artifactList(`${path}/artifacts`);
 
   /** @param {any} event @param {Turn} turn */
-  function take(event, turn) {
+  function show(event, turn) {
     showEvent(event, turn);
     note(titleOf(event), event);
   }
 
   async function readState() {
-    const read = await ask(path);
-    setText(state, JSON.stringify(read.state ?? {}, null, 2));
-    return read;
+    const latest = await ask(path);
+    setText(state, JSON.stringify(latest.state ?? {}, null, 2));
+    return latest;
   }
 
   return {
@@ -34,21 +35,21 @@ export function appAgent({ name, user, session, note }) {
       h("section", { class: "panel", "aria-label": "State" }, h("h2", null, "State"), state),
       artifacts.element,
     ],
-    begin: async () => (await post(ofUser)).id,
-    drop: (id) => remove(`${ofUser}/${encodeURIComponent(id)}`),
+    begin: async () => (await post(sessionsPath)).id,
+    drop: (id) => remove(`${sessionsPath}/${encodeURIComponent(id)}`),
     async sessions() {
-      const items = (await ask(ofUser)).map((/** @type {any} */ sessions) => (typeof sessions === "string" ? { id: sessions } : sessions));
+      const items = (await ask(sessionsPath)).map((/** @type {any} */ sessions) => (typeof sessions === "string" ? { id: sessions } : sessions));
       return items.sort((/** @type {any} */ a, /** @type {any} */ b) => (b.lastUpdateTime ?? 0) - (a.lastUpdateTime ?? 0));
     },
     async load(conversation) {
-      const [read, entries] = await Promise.all([readState(), entriesAt(["/run", "/run_sse"])]);
+      const [current, entries] = await Promise.all([readState(), latestEntries(["/run", "/run_sse"])]);
       let turn = /** @type {Turn | null} */ (null);
-      for (const event of read.events ?? []) {
+      for (const event of current.events ?? []) {
         if (!turn || isYours(event)) {
           turn = conversation.turn();
           turn.request(entries.find((entry) => event.invocationId && entry.response_body.includes(event.invocationId))?.id);
         }
-        take(event, turn);
+        show(event, turn);
       }
       if (!turn) conversation.none("No messages in this session yet.");
       await artifacts.load();
@@ -56,16 +57,16 @@ export function appAgent({ name, user, session, note }) {
     async send(text, turn, signal, way) {
       const body = { appName: name, userId: user, sessionId: session,
         newMessage: { role: "user", parts: [{ text }] }, streaming: way === "increments" };
-      const answer = await open(way === "whole" ? "/served/run" : "/served/run_sse", { method: "POST", body, signal });
-      turn.request(requestOf(answer));
-      let saves = false;
-      const see = (/** @type {any} */ event) => {
-        take(event, turn);
-        saves ||= Object.keys(event.actions?.artifactDelta ?? {}).length > 0;
+      const response = await open(way === "whole" ? "/served/run" : "/served/run_sse", { method: "POST", body, signal });
+      turn.request(requestIdOf(response));
+      let savesArtifacts = false;
+      const take = (/** @type {any} */ event) => {
+        show(event, turn);
+        savesArtifacts ||= Object.keys(event.actions?.artifactDelta ?? {}).length > 0;
       };
-      if (way === "whole") (await answer.json()).forEach(see);
-      else for await (const { data } of events(answer)) see(data);
-      await Promise.all([readState(), saves && artifacts.load()]);
+      if (way === "whole") (await response.json()).forEach(take);
+      else for await (const { data } of events(response)) take(data);
+      await Promise.all([readState(), savesArtifacts && artifacts.load()]);
     },
   };
 }
@@ -76,11 +77,11 @@ function titleOf(event) {
   const call = parts.find((/** @type {any} */ part) => part.functionCall)?.functionCall.name;
   const response = parts.find((/** @type {any} */ part) => part.functionResponse)?.functionResponse.name;
   const what = event.error || event.errorCode ? "error" : call ? `calls ${call}` : response ? `${response} answers`
-    : event.partial ? "part of a text" : parts.some((/** @type {any} */ part) => part.text) ? "text" : "no content";
+    : event.partial ? "partial text" : parts.some((/** @type {any} */ part) => part.text) ? "text" : "no content";
   return `${event.author ?? "the platform"}: ${what}`;
 }
 
-/** Whether a user said it; the platform may leave out who did. @param {any} event */
+/** Return whether an event is a user's message; the platform may leave out the author. @param {any} event */
 const isYours = ({ author, content }) => (author ? author === "user"
   : content?.role === "user" && content.parts?.some((/** @type {any} */ part) => part.text));
 
@@ -88,7 +89,7 @@ const isYours = ({ author, content }) => (author ? author === "user"
 function showEvent(event, turn) {
   const author = isYours(event) ? YOU : event.author ?? "agent";
   for (const part of event.content?.parts ?? []) showPart(part, author, Boolean(event.partial), turn);
-  if (!event.partial) turn.whole();
+  if (!event.partial) turn.complete();
   const failure = event.error ?? event.errorMessage ?? event.errorCode;
   if (failure) turn.failed(typeof failure === "string" ? failure : JSON.stringify(failure));
 }
@@ -96,12 +97,12 @@ function showEvent(event, turn) {
 /** @param {any} part @param {string} author @param {boolean} partial @param {Turn} turn */
 function showPart(part, author, partial, turn) {
   if (typeof part.text === "string") {
-    if (part.text) turn.says(author, part.text, { partial, thought: Boolean(part.thought) });
+    if (part.text) turn.text(author, part.text, { partial, thought: Boolean(part.thought) });
   } else if (partial) return;
-  else if (part.functionCall) turn.folded(author, `calls ${part.functionCall.name}`, part.functionCall.args ?? {});
-  else if (part.functionResponse) turn.folded(author, `${part.functionResponse.name} answers`, part.functionResponse.response ?? {});
+  else if (part.functionCall) turn.json(author, `calls ${part.functionCall.name}`, part.functionCall.args ?? {});
+  else if (part.functionResponse) turn.json(author, `${part.functionResponse.name} answers`, part.functionResponse.response ?? {});
   else if (part.inlineData) turn.data(author, part.inlineData.mimeType ?? "", part.inlineData.data ?? "");
-  else turn.folded(author, Object.keys(part).join(", ") || "an empty part", part);
+  else turn.json(author, Object.keys(part).join(", ") || "an empty part", part);
 }
 
 /** @param {string} path */
@@ -137,5 +138,5 @@ function contentOf(part) {
     const bytes = Uint8Array.from(atob(data.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
     return h("pre", { role: "group", tabindex: "0", "aria-label": "Text" }, new TextDecoder().decode(bytes));
   }
-  return folded(mimeType || "Artifact", part);
+  return collapsedJson(mimeType || "Artifact", part);
 }

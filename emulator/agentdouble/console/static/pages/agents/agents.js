@@ -1,14 +1,14 @@
-// The agents one can talk to, by the way in which they are asked.
+// The agents that the double serves, by protocol.
 
 import { pathOf } from "../../lib/address.js";
 import { ask } from "../../lib/api.js";
 import { h, list, setText } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 
-const YOUR_NAME = "console"; // the user that the page is, unless one says another
+const DEFAULT_USER = "console";
 
-/** The names of list-apps, in either form that the platform may have. @param {any} answer */
-const namesOf = (answer) => (Array.isArray(answer) ? answer : answer.apps.map((/** @type {any} */ app) => app.name));
+/** Return the names from list-apps, whose format depends on an unknown. @param {any} result */
+const namesOf = (result) => (Array.isArray(result) ? result : result.apps.map((/** @type {any} */ app) => app.name));
 
 export function agents() {
   const server = group("API-server mode", "Sessions with a history, state and artifacts; one request is one turn.");
@@ -16,12 +16,12 @@ export function agents() {
   const a2a = group("A2A", "Tasks with states and artifacts, by the agent-to-agent protocol.");
   const element = h("div", { class: "stack" }, h("h1", null, "Agents"),
     server.element, invoked.element, a2a.element);
-  let read = 0;
+  let shownLoad = 0;
 
   async function load() {
     try {
       const names = namesOf(await ask("/served/list-apps"));
-      server.show(names.map((/** @type {string} */ name) => [name, "/run_sse", pathOf("agents", "app", name, YOUR_NAME)]));
+      server.show(names.map((/** @type {string} */ name) => [name, "/run_sse", pathOf("agents", "app", name, DEFAULT_USER)]));
     } catch (error) {
       server.show([], /** @type {Error} */ (error).message);
     }
@@ -36,11 +36,11 @@ export function agents() {
       links[Math.min(links.length - 1, Math.max(0, next))]?.focus();
     },
     update() {
-      if (double.status !== "live" || read === double.reads) return;
-      read = double.reads;
+      if (double.status !== "live" || shownLoad === double.loads) return;
+      shownLoad = double.loads;
       const { served, a2a: applications } = double.connection;
       invoked.show(Object.entries(served).filter(([path]) => path.endsWith("/invoke"))
-        .map(([path, name]) => [name, path, pathOf("agents", "invoke", name, YOUR_NAME)]));
+        .map(([path, name]) => [name, path, pathOf("agents", "invoke", name, DEFAULT_USER)]));
       a2a.show(Object.entries(applications).map(([path, name]) => [name, path, pathOf("agents", "a2a", name)]));
       load();
     },
@@ -54,12 +54,12 @@ function group(title, about) {
   return {
     element: h("section", { class: "panel", "aria-label": title }, h("h2", null, title),
       h("p", { class: "hint" }, about), items, none),
-    /** @param {any[][]} agents each with its name, its path and its page @param {string} [why] */
-    show(agents, why = "None is served.") {
+    /** @param {any[][]} agents name, path and page of each @param {string} [reason] shown if there are none */
+    show(agents, reason = "None is served.") {
       list(items, agents, ([, , page]) => page, ([name, path, page]) => h("li", null,
         h("a", { href: page }, h("strong", null, name), h("code", null, path))));
       none.hidden = agents.length > 0;
-      setText(none, why);
+      setText(none, reason);
     },
   };
 }

@@ -1,13 +1,16 @@
-// One request: what its answer rests on, what nobody read, and all of it that the journal has.
+// One request with its response: what the journal has, unread fields, and the unknowns it relied on.
 
 import { navigate } from "../../lib/address.js";
 import { ApiError, ask, post } from "../../lib/api.js";
-import { attempt, copyButton } from "../../lib/bar.js";
-import { h, say, setText } from "../../lib/dom.js";
+import { attempt } from "../../lib/attempt.js";
+import { copyButton } from "../../lib/copy_button.js";
+import { announce, h, setText } from "../../lib/dom.js";
+import { duration, timestamp } from "../../lib/format.js";
+import { operationOf, outcome } from "../../lib/journal_entry.js";
+import { prettyJson } from "../../lib/json.js";
 import { double } from "../../lib/live.js";
-import { duration, operationOf, outcome, stamp, unfolded } from "../../lib/words.js";
-import { faultLink } from "./fault_buttons.js";
-import { restsOn } from "./rests_on.js";
+import { faultLink } from "./fault_link.js";
+import { guessesOf } from "./guesses.js";
 
 export function requestDetail() {
   const element = h("section", { class: "panel detail", "aria-label": "Request" });
@@ -21,7 +24,7 @@ export function requestDetail() {
       const entry = await ask(`/journal/${id}`);
       if (id !== current) return;
       complete = entry.duration_ms !== null;
-      element.replaceChildren(...drawn(entry));
+      element.replaceChildren(...contentOf(entry));
     } catch (error) {
       if (id !== current) return;
       const isGone = error instanceof ApiError && error.status === 404;
@@ -38,7 +41,7 @@ export function requestDetail() {
       if (id === current && id !== null) return;
       current = id;
       complete = false;
-      element.replaceChildren(h("p", { class: "none" }, id === null ? "Choose a request." : "Reading…"));
+      element.replaceChildren(h("p", { class: "none" }, id === null ? "Choose a request." : "Loading…"));
       load();
     },
     update() {
@@ -49,26 +52,26 @@ export function requestDetail() {
 }
 
 /** @param {any} entry */
-function drawn(entry) {
+function contentOf(entry) {
   const kind = outcome(entry);
   return [
     h("h2", null, operationOf(entry)),
     h("p", { class: "facts" },
       h("span", { class: "tag", "data-state": kind }, kind === "running" ? "running" : entry.status ?? "none"),
-      h("span", null, duration(entry.duration_ms)), h("span", null, stamp(new Date(entry.at))),
+      h("span", null, duration(entry.duration_ms)), h("span", null, timestamp(new Date(entry.at))),
       h("span", null, `#${entry.id}`),
       entry.session && h("a", { href: `/sessions/${encodeURIComponent(entry.session)}` }, "Its session"),
       entry.caused_by && h("a", { href: `/requests/${entry.caused_by}` }, `Caused by #${entry.caused_by}`),
       causedBy(entry)),
     h("p", { class: "address" }, h("code", null, `${entry.method} ${entry.url}`)),
-    h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl), againButton(entry)),
-    entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides: fill them in."),
+    h("p", { class: "buttons" }, copyButton("Copy as curl", () => entry.curl), repeatButton(entry)),
+    entry.curl.includes("***") && h("p", { class: "hint" }, "*** stands for secrets that the journal hides. Fill them in."),
     tags("Failures of the double", entry.failures, "bad"),
     tags("Faults that happened", entry.faults, "bad"),
-    tags("Fields that nobody read", entry.unread, "unread"),
-    part("Response", entry.response_body, true),
-    part("Request", entry.request_body, true),
-    restsOn(entry),
+    tags("Unread fields", entry.unread, "unread"),
+    bodyOf("Response", entry.response_body, true),
+    bodyOf("Request", entry.request_body, true),
+    guessesOf(entry),
     faultLink(entry),
     headers("Response headers", entry.response_headers),
     headers("Request headers", entry.request_headers),
@@ -82,10 +85,10 @@ function causedBy(entry) {
 }
 
 /** @param {any} entry */
-function againButton(entry) {
+function repeatButton(entry) {
   return h("button", { onclick: () => attempt(async () => {
     const { id, status } = await post(`/console/repeat/${entry.id}`);
-    say(`The double answered ${status}.`);
+    announce(`The double answered ${status}.`);
     if (id) navigate(`/requests/${id}`);
   }) }, "Repeat");
 }
@@ -97,13 +100,13 @@ function tags(title, names, state) {
 }
 
 /** @param {string} title @param {string} text @param {boolean} open */
-function part(title, text, open) {
-  const folded = unfolded(text);
-  const pre = h("pre", { role: "group", tabindex: "0", "aria-label": title }, folded ?? text);
-  const raw = folded !== null && folded !== text && h("button", { "aria-pressed": "false", onclick: () => {
-    const was = raw.getAttribute("aria-pressed") === "true";
-    raw.setAttribute("aria-pressed", String(!was));
-    setText(pre, was ? folded : text);
+function bodyOf(title, text, open) {
+  const pretty = prettyJson(text);
+  const pre = h("pre", { role: "group", tabindex: "0", "aria-label": title }, pretty ?? text);
+  const raw = pretty !== null && pretty !== text && h("button", { "aria-pressed": "false", onclick: () => {
+    const wasRaw = raw.getAttribute("aria-pressed") === "true";
+    raw.setAttribute("aria-pressed", String(!wasRaw));
+    setText(pre, wasRaw ? pretty : text);
   } }, "As sent");
   return h("details", { open }, h("summary", null, title),
     text ? [h("p", { class: "buttons" }, raw, copyButton("Copy", () => pre.textContent)), pre]

@@ -1,9 +1,11 @@
-// Requests as rows.
+// A table of requests.
 
-import { h, setText, table } from "../../lib/dom.js";
-import { duration, operationOf, outcome, timeOfDay } from "../../lib/words.js";
+import { h, setText } from "../../lib/dom.js";
+import { duration, timeOfDay } from "../../lib/format.js";
+import { operationOf, outcome } from "../../lib/journal_entry.js";
+import { table } from "../../lib/table.js";
 
-/** What a row says about its answer besides the status. @param {any} entry */
+/** Return the notes of a row: a state for its colour, and a text. @param {any} entry */
 function notes(entry) {
   return [
     ...entry.faults.map(() => ["fault", "fault"]),

@@ -1,45 +1,46 @@
-// Every request, and one of them beside.
+// The journal's requests with a filter, and one of them in detail.
 
 import { navigate } from "../../lib/address.js";
 import { remove } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
+import { attempt } from "../../lib/attempt.js";
 import { h, setText } from "../../lib/dom.js";
-import { double, read } from "../../lib/live.js";
-import { counted, newestFirst, operationOf } from "../../lib/words.js";
+import { pluralize } from "../../lib/format.js";
+import { newestFirst, operationOf } from "../../lib/journal_entry.js";
+import { double, refresh } from "../../lib/live.js";
 import { requestDetail } from "./request.js";
 import { requestTable } from "./request_table.js";
 
-/** The filter of requests has words of the address, and name:value.
+/** Terms of the filter, written name:value; other words match the method and URL.
  * @type {Record<string, (entry: any, value: string) => boolean>} */
 const TERMS = {
   status: (entry, value) => new RegExp(`^${value.replace(/[^\dx]/gi, "").replace(/x/gi, "\\d")}`)
     .test(String(entry.status ?? "")),
   method: (entry, value) => entry.method === value.toUpperCase(),
-  op: (entry, value) => holds(operationOf(entry), value),
-  session: (entry, value) => holds(entry.session ?? "", value),
-  unknown: (entry, value) => entry.unknowns.some((/** @type {string} */ unknown) => holds(unknown, value)),
-  unread: (entry, value) => entry.unread.some((/** @type {string} */ field) => holds(field, value)),
-  fault: (entry, value) => entry.faults.some((/** @type {string} */ fault) => holds(fault, value)),
+  op: (entry, value) => contains(operationOf(entry), value),
+  session: (entry, value) => contains(entry.session ?? "", value),
+  unknown: (entry, value) => entry.unknowns.some((/** @type {string} */ unknown) => contains(unknown, value)),
+  unread: (entry, value) => entry.unread.some((/** @type {string} */ field) => contains(field, value)),
+  fault: (entry, value) => entry.faults.some((/** @type {string} */ fault) => contains(fault, value)),
   slow: (entry, value) => entry.duration_ms > Number(value.replace(/[^\d.]/g, "")),
 };
 
 const EXAMPLES = "status:4xx op:InvokeTool unknown:TTL unread: fault: slow:>100 method:POST";
 
 /** @param {string} text @param {string} part */
-const holds = (text, part) => text.toLowerCase().includes(part.toLowerCase());
+const contains = (text, part) => text.toLowerCase().includes(part.toLowerCase());
 
-/** Return the names in a filter that do not exist. @param {string} text */
+/** Return the names of terms in a filter that do not exist. @param {string} text */
 const unknownTerms = (text) => [...text.matchAll(/(?:^|\s)(\w+):(?!\/)/g)].map((match) => match[1])
   .filter((name) => !Object.hasOwn(TERMS, name));
 
-/** Make a test of entries. A name that does not exist is looked for as a word.
+/** Return a predicate for a filter. A term that does not exist is searched for as a word.
  * @param {string} text @returns {(entry: any) => boolean} */
 function filterOf(text) {
   const tests = text.split(/\s+/).filter(Boolean).map((word) => {
     const [, name, value] = /^(\w+):(.*)$/.exec(word) ?? [];
     const term = Object.hasOwn(TERMS, name ?? "") ? TERMS[name] : undefined;
     return term ? (/** @type {any} */ entry) => term(entry, value)
-      : (/** @type {any} */ entry) => holds(`${entry.method} ${entry.url}`, word);
+      : (/** @type {any} */ entry) => contains(`${entry.method} ${entry.url}`, word);
   });
   return (entry) => tests.every((test) => test(entry));
 }
@@ -57,11 +58,11 @@ export function requests() {
   } }, "Hold");
   const clear = h("button", { onclick: () => attempt(async () => {
     await remove("/journal");
-    await read("requests");
+    await refresh("requests");
     navigate("/requests");
   }) }, "Clear");
   const count = h("span", { class: "count", role: "status" });
-  const none = h("p", { class: "none" }, "No request fits.");
+  const none = h("p", { class: "none" }, "No requests match.");
   const element = h("div", { class: "stack" }, h("h1", null, "Requests"),
     h("div", { class: "tools" }, filter, count, hold, clear),
     h("div", { class: "beside" }, h("div", { class: "panel fill" }, rows.element, none), detail.element));
@@ -74,10 +75,10 @@ export function requests() {
     rows.show(visible);
     none.hidden = visible.length > 0;
     rows.element.hidden = !none.hidden;
-    const wrong = unknownTerms(filter.value).map((name) => ` There is no filter ${name}:.`).join("");
-    setText(none, all.length ? `No requests match the filter.${wrong}` : "No request has come yet.");
+    const hints = unknownTerms(filter.value).map((name) => ` There is no filter ${name}:.`).join("");
+    setText(none, all.length ? `No requests match the filter.${hints}` : "No requests yet.");
     const later = frozen ? double.requests.filter((request) => request.id > (frozen?.at(-1)?.id ?? 0)).length : 0;
-    setText(count, counted(visible.length, "request") + (later ? `, ${later} more since` : ""));
+    setText(count, pluralize(visible.length, "request") + (later ? `, ${later} more since` : ""));
     detail.update();
   }
 

@@ -1,21 +1,21 @@
-// The files of a session: a tree, a text to read and change, files that come and go.
+// The files of a session: a tree with upload and download, and one open file.
 
 import { ApiError, act, open } from "../../lib/api.js";
-import { attempt, confirmed } from "../../lib/bar.js";
-import { h, list, say, setText } from "../../lib/dom.js";
-import { base64, dropZone, saveBlob, sized } from "../../lib/files.js";
-import { counted } from "../../lib/words.js";
+import { attempt, confirmThen } from "../../lib/attempt.js";
+import { announce, h, list, setText } from "../../lib/dom.js";
+import { base64, dropZone, saveBlob } from "../../lib/files.js";
+import { fileSize, pluralize } from "../../lib/format.js";
 import { fileView } from "./file_view.js";
 
 /** @typedef {{name: string, path: string, is_directory: boolean, size: number | null}} Entry */
 
 const HOME = "/home/gem";
 const MOST = 500; // entries of a directory that are shown
-const PIECE = 2 ** 20; // bytes of a file that one request takes
+const CHUNK = 2 ** 20; // bytes of a file in one request
 
-/** A file as a word of bash, from the home: not every session sees it by its whole path.
- * @param {string} file */
-const local = (file) => `'${file.replace(`${HOME}/`, "./").replaceAll("'", "'\\''")}'`;
+/** Return a file's path relative to the home directory, quoted for bash. Not every session sees the
+ * file at its absolute path. @param {string} file */
+const relative = (file) => `'${file.replace(`${HOME}/`, "./").replaceAll("'", "'\\''")}'`;
 
 /** @param {import("./session.js").Session} session */
 export function sessionFiles({ ids }) {
@@ -33,14 +33,14 @@ export function sessionFiles({ ids }) {
   dropZone(left, (files) => attempt(() => upload(files)));
   const element = h("div", { class: "beside" }, left, view.element);
   /** @type {Map<string, any>} */
-  const opened = new Map(); // the lists of open directories
+  const opened = new Map(); // the lists of the open directories, by path
 
   /** @param {string} directory @param {Element} into */
   async function fill(directory, into) {
     const { files } = await plane.data("/v1/file/list", { path: directory, sort_by: "type" });
     list(into, files.slice(0, MOST), (/** @type {Entry} */ entry) => `${entry.path} ${entry.is_directory}`, row);
-    if (into === tree) setText(note, files.length ? "" : "There is no file yet.");
-    if (files.length > MOST) say(`The first ${MOST} of ${files.length} are shown.`);
+    if (into === tree) setText(note, files.length ? "" : "No files yet.");
+    if (files.length > MOST) announce(`The first ${MOST} of ${files.length} entries are shown.`);
   }
 
   /** @param {Entry} first */
@@ -49,7 +49,7 @@ export function sessionFiles({ ids }) {
     const size = h("small");
     const button = h("button", { class: "file", onclick: () => attempt(() => view.show(first.path)) }, first.name);
     const element = h("li", null, button, size);
-    element.update = (/** @type {Entry} */ entry) => setText(size, entry.size === null ? "" : sized(entry.size));
+    element.update = (/** @type {Entry} */ entry) => setText(size, entry.size === null ? "" : fileSize(entry.size));
     return element;
   }
 
@@ -57,12 +57,12 @@ export function sessionFiles({ ids }) {
   function directoryRow(directory) {
     const inside = h("ul", { hidden: true, "aria-label": directory.name });
     const button = h("button", { class: "directory", "aria-expanded": "false", onclick: () => attempt(async () => {
-      const opens = inside.hidden;
-      if (opens) await fill(directory.path, inside);
-      if (opens) opened.set(directory.path, inside);
+      const isOpening = inside.hidden;
+      if (isOpening) await fill(directory.path, inside);
+      if (isOpening) opened.set(directory.path, inside);
       else opened.delete(directory.path);
-      inside.hidden = !opens;
-      button.setAttribute("aria-expanded", String(opens));
+      inside.hidden = !isOpening;
+      button.setAttribute("aria-expanded", String(isOpening));
     }) }, `${directory.name}/`);
     return h("li", null, button, inside);
   }
@@ -70,7 +70,7 @@ export function sessionFiles({ ids }) {
   async function show() {
     await fill(HOME, tree);
     for (const [directory, into] of opened) {
-      if (into.isConnected) await fill(directory, into).catch(() => undefined); // it may be gone
+      if (into.isConnected) await fill(directory, into).catch(() => undefined); // may be deleted
       else opened.delete(directory);
     }
   }
@@ -80,10 +80,10 @@ export function sessionFiles({ ids }) {
     return (await plane.send("/v1/file/download", {}, { path: file })).blob();
   }
 
-  /** Write a file in pieces, so that none is larger than a request may be. @param {string} file @param {Blob} data */
+  /** Write a file in chunks, because the size of a request is limited. @param {string} file @param {Blob} data */
   async function save(file, data) {
-    for (let start = 0; start === 0 || start < data.size; start += PIECE) {
-      const content = await base64(data.slice(start, start + PIECE));
+    for (let start = 0; start === 0 || start < data.size; start += CHUNK) {
+      const content = await base64(data.slice(start, start + CHUNK));
       await plane.data("/v1/file/write", { file, content, encoding: "base64", append: start > 0 });
     }
     await show();
@@ -96,17 +96,17 @@ export function sessionFiles({ ids }) {
       await save(`${HOME}/${file.name}`, file);
     }
     chosen.value = "";
-    say(`${counted(files.length, "file")} uploaded.`);
+    announce(`${pluralize(files.length, "file")} uploaded.`);
   }
 
   /** @param {string} file */
   async function download(file) {
     const data = await read(file);
-    // as data of no kind, so that no browser opens it as a page
+    // untyped, so that no browser opens it as a page
     saveBlob(new Blob([data], { type: "application/octet-stream" }), file.slice(file.lastIndexOf("/") + 1));
   }
 
-  /** Have the session's own bash do what the data plane has no route for. @param {string} command */
+  /** Run a command in the session's bash, for what the data plane has no route. @param {string} command */
   async function inBash(command) {
     const { exit_code, stderr } = await plane.data("/v1/bash/exec", { command, session_id: "console", exec_dir: HOME });
     if (exit_code !== 0) throw new Error(stderr || `The command ended with exit code ${exit_code}.`);
@@ -115,14 +115,14 @@ export function sessionFiles({ ids }) {
 
   /** @param {string} file @param {string} to */
   async function rename(file, to) {
-    const there = "echo 'There is a file of that name.' >&2; false";
-    await inBash(`if [ -e ${local(to)} ]; then ${there}; else mv -- ${local(file)} ${local(to)}; fi`);
+    const refuse = "echo 'A file with that name exists.' >&2; false";
+    await inBash(`if [ -e ${relative(to)} ]; then ${refuse}; else mv -- ${relative(file)} ${relative(to)}; fi`);
   }
 
   /** @param {string} file @param {() => void} then */
   function discard(file, then) {
-    confirmed("Delete this file?", h("code", null, file), "Delete", async () => {
-      await inBash(`rm -- ${local(file)}`);
+    confirmThen("Delete this file?", h("code", null, file), "Delete", async () => {
+      await inBash(`rm -- ${relative(file)}`);
       then();
     });
   }
@@ -130,7 +130,7 @@ export function sessionFiles({ ids }) {
   return { element, show: () => attempt(show) };
 }
 
-/** The data plane of a session: "send" returns the answer, "data" what the answer holds.
+/** The data plane of a session. "send" returns the response, "data" the data of its JSON.
  * @param {() => {ToolId: string, SessionId: string}} idsOf */
 function dataPlane(idsOf) {
   let query = "";
@@ -143,9 +143,9 @@ function dataPlane(idsOf) {
 
   /** @param {string} route @param {any} body @returns {Promise<any>} */
   async function data(route, body) {
-    const answer = await (await send(route, { method: "POST", body })).json();
-    if (answer.success) return answer.data;
-    throw new ApiError(200, answer.message);
+    const result = await (await send(route, { method: "POST", body })).json();
+    if (result.success) return result.data;
+    throw new ApiError(200, result.message);
   }
 
   return { send, data };

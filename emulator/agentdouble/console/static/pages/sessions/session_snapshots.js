@@ -1,10 +1,10 @@
-// The snapshots of a session: take one, return to it, make another session of it, delete it.
+// The snapshots of a session: take, restore, copy to a new session, and delete.
 
 import { navigate, sessionPath } from "../../lib/address.js";
 import { act } from "../../lib/api.js";
-import { attempt, confirmed } from "../../lib/bar.js";
-import { h, list, say, setText } from "../../lib/dom.js";
-import { read } from "../../lib/live.js";
+import { attempt, confirmThen } from "../../lib/attempt.js";
+import { announce, h, list, setText } from "../../lib/dom.js";
+import { refresh } from "../../lib/live.js";
 
 /** @typedef {{SnapshotId: string, ToolId: string, Status: string, CreatedAt: string, Reason: string}} Snapshot */
 
@@ -15,21 +15,21 @@ export function sessionSnapshots({ latest }) {
   const element = h("section", { class: "panel", "aria-label": "Snapshots" },
     h("p", { class: "buttons" }, h("button", { onclick: () => attempt(take) }, "Take a snapshot")),
     note, rows,
-    h("p", { class: "hint" }, "A snapshot contains the state of Python and the files. Threads, child processes, "
-      + "connections, bash, JavaScript and the browser are not. It ends with the double."));
+    h("p", { class: "hint" }, "A snapshot contains the state of Python and the files, but not threads, child processes, "
+      + "connections, bash, JavaScript and the browser. It is deleted when the double stops."));
 
   async function show() {
     const { ToolId, UserSessionId } = latest();
     const { Snapshots } = await act("ListSessionSnapshots", { ToolId, UserSessionId, MaxResults: 100 });
     list(rows, Snapshots, (/** @type {Snapshot} */ snapshot) => `${snapshot.SnapshotId} ${snapshot.Status}`, row);
-    setText(note, Snapshots.length ? "" : "There is no snapshot yet.");
+    setText(note, Snapshots.length ? "" : "No snapshots yet.");
   }
 
   async function take() {
     const { ToolId, SessionId } = latest();
     const { SnapshotId } = await act("CreateSessionSnapshot", { ToolId, SessionId });
     await show();
-    say(`${SnapshotId} is taken.`);
+    announce(`Took snapshot ${SnapshotId}.`);
   }
 
   /** @param {Snapshot} snapshot */
@@ -39,24 +39,24 @@ export function sessionSnapshots({ latest }) {
     const ready = snapshot.Status === "Ready";
     return h("li", null, h("div", null, h("span", null, SnapshotId), h("small", { class: "hint" }, `${CreatedAt}${Reason && `\n${Reason}`}`)),
       h("span", { class: "buttons" },
-        ready && h("button", { onclick: () => back(ids) }, "Return to it"),
+        ready && h("button", { onclick: () => restore(ids) }, "Return to it"),
         ready && h("button", { onclick: () => attempt(() => copy(ids)) }, "New session"),
         h("button", { class: "danger", onclick: () => attempt(() => discard(ids)) }, "Delete")));
   }
 
   /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} ids */
-  function back(ids) {
-    confirmed("Return to this snapshot?", "Everything the session has done since then is lost.", "Return", async () => {
+  function restore(ids) {
+    confirmThen("Return to this snapshot?", "Everything the session has done since then is lost.", "Return", async () => {
       await act("ResumeSessionFromSnapshot", ids);
-      await read("sessions");
-      say(`The session was restored from ${ids.SnapshotId}.`);
+      await refresh("sessions");
+      announce(`The session was restored from ${ids.SnapshotId}.`);
     });
   }
 
   /** @param {Pick<Snapshot, "SnapshotId" | "ToolId">} ids */
   async function copy(ids) {
     const { SessionId } = await act("ResumeSessionFromSnapshot", { ...ids, CreateNewInstance: true });
-    await read("sessions");
+    await refresh("sessions");
     navigate(sessionPath({ SessionId }));
   }
 

@@ -1,18 +1,19 @@
-// Living sessions as bars that run out.
+// The active sessions, with bars for the time that is left.
 
 import { sessionPath } from "../../lib/address.js";
-import { h, setText, table } from "../../lib/dom.js";
+import { h, setText } from "../../lib/dom.js";
+import { hms, mebibytes, timeOfDay } from "../../lib/format.js";
 import { double, now } from "../../lib/live.js";
-import { mebibytes, span, timeOfDay } from "../../lib/words.js";
+import { table } from "../../lib/table.js";
 
-/** Seconds until a session ends. @param {any} session */
+const FULL_BAR_S = 1800; // at least, so that the bars of short sessions can be compared with others
+
+/** Return the seconds until a session ends. @param {any} session */
 export const remaining = (session) => (Date.parse(session.deadline) - now().getTime()) / 1000;
 
-const USUAL_S = 1800; // so that the bars of sessions compare, however short a life one has been given
-
-/** The part of a session's life that is left, 0 to 1. @param {any} session */
+/** Return the fraction of a session's lifetime that is left, 0 to 1. @param {any} session */
 function left(session) {
-  const whole = Math.max(USUAL_S, (Date.parse(session.deadline) - Date.parse(session.created_at)) / 1000);
+  const whole = Math.max(FULL_BAR_S, (Date.parse(session.deadline) - Date.parse(session.created_at)) / 1000);
   return Math.min(1, Math.max(0, remaining(session) / whole));
 }
 
@@ -20,7 +21,7 @@ export function sessionTable() {
   /** @type {Set<any>} */
   const rows = new Set();
   const sessionRows = table({
-    label: "Living sessions",
+    label: "Active sessions",
     columns: ["Session", "Tool", "State", "Time left", "Last use", "Memory", "Runs"],
     height: 36,
     className: "sessions",
@@ -37,8 +38,8 @@ export function sessionTable() {
         h("span", { class: "tool" }, session.ToolId),
         h("span", null, state), h("span", { class: "left" }, bar, rest), used, memory, runs);
       row.tick = () => {
-        bar.firstChild.style.width = `${(left(session) * 100).toFixed(1)}%`; // moves seldom, which is cheap
-        setText(rest, span(remaining(session)));
+        bar.firstChild.style.width = `${(left(session) * 100).toFixed(1)}%`; // rounded, so that it seldom changes
+        setText(rest, hms(remaining(session)));
       };
       row.update = (/** @type {any} */ next) => {
         session = next;

@@ -1,15 +1,16 @@
-// Sessions that live, and those that have ended with the reason.
+// The active sessions, and the ended ones with the reason.
 
 import { navigate, sessionPath } from "../../lib/address.js";
 import { act } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
-import { h, setText, table } from "../../lib/dom.js";
-import { double, read } from "../../lib/live.js";
+import { attempt } from "../../lib/attempt.js";
+import { h, setText } from "../../lib/dom.js";
+import { timeOfDay } from "../../lib/format.js";
+import { double, refresh } from "../../lib/live.js";
+import { table } from "../../lib/table.js";
 import { sessionTable } from "./session_table.js";
-import { timeOfDay } from "../../lib/words.js";
 
 export function sessions() {
-  const living = sessionTable();
+  const active = sessionTable();
   const ended = table({
     label: "Ended sessions",
     columns: ["Session", "Ended", "Reason", "Runs"],
@@ -23,30 +24,30 @@ export function sessions() {
   });
   const filter = h("input", { type: "search", "aria-label": "Filter sessions", placeholder: "Name, id or state",
     "aria-keyshortcuts": "/", oninput: () => update() });
-  const begin = h("button", { onclick: () => attempt(async () => {
+  const start = h("button", { onclick: () => attempt(async () => {
     const { SessionId } = await act("CreateSession", { ToolId: double.connection.tool_id });
-    await read("sessions");
+    await refresh("sessions");
     navigate(sessionPath({ SessionId }));
-  }) }, "Begin a session");
+  }) }, "Start a session");
   const none = h("p", { class: "none" });
-  const over = h("section", { class: "panel", "aria-label": "Ended" }, h("h2", null, "Ended"), ended.element);
+  const endedPanel = h("section", { class: "panel", "aria-label": "Ended" }, h("h2", null, "Ended"), ended.element);
   const element = h("div", { class: "stack" }, h("h1", null, "Sessions"),
-    h("div", { class: "tools" }, filter, begin),
-    h("section", { class: "panel", "aria-label": "Living" }, h("h2", null, "Living"), living.element, none), over);
+    h("div", { class: "tools" }, filter, start),
+    h("section", { class: "panel", "aria-label": "Active" }, h("h2", null, "Active"), active.element, none), endedPanel);
 
   function update() {
     const word = filter.value.toLowerCase();
-    const fits = (/** @type {any} */ session) =>
+    const matches = (/** @type {any} */ session) =>
       `${session.UserSessionId} ${session.SessionId} ${session.state} ${session.reason ?? ""}`.toLowerCase().includes(word);
-    const alive = double.sessions.filter(fits);
-    living.show(alive);
-    living.element.hidden = !alive.length;
-    none.hidden = alive.length > 0;
-    setText(none, double.sessions.length ? "No session fits." : "No active sessions. A session starts when an agent runs code.");
-    const past = double.ended.filter(fits).reverse();
-    over.hidden = !past.length;
+    const matching = double.sessions.filter(matches);
+    active.show(matching);
+    active.element.hidden = !matching.length;
+    none.hidden = matching.length > 0;
+    setText(none, double.sessions.length ? "No sessions match." : "No active sessions. A session starts when an agent runs code.");
+    const past = double.ended.filter(matches).reverse();
+    endedPanel.hidden = !past.length;
     ended.show(past);
   }
 
-  return { element, update, tick: living.tick, move: living.move, filter };
+  return { element, update, tick: active.tick, move: active.move, filter };
 }

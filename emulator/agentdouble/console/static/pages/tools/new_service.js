@@ -1,19 +1,19 @@
-// A new MCP service: from the address of a server, from a definition, or from a command.
+// The form for a new MCP service, from an address, an OpenAPI definition or a command.
 
 import { navigate } from "../../lib/address.js";
 import { act } from "../../lib/api.js";
-import { h, say, setText } from "../../lib/dom.js";
+import { announce, h, setText } from "../../lib/dom.js";
 import { dropZone } from "../../lib/files.js";
 import { FormError, schemaForm } from "../../lib/schema_form.js";
 import { COMMAND, TOKEN, commandOf, keyFor, located } from "./backend.js";
-import { submitting } from "./submitting.js";
+import { submitForm } from "./submit_form.js";
 
 const TEXT = { type: "string" };
-const LARGEST = 24 * 1024 * 1024; // bytes of a definition that fit into a request
+const LARGEST = 24 * 1024 * 1024; // bytes of a definition; requests are limited
 const SHOWN = 200000; // characters in the text area
 const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT, maxLength: 128, description: "It answers at /mcp/NAME.", examples: ["my-service"] } } };
 
-/** Where a service can come from: fields, and the body of the request that they make.
+/** The sources of a service: a form's schema, and a function that makes a request's body of its fields.
  * @type {{title: string, schema: any, body: (fields: any) => any}[]} */
 const SOURCES = [
   { title: "An address",
@@ -23,7 +23,7 @@ const SOURCES = [
   { title: "A definition",
     schema: { type: "object", properties: {
       Url: { ...TEXT, format: "uri", title: "Address of the API", description: "If it differs from the definition's.", examples: ["http://localhost:9000"] },
-      Key: { ...TOKEN, title: "Key of the API", description: "It is sent where the definition says." } } },
+      Key: { ...TOKEN, title: "Key of the API", description: "Sent where the definition says." } } },
     body: ({ Url, Key }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor(Key, "HTTP") }) },
   { title: "A command", schema: COMMAND,
     body: (fields) => ({ ProtocolType: "MCP", BackendType: "CustomMcp", Path: "/", ...commandOf(fields) }) },
@@ -40,30 +40,30 @@ export function newService() {
   const radios = SOURCES.map(({ title }, index) => h("label", null, h("input", { type: "radio", name: "source",
     checked: index === 0, onchange: () => {
       chosen = index;
-      parts.forEach((part, place) => { part.hidden = place !== index; });
+      parts.forEach((part, other) => { part.hidden = other !== index; });
     } }), title));
-  return submitting("Create", async () => {
+  return submitForm("Create", async () => {
     const { Name } = name.read();
     const api = chosen === 1 && { ProtocolConfiguration: { HttpApiConfiguration: { Type: "Swagger", Configuration: definition.read() } } };
     const body = { Name, ...api, ...SOURCES[chosen].body(forms[chosen].read()) };
     try {
       const { MCPServiceId } = await act("CreateMCPService", body);
-      say(`The service ${Name} is created.`);
+      announce(`The service ${Name} was created.`);
       navigate(`/tools/service/${MCPServiceId}`);
     } catch (error) {
       if (chosen !== 1) throw error;
       const { message } = /** @type {Error} */ (error);
       definition.showPlace(message);
-      throw new Error(message); // about the definition, whichever field it names
+      throw new Error(message); // not an ApiError, whose message would be shown at the field that it names
     }
   }, [h("h2", null, "New MCP service"), name.element,
     h("fieldset", { class: "choice" }, h("legend", null, "Made from"), h("div", { class: "checks" }, radios)), ...parts]);
 }
 
-/** A Swagger or OpenAPI definition: dropped, chosen or pasted.
- * @param {(stem: string) => void} onName hears the name of a file */
+/** A field for a Swagger or OpenAPI definition, which is dropped, chosen or pasted.
+ * @param {(stem: string) => void} onName is called with the name of a file */
 function definitionField(onName) {
-  let large = ""; // a file's text, too long to be shown
+  let large = ""; // a file's text that is too long for the text area
   const text = h("textarea", { id: "definition", rows: 8, spellcheck: "false", oninput: () => { large = ""; },
     placeholder: "OpenAPI 3 or Swagger 2, as JSON or YAML" });
   const note = h("p", { class: "hint", role: "status" });
@@ -80,8 +80,8 @@ function definitionField(onName) {
     const content = await chosen.text();
     large = content.length > SHOWN ? content : "";
     text.value = large ? "" : content;
-    setText(note, `${chosen.name}: ${content.length} characters${large ? ", too many to be shown" : ""}.`);
-    say(`${chosen.name} is read.`);
+    setText(note, `${chosen.name}: ${content.length} characters${large ? ", too many to show" : ""}.`);
+    announce(`Read ${chosen.name}.`);
     onName(chosen.name.replace(/\.\w+$/, "").replace(/[^\w.-]+/g, "-").replace(/^[^a-zA-Z0-9]+/, "").slice(0, 128));
   }
 
@@ -92,7 +92,7 @@ function definitionField(onName) {
       text.focus();
       throw new FormError("A definition is required: drop a file, choose one, or paste its text.");
     },
-    /** Select the line that a message names. @param {string} message */
+    /** Select the line that an error message names. @param {string} message */
     showPlace(message) {
       const line = Number(/\bin line (\d+)/.exec(message)?.[1]);
       if (!line || large) return;

@@ -1,22 +1,21 @@
-// One MCP service: what stands behind it, what opens it, and its tools to call.
+// One MCP service: its backend, its access and its tools.
 
 import { navigate } from "../../lib/address.js";
+import { ansiNodes } from "../../lib/ansi.js";
 import { ApiError, act, open } from "../../lib/api.js";
-import { coloured } from "../../lib/ansi.js";
-import { confirmed } from "../../lib/bar.js";
-import { h } from "../../lib/dom.js";
+import { confirmThen } from "../../lib/attempt.js";
+import { factList, h } from "../../lib/dom.js";
 import { double } from "../../lib/live.js";
 import { accessPanel } from "./access.js";
 import { backendCode, changeBackend, isCommand } from "./backend.js";
-import { facts } from "./submitting.js";
 import { toolsPanel } from "./tool_calls.js";
 
-const LINES = 200; // of a log
+const LOG_LINES = 200;
 
 /** @param {string} id */
 export function service(id) {
   const read = async () => (await act("GetMCPService", { MCPServiceId: id })).MCPService;
-  const head = h("div", null, h("p", { class: "none" }, "Reading…"));
+  const head = h("div", null, h("p", { class: "none" }, "Loading…"));
   const access = accessPanel(read);
   const tools = toolsPanel();
   const element = h("div", null, head, access.element, tools.element);
@@ -45,12 +44,12 @@ export function service(id) {
   function details(service) {
     return [
       h("h2", null, service.Name),
-      facts({ Address: h("code", null, double.connection.url + service.Path), Id: service.MCPServiceId,
-        Behind: backendCode(service), Protocol: service.ProtocolType, Project: service.ProjectName,
+      factList({ Address: h("code", null, double.connection.url + service.Path), Id: service.MCPServiceId,
+        Backend: backendCode(service), Protocol: service.ProtocolType, Project: service.ProjectName,
         Created: service.CreatedAt, Changed: service.UpdatedAt }),
       h("p", { class: "buttons" },
         h("button", { onclick: () => changeBackend(service) }, "Change"),
-        h("button", { class: "danger", onclick: () => confirmed(`Delete the service ${service.Name}?`,
+        h("button", { class: "danger", onclick: () => confirmThen(`Delete the service ${service.Name}?`,
           "It can no longer be called, and its MCP sessions end.", "Delete", async () => {
             await act("DeleteMCPService", { MCPServiceId: id });
             navigate("/tools");
@@ -63,16 +62,16 @@ export function service(id) {
   return { element, update, close: () => tools.close() };
 }
 
-/** What the processes of a command have printed, read when it is opened. @param {string} name */
+/** The output of a command's processes, loaded when it is opened. @param {string} name */
 function processLog(name) {
   const text = h("pre", { class: "log", role: "group", tabindex: "0", "aria-label": "Log" });
   const element = h("details", { ontoggle: () => element.open && read() }, h("summary", null, "Log of its processes"), text,
-    h("p", { class: "buttons" }, h("button", { onclick: () => read() }, "Read again")));
+    h("p", { class: "buttons" }, h("button", { onclick: () => read() }, "Reload")));
 
   async function read() {
     try {
-      const printed = await (await open(`/mcp-services/${name}/logs?tail=${LINES}&format=text`)).text();
-      text.replaceChildren(...(printed ? printed.split(/(?<=\n)/).flatMap((line) => coloured(line)) : ["Nothing has been printed yet."]));
+      const printed = await (await open(`/mcp-services/${name}/logs?tail=${LOG_LINES}&format=text`)).text();
+      text.replaceChildren(...(printed ? printed.split(/(?<=\n)/).flatMap((line) => ansiNodes(line)) : ["Nothing has been printed yet."]));
       text.scrollTop = text.scrollHeight;
     } catch (error) {
       text.replaceChildren(/** @type {Error} */ (error).message);

@@ -1,13 +1,14 @@
-// One sandbox tool: its id for clients, its fields, its sessions; and a new one.
+// One sandbox tool with its id, fields and sessions, and the form for a new tool.
 
 import { navigate, sessionPath } from "../../lib/address.js";
 import { ApiError, act } from "../../lib/api.js";
-import { confirmed, copyButton } from "../../lib/bar.js";
-import { h, list, say, setText } from "../../lib/dom.js";
+import { confirmThen } from "../../lib/attempt.js";
+import { copyButton } from "../../lib/copy_button.js";
+import { announce, factList, h, list, setText } from "../../lib/dom.js";
+import { pluralize } from "../../lib/format.js";
 import { double } from "../../lib/live.js";
 import { schemaForm } from "../../lib/schema_form.js";
-import { askInDialog, facts, submitting } from "./submitting.js";
-import { counted } from "../../lib/words.js";
+import { formDialog, submitForm } from "./submit_form.js";
 
 const TEXT = { type: "string" };
 const LINE = { ...TEXT, maxLength: 128 };
@@ -20,22 +21,22 @@ const CREATED = {
   type: "object",
   required: ["Name", "ToolType"],
   properties: {
-    Name: { ...LINE, description: "No other tool may have it.", examples: ["my-sandbox"] },
-    ToolType: { enum: ["CodeEnv"], title: "Type", description: "The only one that the double has." },
+    Name: { ...LINE, description: "Unique among the tools.", examples: ["my-sandbox"] },
+    ToolType: { enum: ["CodeEnv"], title: "Type", description: "The only type that the double has." },
     ...CHANGED,
     ProjectName: { ...LINE, title: "Project", examples: ["default"] },
     Tags: { type: "array", items: { ...PAIR, required: ["Key"] } },
   },
 };
-const SESSIONS = 50; // shown of a tool
+const MOST_SESSIONS = 50;
 
-/** A form for a new tool; other fields of CreateTool can be written as JSON. */
+/** The form for a new tool; other fields of CreateTool can be entered as JSON. */
 export function newTool() {
   const form = schemaForm(CREATED, { label: "Fields" });
-  return submitting("Create", async () => {
+  return submitForm("Create", async () => {
     const fields = form.read();
     const { ToolId } = await act("CreateTool", fields);
-    say(`The tool ${fields.Name} is created.`);
+    announce(`The tool ${fields.Name} was created.`);
     navigate(`/tools/tool/${ToolId}`);
   }, [h("h2", null, "New sandbox tool"),
     h("p", { class: "hint" }, "An agent runs its code in sessions of a tool."), form.element]);
@@ -43,8 +44,8 @@ export function newTool() {
 
 /** @param {string} id */
 export function tool(id) {
-  const element = h("div", null, h("p", { class: "none" }, "Reading…"));
-  const living = h("h3");
+  const element = h("div", null, h("p", { class: "none" }, "Loading…"));
+  const heading = h("h3");
   const links = h("ul", { class: "served" });
   let drawn = "";
 
@@ -65,10 +66,10 @@ export function tool(id) {
   function details(tool) {
     return [
       h("h2", null, tool.Name),
-      facts({ Type: tool.ToolType, Status: tool.Status, Project: tool.ProjectName, Created: tool.CreatedAt, Changed: tool.UpdatedAt }),
+      factList({ Type: tool.ToolType, Status: tool.Status, Project: tool.ProjectName, Created: tool.CreatedAt, Changed: tool.UpdatedAt }),
       tool.Description && h("p", null, tool.Description),
       h("p", { class: "buttons" }, h("button", { onclick: () => change(tool) }, "Change"),
-        h("button", { class: "danger", onclick: () => confirmed(`Delete the tool ${tool.Name}?`, "Its sessions end.", "Delete",
+        h("button", { class: "danger", onclick: () => confirmThen(`Delete the tool ${tool.Name}?`, "Its sessions end.", "Delete",
           async () => {
             await act("DeleteTool", { ToolId: id });
             navigate("/tools");
@@ -78,7 +79,7 @@ export function tool(id) {
         h("div", null, h("dt", null, variable.Key), h("dd", null, variable.Value))))],
       tool.Tags.length > 0 && h("ul", { class: "tags" }, tool.Tags.map((/** @type {any} */ tag) =>
         h("li", { class: "tag" }, tag.Value ? `${tag.Key}: ${tag.Value}` : tag.Key))),
-      living, links,
+      heading, links,
     ].flat().filter(Boolean);
   }
 
@@ -86,16 +87,16 @@ export function tool(id) {
   function change(tool) {
     const before = { Description: tool.Description, Envs: tool.Envs };
     const form = schemaForm({ type: "object", properties: CHANGED }, { values: before, label: "Fields" });
-    askInDialog(`Change ${tool.Name}`, [form.element], "Change", async () => {
+    formDialog(`Change ${tool.Name}`, [form.element], "Change", async () => {
       await act("UpdateTool", { ToolId: id, ...changes(before, form.read()) });
-      say("The tool is changed.");
+      announce("The tool was changed.");
     });
   }
 
   function draw() {
-    const ownSessions = double.sessions.filter((living) => living.ToolId === id);
-    setText(living, counted(ownSessions.length, "living session"));
-    list(links, ownSessions.slice(0, SESSIONS), (session) => session.SessionId, (session) =>
+    const ownSessions = double.sessions.filter((session) => session.ToolId === id);
+    setText(heading, pluralize(ownSessions.length, "active session"));
+    list(links, ownSessions.slice(0, MOST_SESSIONS), (session) => session.SessionId, (session) =>
       h("li", null, h("a", { href: sessionPath(session) }, session.UserSessionId)));
   }
 
@@ -104,7 +105,7 @@ export function tool(id) {
   return { element, update, draw };
 }
 
-/** The fields that differ. @param {any} before @param {any} after */
+/** Return the fields that differ. @param {any} before @param {any} after */
 function changes(before, after) {
   const fields = { Description: after.Description ?? "", Envs: after.Envs ?? [] };
   return Object.fromEntries(Object.entries(fields).filter(([name, value]) =>

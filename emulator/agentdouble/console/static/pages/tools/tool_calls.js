@@ -1,20 +1,21 @@
-// The tools of a service: each with a form of its schema, and what a call of it returns.
+// The tools of a service, with a form to call each of them and the result.
 
-import { copyButton } from "../../lib/bar.js";
-import { h, list, say, setText } from "../../lib/dom.js";
+import { copyButton } from "../../lib/copy_button.js";
+import { announce, h, list, setText } from "../../lib/dom.js";
+import { duration, pluralize } from "../../lib/format.js";
+import { prettyJson } from "../../lib/json.js";
 import { mcpClient } from "../../lib/mcp.js";
 import { schemaForm } from "../../lib/schema_form.js";
-import { counted, duration, unfolded } from "../../lib/words.js";
 import { keysOf } from "./access.js";
-import { submitting } from "./submitting.js";
+import { submitForm } from "./submit_form.js";
 
 const LONGEST_NAME = 200;
-const MOST = 100; // tools in sight
+const MOST = 100; // tools that are shown
 const LONGEST_DESCRIPTION = 10000;
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"];
 const LONGEST_TEXT = 200000; // characters of one part that are shown
 const MOST_PARTS = 100;
-const HINTS = { readOnlyHint: "only reads", destructiveHint: "destroys", idempotentHint: "idempotent", openWorldHint: "reaches others" };
+const HINTS = { readOnlyHint: "read-only", destructiveHint: "destructive", idempotentHint: "idempotent", openWorldHint: "open world" };
 
 /** @typedef {ReturnType<typeof mcpClient>} Client */
 
@@ -22,25 +23,25 @@ export function toolsPanel() {
   const heading = h("h3", null, "Tools");
   const rows = h("div", { class: "calls" });
   const note = h("p", { class: "none" });
-  const again = h("button", { onclick: () => load() }, "List again");
+  const reload = h("button", { onclick: () => load() }, "Reload");
   const filter = h("input", { type: "search", "aria-label": "Filter tools", placeholder: "Name or description", oninput: () => draw() });
-  const element = h("section", { "aria-label": "Tools" }, h("div", { class: "heading" }, heading, again),
+  const element = h("section", { "aria-label": "Tools" }, h("div", { class: "heading" }, heading, reload),
     h("div", { class: "tools" }, filter), note, rows);
   let all = /** @type {{tool: any, key: string}[]} */ ([]);
   let client = /** @type {Client | null} */ (null);
 
   function draw() {
     const word = filter.value.toLowerCase();
-    const fit = all.filter(({ tool }) => `${tool.name} ${tool.title ?? ""} ${tool.description ?? ""}`.toLowerCase().includes(word));
-    setText(heading, counted(all.length, "tool"));
+    const matching = all.filter(({ tool }) => `${tool.name} ${tool.title ?? ""} ${tool.description ?? ""}`.toLowerCase().includes(word));
+    setText(heading, pluralize(all.length, "tool"));
     filter.hidden = all.length < 10;
-    list(rows, fit.slice(0, MOST), (item) => item.key, (item) => toolRow(/** @type {Client} */ (client), item.tool));
-    setText(note, !all.length ? "The service has no tools." : !fit.length ? "No tool fits."
-      : fit.length > MOST ? `The first ${MOST} of ${fit.length} are shown; filter to see others.` : "");
+    list(rows, matching.slice(0, MOST), (item) => item.key, (item) => toolRow(/** @type {Client} */ (client), item.tool));
+    setText(note, !all.length ? "The service has no tools." : !matching.length ? "No tools match."
+      : matching.length > MOST ? `The first ${MOST} of ${matching.length} are shown; filter to see others.` : "");
     note.className = "none";
   }
 
-  /** @param {any} [service] another one, or one that has changed */
+  /** @param {any} [service] a new or changed service */
   async function load(service) {
     if (service) {
       client?.close();
@@ -50,7 +51,7 @@ export function toolsPanel() {
     note.className = "none";
     try {
       const tools = await /** @type {Client} */ (client).tools();
-      all = tools.map((/** @type {any} */ tool, /** @type {number} */ place) => ({ tool, key: `${place} ${JSON.stringify(tool)}` }));
+      all = tools.map((/** @type {any} */ tool, /** @type {number} */ index) => ({ tool, key: `${index} ${JSON.stringify(tool)}` }));
       draw();
     } catch (error) {
       rows.replaceChildren();
@@ -65,10 +66,10 @@ export function toolsPanel() {
   } };
 }
 
-/** @param {Client} client @param {any} tool as MCP describes it */
+/** @param {Client} client @param {any} tool as listed by the server */
 function toolRow(client, tool) {
   const name = String(tool.name);
-  let form = /** @type {ReturnType<typeof submitting> | null} */ (null);
+  let form = /** @type {ReturnType<typeof submitForm> | null} */ (null);
   const element = h("details", { ontoggle: () => {
     if (form || !element.open) return;
     form = callForm(client, tool);
@@ -97,13 +98,13 @@ function callForm(client, tool) {
     const values = form.read();
     running = new AbortController();
     const signal = AbortSignal.any([closed, running.signal]);
-    const began = performance.now();
+    const start = performance.now();
     cancel.disabled = false;
     answer.replaceChildren(h("p", { class: "none" }, "Running…"));
     try {
       const result = await client.call(tool.name, values, signal);
-      answer.replaceChildren(...resultView(result, duration(performance.now() - began)));
-      say(result.isError ? "The tool has failed." : "The tool has answered.");
+      answer.replaceChildren(...resultView(result, duration(performance.now() - start)));
+      announce(result.isError ? "The tool failed." : "The tool answered.");
     } catch (error) {
       answer.replaceChildren();
       throw running.signal.aborted ? new Error("The call was cancelled.") : error;
@@ -112,12 +113,12 @@ function callForm(client, tool) {
     }
   }
 
-  const submission = submitting("Call", call, [form.element], [cancel]);
+  const submission = submitForm("Call", call, [form.element], [cancel]);
   submission.element.append(answer);
   return submission;
 }
 
-/** The result of a tool, as MCP has it: text is text, pictures are pictures, and nothing acts.
+/** Show a tool's MCP result: text and pictures, which cannot act on the page.
  * @param {any} result @param {string} time how long the call took */
 function resultView(result, time) {
   const parts = Array.isArray(result.content) ? result.content : [];
@@ -133,7 +134,7 @@ function resultView(result, time) {
 
 /** @param {any} item an item of content */
 function part(item) {
-  if (item?.type === "text") return text("Text", unfolded(String(item.text)) ?? String(item.text));
+  if (item?.type === "text") return text("Text", prettyJson(String(item.text)) ?? String(item.text));
   if (item?.type === "image" && PICTURES.includes(item.mimeType)) return picture(item);
   if (item?.type === "resource" && typeof item.resource?.text === "string") {
     return text(`Resource ${String(item.resource.uri)}`, item.resource.text);
@@ -144,7 +145,7 @@ function part(item) {
   return h("p", { class: "none" }, `${item.type}, ${String(kind).slice(0, 100)}, ${bytes.length} characters of base64`);
 }
 
-/** An image does not run the scripts of an SVG. @param {any} item */
+/** Show a picture in an image, in which the scripts of an SVG do not run. @param {any} item */
 function picture(item) {
   return h("img", { class: "out", alt: "Picture of the result", src: `data:${item.mimeType};base64,${String(item.data).replace(/\s/g, "")}` });
 }

@@ -1,32 +1,33 @@
-// Sandbox tools and MCP services, and one of them, or a new one, beside.
+// The lists of sandbox tools and MCP services, and next to them one of these or the form for a new one.
 
 import { navigate } from "../../lib/address.js";
 import { actAll } from "../../lib/api.js";
-import { h, setText, table } from "../../lib/dom.js";
-import { double, newsOf } from "../../lib/live.js";
+import { h, setText } from "../../lib/dom.js";
+import { double, versionOf } from "../../lib/live.js";
 import { own } from "../../lib/schema.js";
+import { table } from "../../lib/table.js";
 import { newService } from "./new_service.js";
 import { service } from "./service.js";
 import { newTool, tool } from "./tool.js";
 
 /** @typedef {"tool" | "service"} Kind */
-/** "update" reads it anew, "draw" shows what the page knows.
+/** "update" loads the resource again, "draw" shows what lib/live.js knows.
  * @typedef {{element: Element, update?: () => void, draw?: () => void, close?: () => void}} Detail */
 
-/** Where a kind of resource is, how it is named, and what shows one or makes a new one.
+/** For each kind of resource: its List action with fields, its texts, the text of a row, and the details.
  * @type {Record<Kind, {title: string, noun: string, list: string, field: string, key: string, none: string,
- *   says: (one: any) => string, one: (id: string) => Detail, make: () => Detail}>} */
+ * rowText: (item: any) => string, detail: (id: string) => Detail, newDetail: () => Detail}>} */
 const KINDS = {
   tool: { title: "Sandbox tools", noun: "tool", list: "ListTools", field: "Tools", key: "ToolId",
-    none: "There is no tool.", says: (item) => item.ToolId, one: tool, make: newTool },
+    none: "No tools yet.", rowText: (item) => item.ToolId, detail: tool, newDetail: newTool },
   service: { title: "MCP services", noun: "service", list: "ListMCPServices", field: "MCPServices", key: "MCPServiceId",
-    none: "No services yet. Create one from an address, a definition or a command.", says: (item) => item.ProtocolType,
-    one: service, make: newService },
+    none: "No services yet. Create one from an address, a definition or a command.", rowText: (item) => item.ProtocolType,
+    detail: service, newDetail: newService },
 };
 const NAMES = /** @type {Kind[]} */ (Object.keys(KINDS));
 
 /** @param {Kind} kind @param {any} item */
-const pathOf = (kind, item) => `/tools/${kind}/${encodeURIComponent(item[KINDS[kind].key])}`;
+const detailPath = (kind, item) => `/tools/${kind}/${encodeURIComponent(item[KINDS[kind].key])}`;
 
 export function tools() {
   const lists = NAMES.map(listOf);
@@ -40,8 +41,8 @@ export function tools() {
   let detail = /** @type {Detail | null} */ (null);
   let chosen = "";
   let current = /** @type {string | null} */ (null);
-  let read = "";
-  let reading = false;
+  let shownVersion = "";
+  let isLoading = false;
 
   function choose() {
     if (!double.ready || current === chosen) return;
@@ -55,16 +56,16 @@ export function tools() {
   }
 
   async function load() {
-    const news = newsOf("tool", "service");
-    if (double.status !== "live" || news === read || reading) return;
-    read = news;
-    reading = true;
+    const version = versionOf("tool", "service");
+    if (double.status !== "live" || version === shownVersion || isLoading) return;
+    shownVersion = version;
+    isLoading = true;
     detail?.update?.();
     try {
       await Promise.all(lists.map((list) => list.load()));
-    } catch { /* the double has gone: its return reads anew */ }
-    reading = false;
-    load(); // what came meanwhile
+    } catch { /* the double has gone; update() loads the lists when it is back */ }
+    isLoading = false;
+    load(); // returns at once unless something has changed meanwhile
   }
 
   return {
@@ -84,8 +85,8 @@ export function tools() {
     /** @param {number} by */
     move(by) {
       const all = lists.flatMap((list) => list.paths());
-      const place = all.indexOf(location.pathname);
-      const next = all[place < 0 ? 0 : Math.min(all.length - 1, Math.max(0, place + by))];
+      const index = all.indexOf(location.pathname);
+      const next = all[index < 0 ? 0 : Math.min(all.length - 1, Math.max(0, index + by))];
       if (next) navigate(next);
     },
   };
@@ -93,25 +94,25 @@ export function tools() {
 
 /** @param {string | undefined} kind @param {string} name @returns {Detail | null} */
 function detailOf(kind, name) {
-  if (kind === "new") return own(KINDS, name)?.make() ?? null;
-  return own(KINDS, kind ?? "")?.one(name) ?? null;
+  if (kind === "new") return own(KINDS, name)?.newDetail() ?? null;
+  return own(KINDS, kind ?? "")?.detail(name) ?? null;
 }
 
 /** @param {Kind} kind */
 function listOf(kind) {
-  const { title, noun, list, field, key, none, says } = KINDS[kind];
+  const { title, noun, list, field, key, none, rowText } = KINDS[kind];
   const rows = table({
     label: title,
     columns: ["Name", kind === "tool" ? "Id" : "Protocol"],
     height: 34,
     className: "named",
-    key: (item) => pathOf(kind, item),
+    key: (item) => detailPath(kind, item),
     row: (item) => {
-      const name = h("a", { href: pathOf(kind, item) });
+      const name = h("a", { href: detailPath(kind, item) });
       const more = h("span", { class: "number" });
-      return Object.assign(h("div", null, h("span", null, name), more), { update: (/** @type {any} */ now) => {
-        setText(name, now.Name);
-        setText(more, says(now));
+      return Object.assign(h("div", null, h("span", null, name), more), { update: (/** @type {any} */ latest) => {
+        setText(name, latest.Name);
+        setText(more, rowText(latest));
       } });
     },
   });
@@ -122,12 +123,12 @@ function listOf(kind) {
   let word = "";
 
   function draw() {
-    items = all.filter((item) => `${item.Name} ${says(item)}`.toLowerCase().includes(word));
+    items = all.filter((item) => `${item.Name} ${rowText(item)}`.toLowerCase().includes(word));
     setText(heading, all.length > 9 ? `${title} (${all.length})` : title);
     rows.show(items);
     rows.element.hidden = !items.length;
     empty.hidden = items.length > 0;
-    setText(empty, all.length ? `No ${noun} fits.` : none);
+    setText(empty, all.length ? `No ${noun}s match.` : none);
   }
 
   return {
@@ -143,7 +144,7 @@ function listOf(kind) {
       draw();
     },
     /** @param {string} id */
-    mark: (id) => rows.mark(id.startsWith(`${kind}/`) ? pathOf(kind, { [key]: id.slice(kind.length + 1) }) : null),
-    paths: () => items.map((item) => pathOf(kind, item)),
+    mark: (id) => rows.mark(id.startsWith(`${kind}/`) ? detailPath(kind, { [key]: id.slice(kind.length + 1) }) : null),
+    paths: () => items.map((item) => detailPath(kind, item)),
   };
 }

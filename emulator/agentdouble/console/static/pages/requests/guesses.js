@@ -1,28 +1,28 @@
-// What an answer rests on: the guesses behind it, and what another answer would have changed.
+// The unknowns that a response relied on, and what other answers to them would have changed.
 
 import { post } from "../../lib/api.js";
-import { attempt } from "../../lib/bar.js";
-import { h, say, setText } from "../../lib/dom.js";
+import { attempt } from "../../lib/attempt.js";
+import { announce, h, setText } from "../../lib/dom.js";
+import { pluralize } from "../../lib/format.js";
 import { about, catalogue, choose, others } from "../../lib/unknowns.js";
-import { counted } from "../../lib/words.js";
 
 /** @typedef {import("../../lib/unknowns.js").Unknown} Unknown */
 
-/** The specification is open here, and the double chose. @param {any} entry */
-export function restsOn(entry) {
+/** Show the unknowns that an entry's response relied on. @param {any} entry */
+export function guessesOf(entry) {
   if (!entry.unknowns.length) return false;
-  const element = h("section", { "aria-label": "Rests on" });
+  const element = h("section", { "aria-label": "Guesses" });
   catalogue().then((all) => {
-    const reliedOn = all.filter((relied) => entry.unknowns.includes(relied.id));
-    const open = reliedOn.filter((unknown) => others(unknown).length);
-    const fixed = reliedOn.filter((unknown) => !others(unknown).length);
+    const used = all.filter((unknown) => entry.unknowns.includes(unknown.id));
+    const open = used.filter((unknown) => others(unknown).length);
+    const fixed = used.filter((unknown) => !others(unknown).length);
     element.replaceChildren(...[
       open.length > 0 && h("details", { open: true },
-        h("summary", null, `This answer relies on ${counted(open.length, "guess", "guesses")} with other answers`),
-        h("p", { class: "hint" }, "What-if sends this request again to three fresh doubles, after the requests that it relies on. All their code runs again."),
+        h("summary", null, `This response relies on ${pluralize(open.length, "guess", "guesses")} with other answers`),
+        h("p", { class: "hint" }, "What-if sends this request to three fresh doubles, after the requests that it depends on. All their code runs again."),
         open.map((unknown) => guess(entry.id, unknown))),
       fixed.length > 0 && h("details", null,
-        h("summary", null, `${open.length ? "And on" : "This answer rests on"} ${counted(fixed.length, "guess", "guesses")} with one answer only`),
+        h("summary", null, `${open.length ? "And on" : "This response relies on"} ${pluralize(fixed.length, "guess", "guesses")} with one answer only`),
         h("dl", { class: "rests" }, fixed.map((unknown) =>
           h("div", null, h("dt", null, unknown.id), h("dd", null, unknown.in_force, h("small", { class: "hint" }, unknown.question)))))),
     ].filter((part) => part !== false));
@@ -35,7 +35,7 @@ function guess(entry, unknown) {
   const result = h("div", { role: "status" });
   const buttons = others(unknown).map((other) => {
     const button = h("button", { "aria-label": `What if ${unknown.id} is ${other.name}?`, title: other.meaning,
-      onclick: () => ask(button, result, { entry, unknown: unknown.id, answer: other.name }) }, `What if ${other.name}?`);
+      onclick: () => tryAnswer(button, result, { entry, unknown: unknown.id, answer: other.name }) }, `What if ${other.name}?`);
     return button;
   });
   return h("div", { class: "guess" },
@@ -44,12 +44,12 @@ function guess(entry, unknown) {
 }
 
 /** @param {any} button @param {any} result @param {{entry: number, unknown: string, answer: string}} question */
-async function ask(button, result, question) {
+async function tryAnswer(button, result, question) {
   const name = button.textContent;
   button.disabled = true;
   setText(button, "Asking…");
   try {
-    result.replaceChildren(...compared(await post("/what-if", question)));
+    result.replaceChildren(...comparison(await post("/what-if", question)));
   } catch (error) {
     result.replaceChildren(h("p", { class: "bad" }, /** @type {Error} */ (error).message));
   }
@@ -59,28 +59,28 @@ async function ask(button, result, question) {
 }
 
 /** @param {any} result */
-function compared(result) {
+function comparison(result) {
   const { unknown, in_force, other, differences, asked_before, notes } = result;
   const use = h("button", { onclick: () => attempt(async () => {
     await choose(unknown, other.answer);
     use.disabled = true;
     setText(use, `${other.answer} is used from now on`);
-    say(`${unknown} is ${other.answer} from the next request on.`);
+    announce(`${unknown} is ${other.answer} from the next request on.`);
   }) }, `Use ${other.answer} from now on`);
   return [
-    differences.length ? table(result) : h("p", null, h("span", { class: "tag", "data-state": "ok" }, "no difference"),
-      ` ${other.answer} is answered as ${in_force.answer}, but for ids and times.`),
-    asked_before.length > 0 && h("p", { class: "hint" }, `Sent to the fresh doubles before it: ${asked_before.map((/** @type {number} */ id) => `#${id}`).join(", ")}.`),
+    differences.length ? differenceTable(result) : h("p", null, h("span", { class: "tag", "data-state": "ok" }, "no difference"),
+      ` Under ${other.answer} the response is the same as under ${in_force.answer}, except for ids and times.`),
+    asked_before.length > 0 && h("p", { class: "hint" }, `Sent to the fresh doubles first: ${asked_before.map((/** @type {number} */ id) => `#${id}`).join(", ")}.`),
     ...notes.map((/** @type {string} */ note) => h("p", { class: "hint" }, note)),
-    differences.length > 0 && h("details", null, h("summary", null, "Both answers"),
-      [in_force, other].flatMap((answer) => [h("p", null, h("strong", null, answer.answer), ` ${answer.status ?? "no answer"}`),
-        h("pre", { role: "group", tabindex: "0", "aria-label": `Answer under ${answer.answer}` }, answer.body || "empty")])),
+    differences.length > 0 && h("details", null, h("summary", null, "Both responses"),
+      [in_force, other].flatMap((answer) => [h("p", null, h("strong", null, answer.answer), ` ${answer.status ?? "no response"}`),
+        h("pre", { role: "group", tabindex: "0", "aria-label": `Response under ${answer.answer}` }, answer.body || "empty")])),
     h("p", { class: "buttons" }, use),
   ].filter(Boolean);
 }
 
-/** @param {any} found */
-function table({ in_force, other, differences }) {
+/** @param {any} result */
+function differenceTable({ in_force, other, differences }) {
   const cell = (/** @type {any} */ difference, /** @type {string} */ name) =>
     h("td", { class: name === "other" ? "new" : null }, name in difference ? JSON.stringify(difference[name]) : h("span", { class: "hint" }, "absent"));
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Differences" }, h("table", { class: "differences" },

@@ -1,8 +1,8 @@
-// The comments, strings, numbers and keywords of code, in colours.
+// Syntax highlighting: comments, strings, numbers and keywords.
 
 import { h } from "./dom.js";
 
-const LONGEST = 20000; // characters
+const LONGEST = 20000; // characters; longer code is not highlighted
 const QUOTED = String.raw`"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'`;
 const PYTHON = syntax(
   "#.*",
@@ -32,16 +32,16 @@ function syntax(comment, string, keywords) {
   return new RegExp(String.raw`(?<comment>${comment})|(?<string>${string})|(?<number>\b\d[\w.]*)|(?<keyword>\b(?:${words})\b)`, "g");
 }
 
-/** Code as texts and coloured spans. @param {string} source @param {string} language */
-export function coloured(source, language) {
+/** Return code as text and coloured spans. @param {string} source @param {string} language */
+export function highlight(source, language) {
   const pattern = SYNTAXES[language];
   if (!pattern || source.length > LONGEST) return [source];
-  const parts = [];
+  const nodes = [];
   let end = 0;
   for (const match of source.matchAll(pattern)) {
     const [kind] = Object.entries(match.groups ?? {}).find(([, text]) => text !== undefined) ?? [""];
-    parts.push(source.slice(end, match.index), h("span", { class: kind }, match[0]));
+    nodes.push(source.slice(end, match.index), h("span", { class: kind }, match[0]));
     end = match.index + match[0].length;
   }
-  return [...parts, source.slice(end)];
+  return [...nodes, source.slice(end)];
 }

@@ -8,12 +8,8 @@ from typing import TypeVar
 
 import pytest
 
-from agentdouble.server.loops import (
-    ROOM,
-    ApplicationExitError,
-    ApplicationLoop,
-    CrossLoopQueue,
-)
+from agentdouble.server.application_loop import ApplicationExitError, ApplicationLoop
+from agentdouble.server.cross_loop_queue import ROOM, CrossLoopQueue
 
 T = TypeVar("T")
 

@@ -1,0 +1,81 @@
+"""The double that a command is for: the running one, or the one at a URL, with its keys."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import typer
+
+from agentdouble.core import environment, invoke_tool, running
+from agentdouble.core.environment import Connection
+from agentdouble.errors import AgentDoubleError
+
+if TYPE_CHECKING:
+    from agentdouble.cli.control import ControlPlane
+
+
+def double_at(port: int | None, *, choice: str = "--port") -> Connection:
+    """Return the running double, on ``port`` if it is given; raise AgentDoubleError.
+
+    Inside ``agentdouble exec`` it is the double of that command. If several run, this prints which
+    one it is, and that ``choice`` selects another.
+    """
+    named = os.environ.get(environment.OWN_ADDRESS)
+    if port is None and named:
+        return connection_at(named, environment.OWN_ADDRESS)
+    doubles = running.doubles() if port is None else running.at(port)
+    if not doubles:
+        where = "" if port is None else f" on port {port}"
+        raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
+    if len(doubles) > 1:
+        others = ", ".join(double.url for double in doubles[1:])
+        typer.echo(
+            f"{len(doubles)} doubles are running; this is {doubles[0].url}. "
+            f"For another ({others}), use {choice}.",
+            err=True,
+        )
+    return doubles[0]
+
+
+def connect(url: str | None) -> ControlPlane:
+    """Return the control plane at a URL, at AGENTDOUBLE_URL, or of the running double.
+
+    Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
+    """
+    from agentdouble.cli.control import ControlPlane  # slow: httpx, 0.1 s
+
+    return ControlPlane(double_at(None, choice="--url") if url is None else connection_at(url))
+
+
+def connection_at(url: str, option: str = "--url") -> Connection:
+    """Return how to reach the double at a URL, which ``option`` has given.
+
+    Raises AgentDoubleError if it is not a URL, or if there are no keys for it.
+    """
+    refusal = AgentDoubleError(f"{option} must be an address like http://host:8000, not {url!r}.")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise refusal from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise refusal
+    doubles = running.at(port) if running.is_here(parts.hostname) else []
+    if doubles:
+        return doubles[0]
+    keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
+    if not all(keys):
+        raise AgentDoubleError(
+            f"No key pair for {url}: it is not a running double of yours, and the environment has no "
+            f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
+        )
+    return Connection(
+        url=url.rstrip("/"),
+        tool_id=os.environ.get(environment.TOOL_ID, ""),
+        access_key=keys[0] or "",
+        secret_key=keys[1] or "",
+        region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
+        token=os.environ.get(environment.TOKEN, ""),
+    )

@@ -1,0 +1,55 @@
+"""``agentdouble nodes``: the nodes of a double and their load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agentdouble.cli import connections
+from agentdouble.cli.options import Json, Url, command_group, formatted, print_table, seconds
+
+if TYPE_CHECKING:
+    pass
+
+_NODES = "/_emulator/nodes"
+_COLUMNS = ("name", "state", "sessions", "capacity", "free", "busy", "version", "reason")
+
+_NODES_EXAMPLES = formatted("""
+[bold]Examples[/bold]
+
+  agentdouble serve --nodes ray://10.0.0.1:6379
+
+  agentdouble nodes list
+
+  agentdouble nodes drain worker-2-3fa9c1 --deadline 10m
+""")
+
+nodes_app = command_group("List and drain the nodes of a running double.", _NODES_EXAMPLES)
+
+
+@nodes_app.command("list", epilog=_NODES_EXAMPLES)
+def list_nodes(url: Url = None, as_json: Json = False) -> None:
+    """List the nodes with their state, sessions and load."""
+    _print_nodes(connections.connect(url).admin(_NODES, {}).json()["nodes"], as_json=as_json)
+
+
+@nodes_app.command(epilog=_NODES_EXAMPLES)
+def drain(
+    name: Annotated[str, typer.Argument(help="The name of the node.")],
+    deadline: Annotated[
+        str, typer.Option(metavar="TIME", help="When its sessions end: 90s, 30m or 1h.")
+    ] = "30m",
+    url: Url = None,
+    as_json: Json = False,
+) -> None:
+    """Place no more sessions on a node; it ends when it has none, or at the deadline."""
+    body = {"deadline_s": seconds(deadline)}
+    answer = connections.connect(url).admin(f"{_NODES}/{name}/drain", {}, method="POST", body=body)
+    _print_nodes(answer.json()["nodes"], as_json=as_json)
+
+
+def _print_nodes(nodes: Sequence[dict[str, Any]], *, as_json: bool) -> None:
+    rows = [{name: "" if v is None else v for name, v in node.items()} for node in nodes]
+    print_table(_COLUMNS, rows, nodes, as_json=as_json)
