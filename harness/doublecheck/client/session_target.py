@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from doublecheck.errors import TargetError
 from doublecheck.target import pytest_options
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ class PlatformConfig:
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
     """Yield the target that the options name, or start a double that serves ``served``."""
     from doublecheck.client import doubles, open_target  # slow: 0.4 s
+    from doublecheck.errors import TargetError  # slow: 20 ms, in every test run
 
     plan = pytest_options.plan_of(config)
     if plan.in_process:
