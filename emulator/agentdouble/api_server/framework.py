@@ -19,7 +19,7 @@ from agentdouble.agents.framework import (
 from agentdouble.agents.loops import LoopTask
 from agentdouble.api_server import agent_run
 from agentdouble.api_server.models import RunRequest, to_wire
-from agentdouble.api_server.run import Run, RunServices, Send
+from agentdouble.api_server.run import FunctionRun, RunServices, Send
 from agentdouble.api_server.run_host import RunHost
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
@@ -32,7 +32,7 @@ ABORT_WITHIN_S = 2.0
 LINGER_S = 0.004
 
 
-class FrameworkRun(Run):
+class FrameworkRun(FunctionRun):
     """One run of a framework's runner, over the server's sessions."""
 
     def __init__(

@@ -117,7 +117,7 @@ class Authenticator:
         try:
             names = Counter(request.headers.keys())
             authorization = signing.verify(
-                signing.Request(
+                signing.SignableRequest(
                     method=request.method,
                     path=request.scope["path"],
                     query=read_query(request.scope["query_string"]),

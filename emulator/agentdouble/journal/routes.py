@@ -63,7 +63,7 @@ class _Query:
 
 def journal_routes(journal: Journal) -> list[Route]:
     """Return the routes, relative to the double's own prefix."""
-    routes = _Routes(journal)
+    routes = _JournalRoutes(journal)
     return [
         Route("/journal", routes.some),
         Route("/journal", routes.clear, methods=["DELETE"]),
@@ -71,7 +71,7 @@ def journal_routes(journal: Journal) -> list[Route]:
     ]
 
 
-class _Routes:
+class _JournalRoutes:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 

@@ -14,7 +14,7 @@ from agentdouble.core import causes
 from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.instance import HOST, Instance
-from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
+from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, StreamedExchange
 from agentdouble.server.upstream import Connections
 from agentdouble.server.upstream_connection import Answer, RawHeaders
 
@@ -159,7 +159,7 @@ class Proxy:
         async def headers_back(answer: Answer) -> RawHeaders:
             return back(answer.status, answer.headers, scope, address)
 
-        exchange = Exchange(scope, receive, send, headers_back)
+        exchange = StreamedExchange(scope, receive, send, headers_back)
         host = (b"host", value(scope["headers"], b"host") or HOST.encode())
         headers = [host, *onward(scope, address)]
         try:

@@ -23,7 +23,7 @@ from agentdouble.openapi import Format
 from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
 from agentdouble.runtimes.streams import Conversation, Process
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.surface import Context, Part, Surface
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace
@@ -36,7 +36,7 @@ class ServicePrograms:
     downloaded, and files that a server stores there, remain until the service is deleted.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         self._context = context
         self._logs: dict[str, RuntimeLogs] = {}
         self._workspaces: dict[str, Workspace] = {}
@@ -120,7 +120,7 @@ class MCPServices(Surface):
 
     name = "MCP services"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         clock, store = context.clock, context.store
         self._host = mcp_hosting.Host()
@@ -162,9 +162,9 @@ class MCPServices(Surface):
     async def restore(self) -> None:
         await self.services.load()
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the services."""
-        return [Part("mcp", lambda _wait: self.services.reset(), in_state=True)]
+        return [DataPart("mcp", lambda _wait: self.services.reset(), in_state=True)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -20,7 +20,7 @@ from doublecheck.core.markup import Markup, element, joined, whole_page
 from doublecheck.core.notebook_repr import counted
 from doublecheck.reports.report import Report
 from doublecheck.reports.terminal import (
-    Cell,
+    ReportCell,
     Row,
     carried_out,
     groups,
@@ -118,7 +118,7 @@ def _row(row: Row) -> Markup:
     )
 
 
-def _verdict(cell: Cell, *, alone: bool) -> Markup:
+def _verdict(cell: ReportCell, *, alone: bool) -> Markup:
     badge = _badge(cell.outcome, cell.outcome) if cell.outcome else "-"
     return element("td", badge, class_="verdict", data_target=None if alone else cell.name)
 

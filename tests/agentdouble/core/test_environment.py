@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agentdouble.core import environment, running
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.errors import AgentDoubleError
 
-CONNECTION = Connection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing")
+CONNECTION = DoubleConnection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_directory_of_another_user_is_refused(
 
 
 def test_an_unlisted_double_is_found_at_its_port_only(directory: Path) -> None:
-    double = Connection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")
+    double = DoubleConnection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")
     with running.announced(double, listed=False):
         assert ([], [double]) == (running.doubles(), running.at(9))
 

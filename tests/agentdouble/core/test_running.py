@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentdouble.core import running
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 
 HOLD = """
 import sys
@@ -131,7 +131,7 @@ def test_doubles_that_start_at_once_have_one_key_pair() -> None:
 
 def written(directory: Path, connection: dict[str, str] | None = None, **changes: Any) -> Path:
     """Write a record by hand, without a lock."""
-    with running.announced(Connection(URL, "tool", "key", "secret", "region")):
+    with running.announced(DoubleConnection(URL, "tool", "key", "secret", "region")):
         (path,) = directory.glob("listed-*")
         record = json.loads(path.read_text("utf-8"))
     record |= changes

@@ -176,7 +176,7 @@ def test_keys_of_a_served_double_are_found(
     monkeypatch.setenv("PLATFORM_ACCESS_KEY", "another")
     monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
     address = platform_server.address()
-    announced = environment.Connection(
+    announced = environment.DoubleConnection(
         url=platform_server.url,
         tool_id=platform_server.sandbox_tool(),
         access_key=address.credentials.access_key,
