@@ -34,7 +34,7 @@ CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
 QUIET = ("-p", "no:faulthandler", "-p", "no:unraisableexception")
 PATIENCE_S = 3.0  # with a mutant that holds a stream back
 # Each run has a double of its own, which ends with the run: nobody needs to tidy it up.
-UNUSED = ((journal_reader.Journal, "relied_on"), (Leftovers, "remove_sandboxes"))
+UNUSED = ((journal_reader.JournalReader, "relied_on"), (Leftovers, "remove_sandboxes"))
 
 
 @cache

@@ -72,7 +72,7 @@ def test_cancelling_connect_async_stops_the_double(monkeypatch: pytest.MonkeyPat
         with pytest.raises(asyncio.CancelledError):
             await connecting
 
-    monkeypatch.setattr("doublecheck.client.doubles.start_double", start)
+    monkeypatch.setattr("doublecheck.client.open_target.start_double", start)
     asyncio.run(interrupted())
 
     (double,) = started
