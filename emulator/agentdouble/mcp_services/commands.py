@@ -96,7 +96,7 @@ class Programs(Protocol):
     """Starts the processes of the services; those of a service share a home directory."""
 
     async def start(self, service: str, command: CommandBackend) -> Started:
-        """Start a process of a service; raise ServiceUnansweredError."""
+        """Start a process of a service; raise McpServiceError."""
 
     async def forget(self, service: str) -> None:
         """Remove the files and the log of a service whose processes have ended."""

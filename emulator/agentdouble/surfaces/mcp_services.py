@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.threads import import_in_thread, run_in_thread
-from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
+from agentdouble.errors import McpServiceError, RuntimeStartError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.started_process import LONGEST_LINE
@@ -43,7 +43,7 @@ class ServicePrograms:
         self._numbers = itertools.count(1)
 
     async def start(self, service: str, command: CommandBackend) -> StartedProgram:
-        """Start a process of a service; raise ServiceUnansweredError."""
+        """Start a process of a service; raise McpServiceError."""
         launcher = await self._context.surface(Runtimes).launcher()
         from agentdouble.runtimes.definition import Definition  # slow: 10 ms
 
@@ -62,8 +62,11 @@ class ServicePrograms:
             process = await launcher.converse(definition, conversation)
         except RuntimeStartError as error:
             log.note(error.reason)
-            reason = f"its command does not start: see /_emulator/mcp-services/{service}/logs."
-            raise ServiceUnansweredError(service, reason) from error
+            raise McpServiceError(
+                f"The MCP service {service!r} gave no valid answer: its command does not start: "
+                f"see /_emulator/mcp-services/{service}/logs.",
+                service=service,
+            ) from error
         log.note("started")
         return StartedProgram(process, conversation, log)
 
