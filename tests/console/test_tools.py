@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from agentdouble import Emulator
-from agentdouble.core import running
+from agentdouble.core import running_doubles
 from agentdouble.mcp_hosting import McpEndpoint
 from tests.agentdouble.calling import act
 from tests.agentdouble.mcp_services.stdio.conftest import HERE as STDIO
@@ -126,7 +126,7 @@ def command(
             app(words, standalone_mode=False)
         return printed.getvalue()
 
-    with running.announced(double.connection):
+    with running_doubles.announced(double.connection):
         yield run
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agentdouble.core import environment, invoke_tool, running
+from agentdouble.core import environment, invoke_tool, running_doubles
 from agentdouble.core.environment import DoubleConnection
 from agentdouble.errors import AgentDoubleError
 
@@ -25,7 +25,7 @@ def double_at(port: int | None, *, choice: str = "--port") -> DoubleConnection:
     named = os.environ.get(environment.OWN_ADDRESS)
     if port is None and named:
         return connection_at(named, environment.OWN_ADDRESS)
-    doubles = running.doubles() if port is None else running.at(port)
+    doubles = running_doubles.doubles() if port is None else running_doubles.at(port)
     if not doubles:
         where = "" if port is None else f" on port {port}"
         raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
@@ -64,7 +64,7 @@ def connection_at(url: str, option: str = "--url") -> DoubleConnection:
         raise refusal from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise refusal
-    doubles = running.at(port) if running.is_here(parts.hostname) else []
+    doubles = running_doubles.at(port) if running_doubles.is_here(parts.hostname) else []
     if doubles:
         return doubles[0]
     keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 import httpx_sse
 
-from agentdouble.core import environment, invoke_tool, running
+from agentdouble.core import environment, invoke_tool, running_doubles
 from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.invoke_tool import ToolAddress
 from agentdouble.core.signing import Credentials
@@ -99,7 +99,7 @@ class ControlPlaneClient:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not running.is_here(
+            "trust_env": not running_doubles.is_here(
                 urlsplit(self.url).hostname
             ),  # no proxy to this machine
         }

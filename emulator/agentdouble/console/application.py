@@ -13,7 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
 from agentdouble.console.pages import PAGES, STATIC, frame, scripts_frame, shell
-from agentdouble.console.repeating import REQUEST_HEADER, ActionCalls, Watched, repeat, unlogged
+from agentdouble.console.relayed_requests import (
+    REQUEST_HEADER,
+    ActionCalls,
+    Watched,
+    repeat,
+    unlogged,
+)
 from agentdouble.journal.resending import CannotRepeatError
 from agentdouble.server.guard import OWN
 

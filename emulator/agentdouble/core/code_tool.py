@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble.core import causes, environment, invoke_tool, ledger
+from agentdouble.core import environment, invoke_tool, ledger, request_cause
 from agentdouble.core.imports import import_now
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import (
@@ -125,7 +125,7 @@ def run_code(
         response = httpx.request(
             request.method,
             request.url,
-            headers={**request.headers, **causes.headers()},
+            headers={**request.headers, **request_cause.headers()},
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
             verify=_verify(state, address.url),

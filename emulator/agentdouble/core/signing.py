@@ -16,7 +16,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from agentdouble.core.canonical import SignableRequest, message, mismatch, read_query, readings
+from agentdouble.core.canonical_request import (
+    SignableRequest,
+    message,
+    mismatch,
+    read_query,
+    readings,
+)
 from agentdouble.core.imports import import_now
 from agentdouble.errors import SignatureError
 

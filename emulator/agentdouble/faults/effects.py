@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble.faults import kinds
 from agentdouble.faults.during_code import InjectedFault, injecting
 from agentdouble.faults.plan import PlannedFault
-from agentdouble.faults.rewriting import EventEnds, RewrittenResponse, wrong_json
+from agentdouble.faults.response_rewriting import EventEnds, RewrittenResponse, wrong_json
 from agentdouble.server.guard import Refusal, Render
 from agentdouble.server.protocols import hang_up
 

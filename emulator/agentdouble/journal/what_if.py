@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentdouble.core import causes
+from agentdouble.core import request_cause
 from agentdouble.core.ledger import Ledger, find
 from agentdouble.core.redaction import without_secrets
 from agentdouble.core.signing import Credentials
@@ -51,7 +51,14 @@ _NO_ID_FIELD = re.compile(r"(?:user|app|tool|message|request|invocation|caller)_
 _ID_HEADERS = (b"mcp-session-id", b"session_id")
 _ID = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
 _OF_THE_CONNECTION = frozenset(
-    {b"host", b"content-length", b"connection", b"transfer-encoding", b"expect", causes.RAW_HEADER}
+    {
+        b"host",
+        b"content-length",
+        b"connection",
+        b"transfer-encoding",
+        b"expect",
+        request_cause.RAW_HEADER,
+    }
 )
 _PATH = "/:@!$&'()*+,;=~-._"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import uvicorn
 from starlette.types import ASGIApp
 
-from agentdouble.server.loops import run
+from agentdouble.server.event_loops import run
 from agentdouble.server.protocols import (
     LARGEST_WEBSOCKET_MESSAGE,
     HttpProtocol,

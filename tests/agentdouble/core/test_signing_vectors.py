@@ -18,7 +18,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.core import signing
-from agentdouble.core.canonical import read_query
+from agentdouble.core.canonical_request import read_query
 from agentdouble.core.signing import Credentials, SignableRequest
 from agentdouble.errors import SignatureError
 from tests.agentdouble import client_signer

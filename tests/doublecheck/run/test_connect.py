@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.core import environment, running
+from agentdouble.core import environment, running_doubles
 from doublecheck import Platform, Secret, Target, connect, connect_async
 from doublecheck.client.doubles import answers_as_double, running_double, start_double
 from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
@@ -184,7 +184,7 @@ def test_keys_of_a_served_double_are_found(
         region=address.region,
     )
 
-    with running.announced(announced), connect(platform_server.url) as platform:
+    with running_doubles.announced(announced), connect(platform_server.url) as platform:
         assert "42\n" == platform.run_code("print(6 * 7)").stdout
 
 
