@@ -10,12 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from agentdouble.agents.agent import Agent
-from agentdouble.agents.framework import (
-    Framework,
-    FrameworkEvent,
-    RunEvent,
-    RunInput,
-)
+from agentdouble.agents.framework import Framework, FrameworkEvent, RunEvent, RunInput
 from agentdouble.agents.loops import LoopTask
 from agentdouble.api_server import agent_run
 from agentdouble.api_server.models import RunRequest, to_wire

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from agentdouble.core.event_bus import BusListener, EventBus
-from agentdouble.server.disconnects import ListenerResponse
-
-if TYPE_CHECKING:
-    pass
 from agentdouble.journal.refusals import hint, refused
+from agentdouble.server.disconnects import ListenerResponse
 
 ABOUT_THE_STREAM = ("listening", "resync")
 NAMES = (

@@ -16,12 +16,7 @@ import httpx
 
 from agentdouble.core import invoke_tool
 from doublecheck.client import loop_thread, transport
-from doublecheck.errors import (
-    DoubleCheckError,
-    NoAnswerError,
-    RefusedError,
-    WrongAddressError,
-)
+from doublecheck.errors import DoubleCheckError, NoAnswerError, RefusedError, WrongAddressError
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
 from doublecheck.values.executions import OnOutput

@@ -19,14 +19,7 @@ from doublecheck.core.frames import framed
 from doublecheck.core.markup import Markup, element, joined, whole_page
 from doublecheck.core.notebook_repr import counted
 from doublecheck.reports.report import Report
-from doublecheck.reports.terminal import (
-    ReportCell,
-    Row,
-    carried_out,
-    groups,
-    matrix,
-    names,
-)
+from doublecheck.reports.terminal import ReportCell, Row, carried_out, groups, matrix, names
 
 _HEIGHT_PX = 460
 _TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
