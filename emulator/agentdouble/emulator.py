@@ -24,7 +24,7 @@ from agentdouble.core.invoke_tool import DEFAULT_REGION
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import NotRunningError
 from agentdouble.mcp_services import McpServices
-from agentdouble.platform import Platform
+from agentdouble.platform import LocalPlatform
 from agentdouble.processes import workspace
 from agentdouble.routing import certificate
 from agentdouble.sandbox.fork_planner import ForkPlanner
@@ -80,7 +80,7 @@ class Emulator:
             if self._tls is not None:
                 resources.callback(self._tls.close)
             self.url = address_of(listener, "http" if self._tls is None else "https")
-            self._platform = Platform(
+            self._platform = LocalPlatform(
                 self.settings,
                 apps,
                 self.credentials,
@@ -139,9 +139,9 @@ class Emulator:
         return None if self._console is None else self._console.url
 
     @property
-    def connection(self) -> environment.Connection:
+    def connection(self) -> environment.DoubleConnection:
         """The data that a client needs to call this double."""
-        return environment.Connection(
+        return environment.DoubleConnection(
             url=self.url,
             tool_id=self.tool_id,
             access_key=self.credentials.access_key,

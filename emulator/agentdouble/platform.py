@@ -23,13 +23,13 @@ from agentdouble.routing import application, policy_of
 from agentdouble.settings import Settings
 from agentdouble.state import make_store
 from agentdouble.surfaces import SURFACES
-from agentdouble.surfaces.surface import Context, Part, Parts, part_of
+from agentdouble.surfaces.surface import DataPart, Parts, SurfaceContext, part_of
 
 if TYPE_CHECKING:
     from agentdouble.journal.what_if import StartDouble
 
 
-class Platform:
+class LocalPlatform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
     ``environment`` are the variables that point a client at the double, ``token`` is the secret of
@@ -47,7 +47,7 @@ class Platform:
         start_double: StartDouble,
     ) -> None:
         clock, events = Clock(), EventBus()
-        self.context = Context(
+        self.context = SurfaceContext(
             settings=settings,
             version=__version__,
             apps=apps,
@@ -86,7 +86,7 @@ class Platform:
             await store.close()
             raise
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[DataPart]:
         context = self.context
         yield part_of("faults", context.faults.reset)
         # before the surfaces, because declared resources are made again at this time

@@ -25,10 +25,12 @@ from agentdouble.settings import Settings
 from agentdouble.surfaces.applications import HostedApplications
 from agentdouble.surfaces.model_endpoint import ModelEndpoint
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.surface import Context
+from agentdouble.surfaces.surface import SurfaceContext
 
 
-def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starlette]) -> ASGIApp:
+def application(
+    context: SurfaceContext, policy: guard.Policy, lifespan: Lifespan[Starlette]
+) -> ASGIApp:
     """Return the whole double: the surfaces, and the middleware in front of them."""
     own = OWN + "/"
     middleware = [
@@ -47,14 +49,14 @@ def application(context: Context, policy: guard.Policy, lifespan: Lifespan[Starl
     return Starlette(routes=_routes(context), middleware=middleware, lifespan=lifespan)
 
 
-def _routes(context: Context) -> list[BaseRoute]:
+def _routes(context: SurfaceContext) -> list[BaseRoute]:
     """Return the routes of the surfaces in order; the last one refuses all other requests."""
     refusing = context.surface(HostedApplications).hosted.root
     routes = [route for surface in context.surfaces for route in surface.routes()]
     return [*routes, Mount("/", refusing)]
 
 
-def policy_of(context: Context, token: str) -> guard.Policy:
+def policy_of(context: SurfaceContext, token: str) -> guard.Policy:
     """Return who may call, how large a request may be, and how refusals look."""
     settings = context.settings
     key = settings.api_key
@@ -79,7 +81,7 @@ def policy_of(context: Context, token: str) -> guard.Policy:
     )
 
 
-def certificate(settings: Settings) -> certificates.Tls | None:
+def certificate(settings: Settings) -> certificates.ServerTls | None:
     """Return the certificate for the double's host names if it serves https, or None."""
     if not settings.tls:
         return None
@@ -102,7 +104,7 @@ def _presented(connection: HTTPConnection) -> Iterable[str]:
     return guard.bearer_or_header(connection)
 
 
-def _authenticated_by_surfaces(context: Context) -> guard.SignsItself:
+def _authenticated_by_surfaces(context: SurfaceContext) -> guard.SignsItself:
     """Return a check for requests that need no API key, because a surface verifies them."""
     verified = [_is_data_plane, _is_service, context.surface(Runtimes).authenticates]
     if context.settings.check_signatures:

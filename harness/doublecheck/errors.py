@@ -4,11 +4,9 @@
 
     DoubleCheckError
     ├── ArgumentError             an argument has a wrong type, or cannot be sent
-    ├── ClosedError               a platform was used after it was closed
     ├── TargetError               the options or the environment name no usable target
     │   └── ConfigurationError    a configuration file, or a value in it, cannot be used
     ├── CredentialsMissingError   a request must be signed, but the target has no key pair
-    ├── CredentialsRefusedError   a control plane refuses the target's own key pair
     ├── MissingExtraError         a part of the harness needs a package that is not installed
     ├── UnreachableError          nothing answers at an address
     ├── WrongAddressError         the server at an address is not a platform
@@ -55,17 +53,6 @@ class ArgumentError(DoubleCheckError, TypeError):
     """An argument has a wrong type, or cannot be sent; no request was sent."""
 
 
-class ClosedError(DoubleCheckError, RuntimeError):
-    """A platform was used after it was closed. ``url`` is its URL."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(
-            f"The platform at {url} has been closed, and so has any double that connect() "
-            "started. Call connect() again."
-        )
-        self.url = url
-
-
 class TargetError(DoubleCheckError):
     """The options or the environment name no usable target."""
 
@@ -84,19 +71,6 @@ class ConfigurationError(TargetError):
 
 class CredentialsMissingError(DoubleCheckError):
     """A request must be signed, but the target has no key pair or no tool id."""
-
-
-class CredentialsRefusedError(DoubleCheckError):
-    """A control plane, at ``url``, refuses the key pair in ``variables``."""
-
-    def __init__(self, url: str, detail: str, variables: tuple[str, str]) -> None:
-        super().__init__(
-            f"The control plane at {url} refuses the key pair in {' and '.join(variables)}: "
-            f"{detail}. Nothing was checked. Correct the two variables, or skip the checks that "
-            "need a signature: remove control_plane and sandbox from what the target offers."
-        )
-        self.url = url
-        self.variables = variables
 
 
 class MissingExtraError(DoubleCheckError):

@@ -13,7 +13,7 @@ import httpx
 from PIL import Image
 
 from agentdouble import Emulator
-from agentdouble.core.invoke_tool import Address, RunCode, build
+from agentdouble.core.invoke_tool import RunCode, ToolAddress, build
 from agentdouble.sandbox.browser import chromium
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _ask(double: Emulator, session: str, code: str) -> None:
 
 
 def _run(double: Emulator, session: str, code: str, language: str) -> None:
-    address = Address(double.url, double.credentials)
+    address = ToolAddress(double.url, double.credentials)
     body = RunCode(double.tool_id, session, code, language).body()
     asked = build(body, address, dt.datetime.now(dt.timezone.utc))
     httpx.request(asked.method, asked.url, headers=asked.headers, content=asked.body, timeout=60)

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 import httpx
 
 from agentdouble import Emulator
-from agentdouble.core.invoke_tool import Address, HttpRequest, RunCode, build
+from agentdouble.core.invoke_tool import HttpRequest, RunCode, ToolAddress, build
 from agentdouble.sandbox.instances import Instances
 from agentdouble.surfaces.sandbox import Sandbox
 
@@ -48,8 +48,8 @@ http = httpx.Client(
 )
 
 
-def address(double: Emulator) -> Address:
-    return Address(double.url, double.credentials)
+def address(double: Emulator) -> ToolAddress:
+    return ToolAddress(double.url, double.credentials)
 
 
 def instances_of(double: Emulator) -> Instances:

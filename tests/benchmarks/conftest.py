@@ -28,7 +28,7 @@ class Caller:
 
     def __init__(self, double: Emulator) -> None:
         self.double = double
-        self._address = invoke_tool.Address(double.url, double.credentials)
+        self._address = invoke_tool.ToolAddress(double.url, double.credentials)
         self._own = {"X-API-Key": double.token}
         self._connection = http.client.HTTPConnection(urlsplit(double.url).netloc)
 

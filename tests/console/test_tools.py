@@ -20,8 +20,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from agentdouble import Emulator
-from agentdouble.core import running
-from agentdouble.mcp_hosting import Endpoint
+from agentdouble.core import running_doubles
+from agentdouble.mcp_hosting import McpEndpoint
 from tests.agentdouble.calling import act
 from tests.agentdouble.mcp_services.stdio.conftest import HERE as STDIO
 from tests.console.driving import DEFINITION, PATIENCE_MS, console_page, create_api, go
@@ -105,7 +105,7 @@ def html(elsewhere: socket.socket) -> str:
 @pytest.fixture(scope="module")
 def backend(html: str) -> Iterator[str]:
     """The URL of a real MCP server."""
-    endpoint = Endpoint(lambda: hostile_server(html))
+    endpoint = McpEndpoint(lambda: hostile_server(html))
     app = Starlette(routes=[Route("/mcp", endpoint)], lifespan=lambda _app: endpoint.running())
     with served(app) as url:
         yield f"{url}/mcp"
@@ -126,7 +126,7 @@ def command(
             app(words, standalone_mode=False)
         return printed.getvalue()
 
-    with running.announced(double.connection):
+    with running_doubles.announced(double.connection):
         yield run
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from agentdouble import Emulator
 from agentdouble.core import environment
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 from tests.agentdouble.calling import data_plane
 from tests.agentdouble.openapi.driver import document_of
 
@@ -41,7 +41,7 @@ def _fuzz(double: Emulator, options: list[str]) -> int:
     document_of(double)  # it is made now, and schemathesis waits ten seconds at most
     plane = data_plane(double, "fuzzed")
     keys = double.credentials
-    connection = Connection(
+    connection = DoubleConnection(
         double.url, double.tool_id, keys.access_key, keys.secret_key, "cn-beijing"
     )
     command = [

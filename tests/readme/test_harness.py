@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from agentdouble import Emulator
 from agentdouble.apps import simple, simple_responses
-from agentdouble.core import running
+from agentdouble.core import running_doubles
 from doublecheck.cli import app
 from doublecheck.run import pytest_run
 from tests.readme.consoles import bash, commands_of, pytest_in
@@ -99,7 +99,7 @@ def test_shell_evaluates_the_variables(tmp_path: Path, monkeypatch: pytest.Monke
     evaluated = [command.command for command in COMMANDS if command.command.startswith("eval")]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    with Emulator() as double, running.announced(double.connection):
+    with Emulator() as double, running_doubles.announced(double.connection):
         lines = bash(" && ".join([*evaluated, "env"]), tmp_path).splitlines()
 
     host = double.url.removeprefix("http://")

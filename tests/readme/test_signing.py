@@ -18,7 +18,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.core import environment, signing
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import SignatureError
 from tests import machine
@@ -80,7 +80,7 @@ def test_double_returns_the_texts_of_the_vector() -> None:
     lower = {name.lower(): value for name, value in headers.items()}
     lower["authorization"] = re.sub("Signature=..", "Signature=00", HEADER)
     query = (("Action", "InvokeTool"), ("Version", "2025-10-30"))
-    request = signing.Request("POST", "/", query, lower, BODY)
+    request = signing.SignableRequest("POST", "/", query, lower, BODY)
 
     with pytest.raises(SignatureError) as refused:
         signing.verify(request, credentials_of=lambda _key: KEYS, wall=AT)
@@ -124,7 +124,7 @@ def run(engine: list[str], folder: Path, double: Emulator, *words: str, secret: 
     """Run the page's client and return what it prints, or its stderr if it fails."""
     (folder / "run_code.ts").write_text(CLIENT, "utf-8")
     keys = double.credentials
-    connection = Connection(
+    connection = DoubleConnection(
         double.url, double.tool_id, keys.access_key, secret or keys.secret_key, "cn-beijing"
     )
     done = subprocess.run(

@@ -136,7 +136,7 @@ def _text(parts: tuple[Part, ...]) -> str:
     return "".join(part.text or "" for part in parts)
 
 
-class Backend(Protocol):
+class RunBackend(Protocol):
     """The storage of a session; each call sees the events that were yielded before it."""
 
     async def history(self) -> tuple[Event, ...]:
@@ -203,7 +203,7 @@ class Session:
         invocation_id: str,
         state: Mapping[str, Any],
         streaming: bool,
-        backend: Backend,
+        backend: RunBackend,
     ) -> None:
         self.app_name = app_name
         self.user_id = user_id

@@ -1,7 +1,7 @@
 """The interface between a server and a framework that has its own runner.
 
 Agents that are functions yield values, which the server turns into events. A framework's runner
-makes the events itself and keeps them in its own session service, so it has a ``Host`` instead:
+makes the events itself and keeps them in its own session service, so it has a ``FrameworkHost`` instead:
 the server's sessions and artifacts, for the services of the framework.
 """
 
@@ -67,7 +67,7 @@ class SessionRecord:
     events: Sequence[Any] = ()
 
 
-class Host(Protocol):
+class FrameworkHost(Protocol):
     """The sessions and artifacts of a server, on the loop of the agent that runs.
 
     After the run every method raises RunEndedError.
@@ -123,7 +123,7 @@ class HostArtifacts(Protocol):
 class Framework(Protocol):
     """The framework's side of one application on one server."""
 
-    def run(self, request: RunInput, host: Host) -> AsyncIterator[RunEvent]:
+    def run(self, request: RunInput, host: FrameworkHost) -> AsyncIterator[RunEvent]:
         """Run the agent on the application's loop, and yield what the client gets."""
 
     def parse(self, event: bytes) -> Any:

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, Union
 
 from agentdouble.agents.agent import Agent, AgentOutput, Event, Message, Part, Session, WireEvent
-from agentdouble.agents.framework import Framework, FrameworkEvent, Host, RunEvent, RunInput
+from agentdouble.agents.framework import (
+    Framework,
+    FrameworkEvent,
+    FrameworkHost,
+    RunEvent,
+    RunInput,
+)
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.json_text import loads
 from agentdouble.api_server.stores import SessionKey, SessionStore
@@ -84,7 +90,7 @@ async def run_agent(
 
 
 async def run_framework(
-    framework: Framework, request: RunInput, host: Host, queue: CrossLoopQueue[Item]
+    framework: Framework, request: RunInput, host: FrameworkHost, queue: CrossLoopQueue[Item]
 ) -> None:
     """Let a framework's runner answer on this loop, and queue the events that it yields."""
 

@@ -21,7 +21,7 @@ from agentdouble.agents.framework import is_instance_of
 from agentdouble.api_server import RUN_LIVE, models, request_values, response_json
 from agentdouble.api_server.json_text import dumps
 from agentdouble.api_server.models import Json
-from agentdouble.api_server.run_responses import EventListResponse, EventStreamResponse
+from agentdouble.api_server.run_responses import EventListResponse, RunStreamResponse
 from agentdouble.api_server.runs import Runs
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
@@ -196,7 +196,7 @@ class RunRoutes:
         """Run an agent and stream its events (API-08, API-09)."""
         body = await request_values.required(request, request_values.RUN)
         run = await self._runs.prepare(body, streaming=body.streaming)
-        return EventStreamResponse(run, together=bool(body.function_call_event_id))
+        return RunStreamResponse(run, together=bool(body.function_call_event_id))
 
     @operation(builtins.list[str] | response_json.Described, query=response_json.AppsQuery)
     async def list_apps(self, request: Request) -> Response:
@@ -247,7 +247,7 @@ async def health(_request: Request) -> Response:
     return json(b'{"status":"ok"}')
 
 
-class Version:
+class VersionRoute:
     """The versions of the server and of the language (API-15)."""
 
     def __init__(self, version: str) -> None:

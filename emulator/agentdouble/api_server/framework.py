@@ -10,16 +10,11 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from agentdouble.agents.agent import Agent
-from agentdouble.agents.framework import (
-    Framework,
-    FrameworkEvent,
-    RunEvent,
-    RunInput,
-)
+from agentdouble.agents.framework import Framework, FrameworkEvent, RunEvent, RunInput
 from agentdouble.agents.loops import LoopTask
 from agentdouble.api_server import agent_run
 from agentdouble.api_server.models import RunRequest, to_wire
-from agentdouble.api_server.run import Run, RunServices, Send
+from agentdouble.api_server.run import FunctionRun, RunServices, Send
 from agentdouble.api_server.run_host import RunHost
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
@@ -32,7 +27,7 @@ ABORT_WITHIN_S = 2.0
 LINGER_S = 0.004
 
 
-class FrameworkRun(Run):
+class FrameworkRun(FunctionRun):
     """One run of a framework's runner, over the server's sessions."""
 
     def __init__(

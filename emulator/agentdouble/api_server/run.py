@@ -157,7 +157,7 @@ class RunServices:
 Send = Callable[[Sequence[RunEvent]], Awaitable[None]]
 
 
-class Run:
+class FunctionRun:
     """One run; call ``execute()`` only once."""
 
     def __init__(

@@ -6,11 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentdouble.agents.framework import (
-    Framework,
-    FrameworkEvent,
-    SessionRecord,
-)
+from agentdouble.agents.framework import Framework, FrameworkEvent, SessionRecord
 from agentdouble.api_server import agent_run
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.json_text import dumps, loads

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.agents.framework import RunEvent
 from agentdouble.api_server import response_json
 from agentdouble.api_server.json_text import dumps, loads
-from agentdouble.api_server.run import Run
+from agentdouble.api_server.run import FunctionRun
 from agentdouble.core import ledger
 from agentdouble.errors import ApiError, StateError
 from agentdouble.journal.failures import beneath, report
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 class RunResponse(Response):
     """A response that runs an agent, and cancels the run when the client disconnects."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: FunctionRun) -> None:
         self._run = run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,7 +61,7 @@ class EventListResponse(RunResponse):
         await Response(dumps(collected), media_type="application/json")(scope, receive, send)
 
 
-class EventStreamResponse(RunResponse):
+class RunStreamResponse(RunResponse):
     """A stream of events, each as one line of ``data:`` and one chunk (API-08).
 
     ``together`` sends the content and the artifacts of an event together; otherwise one after the
@@ -70,7 +70,7 @@ class EventStreamResponse(RunResponse):
 
     # Not sse-starlette's response: it sends pings and headers that the real server does not send,
     # and takes 6.6 µs for an event; this one takes 0.2.
-    def __init__(self, run: Run, *, together: bool) -> None:
+    def __init__(self, run: FunctionRun, *, together: bool) -> None:
         super().__init__(run)
         self._together = together
 
@@ -108,7 +108,7 @@ def _split(event_json: bytes) -> Iterator[bytes]:
     yield dumps({key: value for key, value in event.items() if key != "content"})
 
 
-def _failure(error: Exception, run: Run) -> Response:
+def _failure(error: Exception, run: FunctionRun) -> Response:
     """Return the response for a run that raised (U-RUN-ERROR)."""
     message = _own_failure(error, run)
     if message is not None:
@@ -120,7 +120,7 @@ def _failure(error: Exception, run: Run) -> Response:
     return Response(dumps(body), 500, media_type="application/json")
 
 
-def _error_line(error: Exception, run: Run) -> bytes:
+def _error_line(error: Exception, run: FunctionRun) -> bytes:
     """Return the last line of a stream whose run raised, in the real server's JSON format."""
     message = _own_failure(error, run)
     if message is not None:
@@ -131,14 +131,14 @@ def _error_line(error: Exception, run: Run) -> bytes:
     return json.dumps({"error": _summary(error), "error_details": details}).encode()
 
 
-def _own_failure(error: Exception, run: Run) -> str | None:
+def _own_failure(error: Exception, run: FunctionRun) -> str | None:
     """Return the message of a failure in the double, or None for an error of the agent."""
     if run.is_expected(error):
         return beneath(error)
     return report(error, f"The run of {run.key.app}")
 
 
-def _details(error: Exception, run: Run) -> Mapping[str, Any]:
+def _details(error: Exception, run: FunctionRun) -> Mapping[str, Any]:
     _log.error("The agent of %s raised.", run.key.app, exc_info=error)
     details: dict[str, Any] = {
         "error_type": type(error).__name__,

@@ -11,7 +11,7 @@ from agentdouble.agents.loops import AgentLoops
 from agentdouble.api_server.artifacts import ArtifactService
 from agentdouble.api_server.framework import FrameworkRun
 from agentdouble.api_server.models import CreateSession, RunRequest
-from agentdouble.api_server.run import Histories, Run, RunServices
+from agentdouble.api_server.run import FunctionRun, Histories, RunServices
 from agentdouble.api_server.run_host import record
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
@@ -33,7 +33,7 @@ class Runs:
         self._services = RunServices(sessions, artifacts, Histories(sessions.store))
         self._frameworks: dict[str, tuple[Agent, Framework]] = {}
 
-    async def prepare(self, body: RunRequest, *, streaming: bool) -> Run:
+    async def prepare(self, body: RunRequest, *, streaming: bool) -> FunctionRun:
         """Return the run for a request; raise ApiError if the request cannot be run."""
         if not body.app_name:
             raise ApiError(400, "app_name is required when ADK_DEFAULT_APP_NAME is not set")
@@ -45,7 +45,7 @@ class Runs:
             await self.sessions.create(key.app, key.user, CreateSession(session_id=key.id))
         framework = self._framework(body.app_name, agent)
         if framework is None:
-            return Run(self._services, agent, key, body, streaming=streaming)
+            return FunctionRun(self._services, agent, key, body, streaming=streaming)
         return FrameworkRun(self._services, framework, agent, key, body, streaming=streaming)
 
     async def add_session_to_memory(self, key: SessionKey) -> None:

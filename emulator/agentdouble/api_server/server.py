@@ -144,7 +144,7 @@ class ApiServer:
                 *ArtifactRoutes(self.artifacts).routes(),
                 *endpoints.unbuilt_routes(),
                 route("GET", "/health", endpoints.health),
-                route("GET", "/version", endpoints.Version(version).show),
+                route("GET", "/version", endpoints.VersionRoute(version).show),
             ]
         )
 

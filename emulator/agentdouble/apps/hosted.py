@@ -26,7 +26,7 @@ from agentdouble.state import Store
 _CODER = "coder"
 
 
-class Applications:
+class ApplicationHost:
     """The simple and MCP applications: the first of each kind at the root, others below /runtimes.
 
     If none of a kind is given, the shipped coder answers. Raises ApplicationLoadError for two

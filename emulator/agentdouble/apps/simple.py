@@ -30,7 +30,7 @@ from agentdouble.apps.simple_responses import (
     state,
     stream_failure,
 )
-from agentdouble.core import causes, code_tool, ledger, strict_json
+from agentdouble.core import code_tool, ledger, request_cause, strict_json
 from agentdouble.core.clock import Clock
 from agentdouble.errors import PlatformError
 from agentdouble.journal.failures import KIND, ServerErrorMiddleware, beneath
@@ -189,7 +189,7 @@ class SimpleApp:
     ) -> Response:
         invocation = self._invocation(headers)
         try:
-            with code_tool.invoked_by(invocation), causes.passed_on(headers):
+            with code_tool.invoked_by(invocation), request_cause.passed_on(headers):
                 value = entrypoint(payload, headers)
                 if inspect.iscoroutine(value):
                     value = await self._loop.run(value)
@@ -278,7 +278,7 @@ async def _chunks(
     When this is closed, it closes the entrypoint's generator, which would otherwise wait for the
     garbage collector.
     """
-    with code_tool.invoked_by(invocation), causes.passed_on(headers):
+    with code_tool.invoked_by(invocation), request_cause.passed_on(headers):
         if inspect.isgenerator(value):
             with closing(value):
                 for chunk in value:

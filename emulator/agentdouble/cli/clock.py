@@ -5,16 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from agentdouble.cli import connections
 from agentdouble.cli.options import Json, Url, command_group, formatted, seconds
-
-if TYPE_CHECKING:
-    pass
-
 
 _CLOCK = "/_emulator/clock"
 

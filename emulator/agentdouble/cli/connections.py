@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agentdouble.core import environment, invoke_tool, running
-from agentdouble.core.environment import Connection
+from agentdouble.core import environment, invoke_tool, running_doubles
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.errors import AgentDoubleError
 
 if TYPE_CHECKING:
-    from agentdouble.cli.control import ControlPlane
+    from agentdouble.cli.control import ControlPlaneClient
 
 
-def double_at(port: int | None, *, choice: str = "--port") -> Connection:
+def double_at(port: int | None, *, choice: str = "--port") -> DoubleConnection:
     """Return the running double, on ``port`` if it is given; raise AgentDoubleError.
 
     Inside ``agentdouble exec`` it is the double of that command. If several run, this prints which
@@ -25,7 +25,7 @@ def double_at(port: int | None, *, choice: str = "--port") -> Connection:
     named = os.environ.get(environment.OWN_ADDRESS)
     if port is None and named:
         return connection_at(named, environment.OWN_ADDRESS)
-    doubles = running.doubles() if port is None else running.at(port)
+    doubles = running_doubles.doubles() if port is None else running_doubles.at(port)
     if not doubles:
         where = "" if port is None else f" on port {port}"
         raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
@@ -39,17 +39,19 @@ def double_at(port: int | None, *, choice: str = "--port") -> Connection:
     return doubles[0]
 
 
-def connect(url: str | None) -> ControlPlane:
+def connect(url: str | None) -> ControlPlaneClient:
     """Return the control plane at a URL, at AGENTDOUBLE_URL, or of the running double.
 
     Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
     """
-    from agentdouble.cli.control import ControlPlane  # slow: httpx, 0.1 s
+    from agentdouble.cli.control import ControlPlaneClient  # slow: httpx, 0.1 s
 
-    return ControlPlane(double_at(None, choice="--url") if url is None else connection_at(url))
+    return ControlPlaneClient(
+        double_at(None, choice="--url") if url is None else connection_at(url)
+    )
 
 
-def connection_at(url: str, option: str = "--url") -> Connection:
+def connection_at(url: str, option: str = "--url") -> DoubleConnection:
     """Return how to reach the double at a URL, which ``option`` has given.
 
     Raises AgentDoubleError if it is not a URL, or if there are no keys for it.
@@ -62,7 +64,7 @@ def connection_at(url: str, option: str = "--url") -> Connection:
         raise refusal from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise refusal
-    doubles = running.at(port) if running.is_here(parts.hostname) else []
+    doubles = running_doubles.at(port) if running_doubles.is_here(parts.hostname) else []
     if doubles:
         return doubles[0]
     keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
@@ -71,7 +73,7 @@ def connection_at(url: str, option: str = "--url") -> Connection:
             f"No key pair for {url}: it is not a running double of yours, and the environment has no "
             f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
         )
-    return Connection(
+    return DoubleConnection(
         url=url.rstrip("/"),
         tool_id=os.environ.get(environment.TOOL_ID, ""),
         access_key=keys[0] or "",

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import httpx
 import httpx_sse
 
-from agentdouble.core import environment, invoke_tool, running
-from agentdouble.core.environment import Connection
-from agentdouble.core.invoke_tool import Address
+from agentdouble.core import environment, invoke_tool, running_doubles
+from agentdouble.core.environment import DoubleConnection
+from agentdouble.core.invoke_tool import ToolAddress
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import AgentDoubleError, PlatformUnreachableError
 
@@ -26,16 +26,16 @@ ADVICE = (
 )
 
 
-class ControlPlane:
+class ControlPlaneClient:
     """A client of the control plane that signs its calls."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: DoubleConnection) -> None:
         self.connection = connection
         self.tool_id = connection.tool_id
         self.url = connection.url
         self._ca_file = connection.ca_file or os.environ.get(environment.CA_FILE)
         credentials = Credentials(connection.access_key, connection.secret_key)
-        self._address = Address(connection.url, credentials, connection.region)
+        self._address = ToolAddress(connection.url, credentials, connection.region)
 
     def call(self, action: str, **body: Any) -> Mapping[str, Any]:
         """Call an action and return its Result; fields that are None are omitted.
@@ -99,7 +99,7 @@ class ControlPlane:
         return {
             "timeout": httpx.Timeout(None, connect=_CONNECT_S),
             "verify": self._verify(),
-            "trust_env": not running.is_here(
+            "trust_env": not running_doubles.is_here(
                 urlsplit(self.url).hostname
             ),  # no proxy to this machine
         }

@@ -40,7 +40,7 @@ Check = Callable[[str], bool]
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """One prompt of the transcript: session, code, and required result."""
 
     title: str
@@ -64,30 +64,30 @@ def _shows_a_plot(answer: str) -> bool:
 
 
 BEFORE = (
-    Step("A result", "s1", "6 * 7", "the code really ran", _is("42")),
-    Step(
+    DemoStep("A result", "s1", "6 * 7", "the code really ran", _is("42")),
+    DemoStep(
         "State is kept between turns",
         "s1",
         "squares = [n * n for n in range(5)]\nprint(squares)",
         "the first turn prints",
         _is("[0, 1, 4, 9, 16]"),
     ),
-    Step("", "s1", "sum(squares)", "the next turn remembers", _is("30")),
-    Step(
+    DemoStep("", "s1", "sum(squares)", "the next turn remembers", _is("30")),
+    DemoStep(
         "Two sessions do not see each other",
         "s2",
         "squares",
         "another session does not see it",
         _has("NameError", "'squares' is not defined"),
     ),
-    Step(
+    DemoStep(
         "An exception comes back with its traceback",
         "s1",
         "def share(cake, guests):\n    return cake / guests\n\nshare(1, 0)",
         "the traceback names the line",
         _has("ZeroDivisionError", "return cake / guests"),
     ),
-    Step(
+    DemoStep(
         "A plot comes back as an image",
         "s1",
         "import matplotlib.pyplot as plt\n\nplt.plot(squares)\nplt.show()",
@@ -95,7 +95,9 @@ BEFORE = (
         _shows_a_plot,
     ),
 )
-AFTER = Step("", "s1", "squares", "the session was destroyed: its state is gone", _has("NameError"))
+AFTER = DemoStep(
+    "", "s1", "squares", "the session was destroyed: its state is gone", _has("NameError")
+)
 
 
 def run() -> int:
@@ -131,7 +133,7 @@ class _Stage:
         self._console = console
         self._client = client
 
-    def play(self, steps: Iterable[Step]) -> None:
+    def play(self, steps: Iterable[DemoStep]) -> None:
         for step in steps:
             if step.title:
                 self._title(step.title)
@@ -161,7 +163,7 @@ class _Stage:
             f"{len(before)} sessions were alive; none is, and their processes are gone",
         )
 
-    def _ask(self, step: Step) -> str:
+    def _ask(self, step: DemoStep) -> str:
         response = self._client.post(
             "/invoke",
             json={"prompt": f"Please run this:\n```python\n{step.code}\n```\n"},

@@ -55,7 +55,7 @@ _TRIAL: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One thing that a machine offers or lacks.
 
     ``id`` never changes, and ``remedy`` says how to get what is missing. Without an ``essential``
@@ -72,7 +72,7 @@ class Finding:
 
 def show(*, as_json: bool) -> int:
     """Print what this machine offers; return the exit code: 0 if a double can run here."""
-    findings: list[tuple[str, Finding]] = []
+    findings: list[tuple[str, DoctorFinding]] = []
     console = Console(highlight=False, soft_wrap=True, quiet=as_json)
     with console.status("Trying what this machine offers"):
         for title, section in _SECTIONS:
@@ -93,7 +93,7 @@ def show(*, as_json: bool) -> int:
     return 1 if missing else 0
 
 
-def _print(console: Console, title: str, findings: Sequence[Finding]) -> None:
+def _print(console: Console, title: str, findings: Sequence[DoctorFinding]) -> None:
     console.print(title, style="bold")
     for finding in findings:
         mark = ("✘", "bold red") if finding.essential else ("○", "yellow")
@@ -105,17 +105,17 @@ def _print(console: Console, title: str, findings: Sequence[Finding]) -> None:
     console.print()
 
 
-def _running() -> Iterator[Finding]:
+def _running() -> Iterator[DoctorFinding]:
     """Look at Python and the system, read the settings, and run code in a double."""
     text = f"{platform.python_version()} at {sys.executable}"
-    yield Finding("python", "Python", text, essential=True)
+    yield DoctorFinding("python", "Python", text, essential=True)
     system = _SYSTEMS.get(sys.platform)
     if system is None:
         reason, remedy = f"the sandbox does not run on {sys.platform}", "use Linux, macOS, or WSL"
         yield _missing("system", "system", reason, remedy, essential=True)
         return
     text = f"{system} ({platform.machine()})"
-    yield Finding("system", "system", text, essential=True)
+    yield DoctorFinding("system", "system", text, essential=True)
     if _NO_DOUBLE is not None:
         yield _missing("double", "double", _NO_DOUBLE, _extra("emulator"), essential=True)
         return
@@ -126,11 +126,11 @@ def _running() -> Iterator[Finding]:
         return
     file = Path("agentdouble.toml")
     text = f"from {file.resolve()}" if file.exists() else f"the defaults; there is no {file} here"
-    yield Finding("settings", "settings", text, essential=True)
+    yield DoctorFinding("settings", "settings", text, essential=True)
     yield _trial(settings)
 
 
-def _trial(settings: Settings) -> Finding:
+def _trial(settings: Settings) -> DoctorFinding:
     remedy = "agentdouble demo shows where it stops"
     started = time.monotonic()
     try:
@@ -148,20 +148,20 @@ def _trial(settings: Settings) -> Finding:
         reason = f"it answered {answer[:200]}"
         return _missing("double", "double", reason, remedy, essential=True)
     text = f"started, ran code and stopped in {time.monotonic() - started:.1f} s"
-    return Finding("double", "double", text, essential=True)
+    return DoctorFinding("double", "double", text, essential=True)
 
 
-def _sandbox() -> Iterator[Finding]:
+def _sandbox() -> Iterator[DoctorFinding]:
     """Try bash, the JavaScript engine and the browser."""
     bash = shutil.which("bash")
     if bash is None:
         reason = "no bash, so neither commands nor terminals"
         yield _missing("bash", "bash", reason, BASH_REMEDY)
     else:
-        yield Finding("bash", "bash", f"{_version_of(bash)} at {bash}")
+        yield DoctorFinding("bash", "bash", f"{_version_of(bash)} at {bash}")
     try:
         text = f"and TypeScript: {_version_of(deno.find())} at {deno.find()}"
-        yield Finding("javascript", "JavaScript", text)
+        yield DoctorFinding("javascript", "JavaScript", text)
     except deno.DenoMissingError:
         yield _missing("javascript", "JavaScript", "deno is not installed", _extra("emulator"))
     except (OSError, subprocess.SubprocessError) as error:
@@ -172,7 +172,7 @@ def _sandbox() -> Iterator[Finding]:
         yield _missing("browser", "browser", f"no {name or 'Chromium'}", chromium.INSTALL)
         return
     try:
-        yield Finding("browser", "browser", f"{_version_of(path)} at {path}")
+        yield DoctorFinding("browser", "browser", f"{_version_of(path)} at {path}")
     except (OSError, subprocess.SubprocessError) as error:
         yield _missing("browser", "browser", error, chromium.INSTALL)
 
@@ -184,7 +184,7 @@ def _browser_setting() -> str | None:
         return None
 
 
-def _isolation() -> Iterator[Finding]:
+def _isolation() -> Iterator[DoctorFinding]:
     """Try every measure in a separate process."""
     try:
         measures = isolation.find_out().measures.values()
@@ -195,12 +195,12 @@ def _isolation() -> Iterator[Finding]:
     for measure in measures:
         id_ = f"isolation.{measure.name}"
         if measure.available:
-            yield Finding(id_, measure.name, measure.effect)
+            yield DoctorFinding(id_, measure.name, measure.effect)
         else:
             yield _missing(id_, measure.name, measure.why_not, measure.remedy or "")
 
 
-_SECTIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+_SECTIONS: tuple[tuple[str, Callable[[], Iterator[DoctorFinding]]], ...] = (
     ("Running a double", _running),
     ("In the sandbox", _sandbox),
     ("Isolation of sessions", _isolation),
@@ -226,9 +226,9 @@ def _missing(
     remedy: str,
     *,
     essential: bool = False,
-) -> Finding:
+) -> DoctorFinding:
     first, *_ = str(reason).strip().splitlines() or ["?"]
-    return Finding(id, name, f"not here: {first}", False, remedy, essential)
+    return DoctorFinding(id, name, f"not here: {first}", False, remedy, essential)
 
 
 def _extra(name: str) -> str:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import typer
 
+from agentdouble.cli.connections import connection_at, double_at
 from agentdouble.core import environment
 from agentdouble.errors import AgentDoubleError
-
-if TYPE_CHECKING:
-    pass
-from agentdouble.cli.connections import connection_at, double_at
 
 
 def show(client: str, port: int | None, url: str | None, *, as_json: bool) -> None:

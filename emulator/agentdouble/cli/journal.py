@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentdouble.cli import connections
-from agentdouble.cli.control import ADVICE, ControlPlane
+from agentdouble.cli.control import ADVICE, ControlPlaneClient
 from agentdouble.core.log_filters import printable
 from agentdouble.errors import PlatformUnreachableError
 from agentdouble.journal.routes import FILTERS
@@ -79,7 +79,7 @@ def _call(entry: Entry) -> str:
 
 
 async def _follow(
-    plane: ControlPlane,
+    plane: ControlPlaneClient,
     filters: Mapping[str, str],
     tail: int,
     print_entry: Callable[[Entry], None],
@@ -115,6 +115,6 @@ def _fits(entry: Entry, filters: Mapping[str, str]) -> bool:
     return all(FILTERS[name](namespace, value) for name, value in filters.items())
 
 
-def _last(plane: ControlPlane, filters: Mapping[str, str], tail: int) -> list[Entry]:
+def _last(plane: ControlPlaneClient, filters: Mapping[str, str], tail: int) -> list[Entry]:
     entries: list[Entry] = plane.admin(_JOURNAL, filters).json()["entries"]
     return entries[max(0, len(entries) - tail) :]

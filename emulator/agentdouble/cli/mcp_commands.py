@@ -20,7 +20,7 @@ from agentdouble.cli.secret_options import outbound, read
 from agentdouble.errors import AgentDoubleError
 
 if TYPE_CHECKING:
-    from agentdouble.cli.control import ControlPlane
+    from agentdouble.cli.control import ControlPlaneClient
 
 _SUFFIXES = (".json", ".yaml", ".yml")
 
@@ -173,7 +173,7 @@ def _definition(file: str, base_url: str | None) -> dict[str, Any]:
     }
 
 
-def _trial(plane: ControlPlane, name: str, server: Mapping[str, Any]) -> str | None:
+def _trial(plane: ControlPlaneClient, name: str, server: Mapping[str, Any]) -> str | None:
     """Open a session with a service and end it; return why that fails."""
     from httpx_sse import EventSource  # slow: httpx, 0.1 s
     from rich.console import Console  # slow: 0.1 s
@@ -269,7 +269,7 @@ def _address(service: Mapping[str, Any]) -> str:
     return f"{networks[0]['Endpoint']}{service['Path']}" if networks else str(service["Path"])
 
 
-def _find(plane: ControlPlane, name: str) -> Mapping[str, Any]:
+def _find(plane: ControlPlaneClient, name: str) -> Mapping[str, Any]:
     """Return the id of the service with that name or id, by its field name."""
     for service in plane.all("ListMCPServices", "MCPServices"):
         if name in (service["Name"], service["MCPServiceId"]):

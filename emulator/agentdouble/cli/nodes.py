@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from agentdouble.cli import connections
 from agentdouble.cli.options import Json, Url, command_group, formatted, print_table, seconds
-
-if TYPE_CHECKING:
-    pass
 
 _NODES = "/_emulator/nodes"
 _COLUMNS = ("name", "state", "sessions", "capacity", "free", "busy", "version", "reason")

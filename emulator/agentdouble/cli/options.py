@@ -95,6 +95,7 @@ def print_table(
 
 
 def seconds(text: str) -> float:
+    """Return the seconds of a duration such as ``29m58s``; raise AgentDoubleError."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text, re.ASCII)
     if not parts or "".join(map("".join, parts)) != text:
         raise AgentDoubleError(f"The time must be like 90s, 29m58s, 1h or 2d, not {text[:40]!r}.")

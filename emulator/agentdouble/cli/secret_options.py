@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from agentdouble.errors import AgentDoubleError
-
-if TYPE_CHECKING:
-    pass
-
 
 _HEADER = "X-API-Key"
 

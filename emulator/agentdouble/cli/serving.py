@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from agentdouble.cli.env import exports
-from agentdouble.core import running
+from agentdouble.core import running_doubles
 from agentdouble.core.environment import LOOPBACK_NAMES, UNLISTED
 from agentdouble.errors import MissingExtraError, SettingsError
 
@@ -59,7 +59,9 @@ def serve(
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
     os.environ.update(emulator.environment())  # for hosted code that reads the environment itself
-    with running.announced(emulator.connection, listed=UNLISTED not in os.environ and not standby):
+    with running_doubles.announced(
+        emulator.connection, listed=UNLISTED not in os.environ and not standby
+    ):
         emulator.serve(lambda: _say(emulator, opening=opening), standby=standby)
 
 
@@ -92,13 +94,14 @@ def settings_of(
     changes: dict[str, Any] = {}
     if unknowns:
         changes["unknowns"] = {**settings.unknowns, **dict(_choice(text) for text in unknowns)}
-    local, token = running.credentials()
+    local, token = running_doubles.credentials()
     if settings.access_key is None or settings.secret_key is None:
         changes |= {"access_key": local.access_key, "secret_key": local.secret_key}
     if settings.token is None:
         changes["token"] = token
     if settings.tls and settings.tls_directory is None:
-        changes["tls_directory"] = running.directory()  # so that the trusted file stays valid
+        # the double's own directory, so that the trusted file stays valid
+        changes["tls_directory"] = running_doubles.directory()
     _check_exposure(settings)
     return Settings.load(config, **{**overrides, **changes})
 

@@ -17,7 +17,7 @@ from agentdouble.cli import connections
 from agentdouble.errors import PlatformError
 
 if TYPE_CHECKING:
-    from agentdouble.cli.control import ControlPlane
+    from agentdouble.cli.control import ControlPlaneClient
 
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -45,7 +45,7 @@ class _Kernel:
     """The kernel of one session, which runs cells and prints their outputs."""
 
     def __init__(
-        self, plane: ControlPlane, session: Mapping[str, Any], language: str, timeout_s: int
+        self, plane: ControlPlaneClient, session: Mapping[str, Any], language: str, timeout_s: int
     ) -> None:
         self.language = language
         self._plane = plane

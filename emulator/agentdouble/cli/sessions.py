@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from agentdouble.cli import connections
 from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
-
-if TYPE_CHECKING:
-    pass
 from agentdouble.cli.session_console import run_console
 
 Session = Annotated[str, typer.Argument(help="SessionId (s-...) or UserSessionId.")]

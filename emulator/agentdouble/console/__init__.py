@@ -3,8 +3,8 @@
 It has its own port because everything else that a double serves (applications, runtimes, files that
 agents write) shares the origin of the double's port: a page there could read what the console
 reads. ``application`` has the routes, ``pages`` the shell and the frames of outputs, and
-``repeating`` calls actions and sends requests again. ``checks`` refuses requests of other pages and
-programs, and ``double`` passes requests on to the double. ``static`` has the JavaScript.
+``relayed_requests`` calls actions and sends requests again. ``checks`` refuses requests of other
+pages and programs, and ``double`` passes requests on to the double. ``static`` has the JavaScript.
 
 The floor is below ``emulator``, because an ``Emulator`` opens its own console; it knows of the
 double only what is handed to it.

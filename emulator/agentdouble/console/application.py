@@ -13,7 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
 from agentdouble.console.pages import PAGES, STATIC, frame, scripts_frame, shell
-from agentdouble.console.repeating import REQUEST_HEADER, Actions, Watched, repeat, unlogged
+from agentdouble.console.relayed_requests import (
+    REQUEST_HEADER,
+    ActionCalls,
+    Watched,
+    repeat,
+    unlogged,
+)
 from agentdouble.journal.resending import CannotRepeatError
 from agentdouble.server.guard import OWN
 
@@ -47,7 +53,7 @@ class _AsData(Watched):
 
 def make_app(double: Double) -> ASGIApp:
     """Return the application of a double's console."""
-    routes = _Routes(double)
+    routes = _ConsoleRoutes(double)
     addresses = ["/", *(f"/{page}{suffix}" for page in PAGES for suffix in ("", "/{id:path}"))]
     return Starlette(
         routes=[
@@ -57,14 +63,14 @@ def make_app(double: Double) -> ASGIApp:
             Mount("/static", StaticFiles(directory=STATIC)),
             Route("/api/console/connection", routes.connection, methods=["GET"]),
             Route("/api/console/repeat/{id:int}", routes.repeat, methods=["POST"]),
-            Route("/api/console/actions/{name}", Actions(double), methods=["POST"]),
+            Route("/api/console/actions/{name}", ActionCalls(double), methods=["POST"]),
             Mount("/api/served", routes.served),
             Mount("/api", routes.own),
         ]
     )
 
 
-class _Routes:
+class _ConsoleRoutes:
     def __init__(self, double: Double) -> None:
         self._double = double
 

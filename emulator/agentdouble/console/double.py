@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.signing import Credentials
 from agentdouble.journal.entries import Journal
 from agentdouble.server.guard import OWN
@@ -27,7 +27,7 @@ class Double:
 
     app: ASGIApp = field(repr=False)
     journal: Journal = field(repr=False)
-    connection: Connection = field(repr=False)
+    connection: DoubleConnection = field(repr=False)
     credentials: Credentials = field(repr=False)
     version: str
     served: Mapping[str, str]

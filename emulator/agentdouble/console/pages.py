@@ -30,6 +30,7 @@ PAGES = ("sessions", "requests", "agents", "tools", "unknowns", "faults")
 
 
 async def shell(_request: Request) -> Response:
+    """Return the document in which JavaScript shows the page at an address."""
     return FileResponse(STATIC / "index.html")
 
 

@@ -23,7 +23,7 @@ _NAME = "__action__"
 Answered = Coroutine[Any, Any, dict[str, Any]]
 
 
-class Actions:
+class ActionMethods:
     """A class whose methods are actions."""
 
     def by_name(self) -> Mapping[str, Action]:

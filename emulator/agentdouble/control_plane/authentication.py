@@ -13,7 +13,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.control_plane.public_errors import PUBLIC, Refused, public_error
 from agentdouble.core import ledger, signing
-from agentdouble.core.canonical import read_query
+from agentdouble.core.canonical_request import read_query
 from agentdouble.core.clock import Clock
 from agentdouble.core.invoke_tool import DEFAULT_REGION, SERVICE
 from agentdouble.core.signing import Credentials
@@ -117,7 +117,7 @@ class Authenticator:
         try:
             names = Counter(request.headers.keys())
             authorization = signing.verify(
-                signing.Request(
+                signing.SignableRequest(
                     method=request.method,
                     path=request.scope["path"],
                     query=read_query(request.scope["query_string"]),

@@ -15,7 +15,7 @@ from agentdouble.control_plane import mcp_auth
 from agentdouble.control_plane.addresses import Network
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
 from agentdouble.control_plane.public_errors import invalid, missing
-from agentdouble.control_plane.runtime_artifacts import Sources
+from agentdouble.control_plane.runtime_artifacts import ArtifactSources
 from agentdouble.control_plane.wire import Tag, Wire
 from agentdouble.core import ledger, strict_json
 from agentdouble.errors import ActionError, NotBuiltError
@@ -106,7 +106,7 @@ class UpdateMCPService(Wire):
     OutboundAuthorizerConfiguration: AuthorizerConfiguration | None = None
 
 
-class Server(BaseModel):
+class RawConfigServer(BaseModel):
     """The server in a RawConfig, as clients write it."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -125,7 +125,7 @@ async def make(
     backend: BackendFields | None,
     definition: str | None,
     authorizer: AuthorizerConfiguration | None,
-    sources: Sources,
+    sources: ArtifactSources,
 ) -> Backend:
     """Return the backend that the fields of CreateMCPService describe.
 
@@ -154,9 +154,9 @@ async def make(
     return await OpenApiBackend.vetted(definition, base_url=base_url, auth=auth)
 
 
-def _command(package: Package, text: str, sources: Sources) -> CommandBackend:
+def _command(package: Package, text: str, sources: ArtifactSources) -> CommandBackend:
     """Return the backend that a package's RawConfig describes; raise ActionError, BackendError."""
-    sources = Sources(sources.roots, f"{_PACKAGE}.RawConfig")
+    sources = ArtifactSources(sources.roots, f"{_PACKAGE}.RawConfig")
     if (package.McpType or _STDIO).lower() != _STDIO:
         kind = str(package.McpType)[:100]
         raise NotBuiltError(f"A package of the type {kind!r} ({_PACKAGE}.McpType)")
@@ -172,7 +172,7 @@ def _command(package: Package, text: str, sources: Sources) -> CommandBackend:
     if isinstance(fields, dict) and "url" in fields:
         raise _wrong("its server has a url: use CustomConfiguration for a server with an address")
     try:
-        server = Server.model_validate(fields)
+        server = RawConfigServer.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         location = ".".join(map(str, first["loc"])) or "server"

@@ -9,7 +9,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.control_plane import addresses, mcp_auth, mcp_backends, public_errors, wire
 from agentdouble.control_plane.mcp_auth import AuthorizerConfiguration
-from agentdouble.control_plane.runtime_artifacts import Sources
+from agentdouble.control_plane.runtime_artifacts import ArtifactSources
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.journal.entries import note_unread
 from agentdouble.mcp_hosting import PREFIX
@@ -71,7 +71,7 @@ class MCPServiceActions(
     details = ShownService
     listed = ListedService
 
-    def __init__(self, services: Services, sources: Sources) -> None:
+    def __init__(self, services: Services, sources: ArtifactSources) -> None:
         super().__init__(services)
         self._services = services
         self._sources = sources  # where commands may run

@@ -10,7 +10,7 @@ from agentdouble.control_plane import runtime_artifacts, runtime_requests
 from agentdouble.control_plane.action_methods import action
 from agentdouble.control_plane.listing import Listed, ListMade, page
 from agentdouble.control_plane.public_errors import invalid
-from agentdouble.control_plane.runtime_artifacts import Sources
+from agentdouble.control_plane.runtime_artifacts import ArtifactSources
 from agentdouble.control_plane.tool_actions import ResourceActions
 from agentdouble.control_plane.wire import variables
 from agentdouble.errors import SettingsError, UnknownInstanceError
@@ -61,7 +61,7 @@ class RuntimeActions(
         "StatusMessage",
     )
 
-    def __init__(self, registry: RuntimeRegistry, sources: Sources) -> None:
+    def __init__(self, registry: RuntimeRegistry, sources: ArtifactSources) -> None:
         super().__init__(registry)
         self._runtimes = registry
         self._sources = sources

@@ -34,7 +34,7 @@ _INSTEAD_OF_IMAGE = (
 
 
 @dataclass(frozen=True)
-class Sources:
+class ArtifactSources:
     """The directories below which the ``field`` of a request may name files of this machine."""
 
     roots: tuple[Path, ...]
@@ -56,7 +56,7 @@ class Sources:
         return resolved
 
 
-def read(kind: str, url: str, sources: Sources) -> dict[str, Any]:
+def read(kind: str, url: str, sources: ArtifactSources) -> dict[str, Any]:
     """Return the keys of a runtime's table that its artifact sets; raise ActionError."""
     check_type(kind)
     try:
@@ -104,7 +104,7 @@ def url_of(definition: Definition) -> str:
     return f"file://{quote(str(definition.directory))}?{query}"
 
 
-def _interpreter(named: str | None, directory: Path, sources: Sources) -> str | None:
+def _interpreter(named: str | None, directory: Path, sources: ArtifactSources) -> str | None:
     """Return the interpreter's path, but keep its last link: it marks a virtual environment."""
     if named is None:
         return None

@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane import addresses, listing, wire
-from agentdouble.control_plane.action_methods import Actions, action
+from agentdouble.control_plane.action_methods import ActionMethods, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, NotBuiltError
@@ -131,7 +131,7 @@ class ShownSession(TypedDict):
     InternalEndpoint: str
 
 
-class SessionActions(Actions):
+class SessionActions(ActionMethods):
     """The actions on sessions; a session is an instance of a tool's sandbox."""
 
     def __init__(self, instances: Instances, tools: Tools) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane import listing, session_actions
-from agentdouble.control_plane.action_methods import Actions, action
+from agentdouble.control_plane.action_methods import ActionMethods, action
 from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.wire import stamp
 from agentdouble.core import ledger
@@ -32,7 +32,7 @@ class ShownSnapshot(TypedDict):
     CreatedAt: str
 
 
-class SnapshotActions(Actions):
+class SnapshotActions(ActionMethods):
     """The actions on session snapshots; a snapshot belongs to the tool of its session."""
 
     def __init__(self, snapshots: SessionSnapshots, instances: Instances, tools: Tools) -> None:

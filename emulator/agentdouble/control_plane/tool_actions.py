@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 from pydantic import BaseModel, Field, create_model
 
 from agentdouble.control_plane import addresses, public_errors, wire
-from agentdouble.control_plane.action_methods import Action, Actions, action_of, fields
+from agentdouble.control_plane.action_methods import Action, ActionMethods, action_of, fields
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
 from agentdouble.errors import NotBuiltError
 from agentdouble.journal.entries import note_unread
@@ -29,7 +29,7 @@ _OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
 _HEEDED = {"Description", "ProjectName", "Envs", "Tags", "EnableSnapshot"}
 
 
-class ResourceActions(Actions, Generic[R, C, U]):
+class ResourceActions(ActionMethods, Generic[R, C, U]):
     """The actions on one kind of resource, which a subclass describes.
 
     ``_create`` and ``_update`` carry out a request; ``_details`` returns the fields of GetX.

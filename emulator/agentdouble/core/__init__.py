@@ -2,11 +2,11 @@
 
 ``clock`` is the only source of time for the rules of the platform. ``ledger`` lists what the
 specification leaves open (``unknowns.toml``), with the answers in force; a ``profile`` sets them
-for one deployment. ``signing`` signs and verifies control-plane requests, with ``canonical``.
-``invoke_tool`` builds InvokeTool requests and reads its envelope; ``code_tool`` is the tool that
-agents call with them. ``environment`` and ``running`` let programs find a double. The rest are
-tools: the bus of events, threads, late imports, strict JSON, ``redaction``, ``log_filters``, and the
-request that a request was caused by (``causes``).
+for one deployment. ``signing`` signs and verifies control-plane requests, with
+``canonical_request``. ``invoke_tool`` builds InvokeTool requests and reads its envelope;
+``code_tool`` is the tool that agents call with them. ``environment`` and ``running_doubles`` let
+programs find a double. The rest are tools: the bus of events, threads, late imports, strict JSON,
+``redaction``, ``log_filters``, and the request that a request was caused by (``request_cause``).
 
 A light install has all of this. It may import only ``errors``, the standard library, and what a
 light install has; never Starlette or uvicorn.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble.core import causes, environment, invoke_tool, ledger
+from agentdouble.core import environment, invoke_tool, ledger, request_cause
 from agentdouble.core.imports import import_now
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import (
@@ -125,7 +125,7 @@ def run_code(
         response = httpx.request(
             request.method,
             request.url,
-            headers={**request.headers, **causes.headers()},
+            headers={**request.headers, **request_cause.headers()},
             content=request.body,
             timeout=httpx.Timeout(read_s, connect=_CONNECT_TIMEOUT_S),
             verify=_verify(state, address.url),
@@ -168,7 +168,7 @@ def _tool_id(state: Mapping[str, Any]) -> str:
     return tool_id
 
 
-def _address(state: Mapping[str, Any]) -> invoke_tool.Address:
+def _address(state: Mapping[str, Any]) -> invoke_tool.ToolAddress:
     credentials = _credentials(state)
     region = _look_up(state, environment.TOOL_REGION) or invoke_tool.DEFAULT_REGION
     scheme = _look_up(state, environment.TOOL_SCHEME) or "https"
@@ -177,7 +177,7 @@ def _address(state: Mapping[str, Any]) -> invoke_tool.Address:
         raise PlatformUnreachableError(
             f"{scheme}://", f"{environment.TOOL_HOST} is not set; it is host or host:port"
         )
-    return invoke_tool.Address(f"{scheme}://{host}", credentials, region)
+    return invoke_tool.ToolAddress(f"{scheme}://{host}", credentials, region)
 
 
 def _verify(state: Mapping[str, Any], url: str) -> ssl.SSLContext | bool:

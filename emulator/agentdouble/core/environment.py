@@ -35,7 +35,7 @@ _MODEL = "scripted"  # the name that clients use which need one
 
 
 @dataclass(frozen=True)
-class Connection:
+class DoubleConnection:
     """The data that a client needs to call a platform's control plane.
 
     ``url`` has no path. ``ca_file`` is the file that a client trusts if the double serves https.
@@ -51,7 +51,7 @@ class Connection:
     token: str = field(default="", repr=False)
 
 
-def variables(connection: Connection, client: str = "platform") -> Mapping[str, str]:
+def variables(connection: DoubleConnection, client: str = "platform") -> Mapping[str, str]:
     """Return the environment variables of a client; ``client`` is one of ``CLIENTS``.
 
     Raises ValueError, which lists the known clients, for another client.
@@ -61,7 +61,7 @@ def variables(connection: Connection, client: str = "platform") -> Mapping[str, 
     return {**_named(connection, client), **trust}
 
 
-def _named(connection: Connection, client: str) -> Mapping[str, str]:
+def _named(connection: DoubleConnection, client: str) -> Mapping[str, str]:
     scheme, host = urlsplit(connection.url)[:2]
     key, secret = connection.access_key, connection.secret_key
     if client == "platform":
@@ -117,7 +117,7 @@ def _derived(token: str, purpose: str) -> str:
     return hmac.new(token.encode(), purpose.encode(), hashlib.sha256).hexdigest()[:32]
 
 
-def _model(connection: Connection) -> Mapping[str, str]:
+def _model(connection: DoubleConnection) -> Mapping[str, str]:
     """Return the variables of the SDKs of OpenAI and Gemini, and of veadk."""
     url, key = f"{connection.url}/model", model_key(connection.token)
     return {

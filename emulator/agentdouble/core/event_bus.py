@@ -30,7 +30,7 @@ HEARTBEAT_S = 15.0
 
 
 @dataclass(frozen=True)
-class Event:
+class BusEvent:
     """An event as it is sent: its name, and its data as JSON."""
 
     name: str
@@ -57,7 +57,7 @@ class EventBus:
         self.watched = False  # whether somebody listens
         self._lock = threading.Lock()
         self._news: dict[tuple[str, str], _News] = {}
-        self._listeners: set[Listener] = set()
+        self._listeners: set[BusListener] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -74,7 +74,7 @@ class EventBus:
                 self._loop.call_soon_threadsafe(self._loop.call_later, COALESCED_S, self._send)
 
     @contextmanager
-    def listen(self) -> Iterator[Listener]:
+    def listen(self) -> Iterator[BusListener]:
         """Listen from now on; raise TooManyListenersError above ``LISTENERS``."""
         if len(self._listeners) >= LISTENERS:
             raise TooManyListenersError(LISTENERS, "what happens in the double")
@@ -83,7 +83,7 @@ class EventBus:
             self._send()  # this listener hears of nothing that happened before
         else:
             self._forget()  # something that another thread published too late
-        listener = Listener()
+        listener = BusListener()
         self._listeners.add(listener)
         self.watched = not self._closed
         if self._closed:
@@ -113,19 +113,19 @@ class EventBus:
         for (name, _), subject in news.items():
             data = json.dumps({"happened": list(subject.happened), **subject.show()})
             for listener in self._listeners:
-                listener.put(Event(name, data))
+                listener.put(BusEvent(name, data))
 
 
-class Listener:
+class BusListener:
     """The events that one client has not read yet."""
 
     def __init__(self) -> None:
-        self._events = deque([Event("listening", "{}")])
+        self._events = deque([BusEvent("listening", "{}")])
         self._bytes = len("{}")
         self._arrived = asyncio.Event()
         self._closed = False
 
-    async def events(self) -> AsyncGenerator[Event | None, None]:
+    async def events(self) -> AsyncGenerator[BusEvent | None, None]:
         """Yield the events, each soon after it happened, until the double stops.
 
         None stands for 15 seconds without an event.
@@ -144,12 +144,12 @@ class Listener:
             except asyncio.TimeoutError:
                 yield None
 
-    def put(self, event: Event) -> None:
+    def put(self, event: BusEvent) -> None:
         """Add an event; if too many wait, drop them all, and say so with ``resync``."""
         self._events.append(event)
         self._bytes += len(event.data)
         if len(self._events) > KEPT or self._bytes > KEPT_BYTES:
-            self._events = deque([Event("resync", "{}")])
+            self._events = deque([BusEvent("resync", "{}")])
             self._bytes = len("{}")
         self._arrived.set()
 

@@ -36,7 +36,7 @@ class HttpRequest:
 
 
 @dataclass(frozen=True)
-class Address:
+class ToolAddress:
     """The address of a control plane and the caller's credentials; ``url`` has no path."""
 
     url: str
@@ -78,7 +78,7 @@ class RunCode:
 
 
 @dataclass(frozen=True)
-class Envelope:
+class ActionEnvelope:
     """The envelope of section 2.8; ``result`` is the string that holds the JSON of 2.7."""
 
     request_id: str
@@ -99,7 +99,7 @@ class Envelope:
 
 
 def build(
-    body: Mapping[str, Any], address: Address, when: dt.datetime, *, action: str = ACTION
+    body: Mapping[str, Any], address: ToolAddress, when: dt.datetime, *, action: str = ACTION
 ) -> HttpRequest:
     """Return a signed control-plane request; ``when`` is the time of signing, in UTC."""
     url = f"{address.url}/?Action={action}&Version={VERSION}"
@@ -116,7 +116,7 @@ def build(
     return HttpRequest("POST", url, headers, content)
 
 
-def read(status: int, body: bytes) -> Envelope:
+def read(status: int, body: bytes) -> ActionEnvelope:
     """Read an answer to InvokeTool.
 
     Raises PlatformError for an error envelope and EnvelopeError for anything else.
@@ -124,7 +124,7 @@ def read(status: int, body: bytes) -> Envelope:
     request_id, result = read_result(status, body)
     if not isinstance(result.get("Result"), str):
         raise EnvelopeError(f"The answer has no Result.Result (HTTP {status}).", status=status)
-    return Envelope(
+    return ActionEnvelope(
         request_id=request_id,
         tool_id=str(result.get("ToolId", "")),
         user_session_id=str(result.get("UserSessionId", "")),

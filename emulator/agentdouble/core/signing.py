@@ -16,13 +16,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
-from agentdouble.core.canonical import Request, message, mismatch, read_query, readings
+from agentdouble.core.canonical_request import (
+    SignableRequest,
+    message,
+    mismatch,
+    read_query,
+    readings,
+)
 from agentdouble.core.imports import import_now
 from agentdouble.errors import SignatureError
 
 import_now("_strptime")  # strptime() needs it, and would import it on the loop at the first request
 
-__all__ = ["Authorization", "Credentials", "Request", "Scope", "sign", "verify"]
+__all__ = ["Authorization", "Credentials", "Scope", "SignableRequest", "sign", "verify"]
 
 ALGORITHM = "HMAC-SHA256"
 DATE_FORMAT = "%Y%m%dT%H%M%SZ"
@@ -118,7 +124,7 @@ def sign(
     }
     if credentials.session_token is not None:
         headers["X-Security-Token"] = credentials.session_token
-    request = Request(
+    request = SignableRequest(
         method,
         unquote(parts.path) or "/",
         read_query(parts.query.encode()),
@@ -134,7 +140,7 @@ def sign(
 
 
 def verify(
-    request: Request,
+    request: SignableRequest,
     *,
     credentials_of: Callable[[str], Credentials | None],
     wall: dt.datetime,
@@ -166,7 +172,7 @@ def verify(
     return authorization
 
 
-def _require_once(request: Request, names: Iterable[str]) -> None:
+def _require_once(request: SignableRequest, names: Iterable[str]) -> None:
     for name in names:
         if name in request.repeated:
             raise SignatureError(
@@ -176,7 +182,7 @@ def _require_once(request: Request, names: Iterable[str]) -> None:
             )
 
 
-def _require_signed(authorization: Authorization, request: Request) -> None:
+def _require_signed(authorization: Authorization, request: SignableRequest) -> None:
     for name in ("host", "x-date"):
         if name not in authorization.signed_headers:
             raise SignatureError(
@@ -220,7 +226,7 @@ def _read_date(x_date: str) -> dt.datetime:
         ) from None
 
 
-def _check_signature(request: Request, authorization: Authorization, secret: str) -> None:
+def _check_signature(request: SignableRequest, authorization: Authorization, secret: str) -> None:
     matches = [
         hmac.compare_digest(
             _signature(canonical.encode(), request.headers["x-date"], authorization.scope, secret),
@@ -242,14 +248,14 @@ def _check_signature(request: Request, authorization: Authorization, secret: str
     )
 
 
-def _body_is_announced(request: Request) -> bool:
+def _body_is_announced(request: SignableRequest) -> bool:
     """Return whether X-Content-Sha256 is absent or matches the body, even if it is not signed."""
     announced = request.headers.get("x-content-sha256")
     actual = hashlib.sha256(request.body).hexdigest()
     return announced is None or hmac.compare_digest(announced.encode(), actual.encode())
 
 
-def _check_token(request: Request, credentials: Credentials) -> None:
+def _check_token(request: SignableRequest, credentials: Credentials) -> None:
     if credentials.session_token is None:
         return
     sent = request.headers.get("x-security-token", "")

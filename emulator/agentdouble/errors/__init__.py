@@ -38,7 +38,6 @@
     │   └── PlatformUnreachableError
     ├── McpServiceError           an MCP service that is not available or cannot handle a request
     │   ├── UnknownServiceError
-    │   ├── ServiceUnansweredError  a service does not answer
     │   ├── ServiceNameError      a name that is not a valid path segment
     │   ├── ServiceNameTakenError
     │   ├── ServiceKeyError       a key that cannot be sent, or does not exist

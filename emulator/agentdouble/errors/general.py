@@ -343,16 +343,6 @@ class UnknownServiceError(McpServiceError):
         self.known = tuple(names)
 
 
-class ServiceUnansweredError(McpServiceError):
-    """A service does not answer; ``reason`` says what was observed."""
-
-    def __init__(self, service: str, reason: str) -> None:
-        super().__init__(
-            f"The MCP service {service!r} gave no valid answer: {reason}", service=service
-        )
-        self.reason = reason
-
-
 class ServiceNameError(McpServiceError):
     """A name that is not valid in ``/mcp/<service_name>``."""
 

@@ -20,7 +20,7 @@ LONGEST_WAIT_S = 60.0
 
 def fault_routes(faults: Faults) -> list[Route]:
     """Return the routes, relative to the double's own prefix; they raise FaultError."""
-    routes = _Routes(faults)
+    routes = _FaultRoutes(faults)
     return [
         Route("/faults", routes.show),
         Route("/faults", routes.arm, methods=["POST"]),
@@ -32,7 +32,7 @@ def fault_routes(faults: Faults) -> list[Route]:
     ]
 
 
-class _Routes:
+class _FaultRoutes:
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
 

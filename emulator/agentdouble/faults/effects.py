@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.faults import kinds
 from agentdouble.faults.during_code import InjectedFault, injecting
-from agentdouble.faults.plan import ArmedFault
-from agentdouble.faults.rewriting import EventEnds, RewrittenResponse, wrong_json
+from agentdouble.faults.plan import PlannedFault
+from agentdouble.faults.response_rewriting import EventEnds, RewrittenResponse, wrong_json
 from agentdouble.server.guard import Refusal, Render
 from agentdouble.server.protocols import hang_up
 
@@ -22,7 +22,7 @@ from agentdouble.server.protocols import hang_up
 class FaultyCall:
     """A call to which a fault happens; without the fault ``app`` would answer it."""
 
-    armed: ArmedFault
+    armed: PlannedFault
     app: ASGIApp
     render: Render
     scope: Scope
@@ -38,7 +38,7 @@ Effect = Callable[[FaultyCall, Any], Awaitable[None]]
 
 
 async def answer(
-    armed: ArmedFault, app: ASGIApp, render: Render, scope: Scope, receive: Receive, send: Send
+    armed: PlannedFault, app: ASGIApp, render: Render, scope: Scope, receive: Receive, send: Send
 ) -> None:
     """Answer a call according to its fault."""
     call = FaultyCall(armed, app, render, scope, receive, send)

@@ -43,7 +43,9 @@ class FaultMiddleware:
         path: str = scope["path"]
         return path.startswith(self._except_prefix)
 
-    async def _call(self, scope: Scope, receive: Receive) -> tuple[operations.Call, Receive]:
+    async def _call(
+        self, scope: Scope, receive: Receive
+    ) -> tuple[operations.FaultableCall, Receive]:
         """Return the call of a request; read and replay the body if it names the operation."""
         method, path = scope["method"], scope["path"]
         body, query = None, scope["query_string"].decode("latin-1")

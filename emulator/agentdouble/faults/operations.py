@@ -43,7 +43,7 @@ _SHAPES = (
 
 
 @dataclass(frozen=True)
-class Call:
+class FaultableCall:
     """A request in terms of operations; ``names`` are the operations that it calls."""
 
     method: str
@@ -58,14 +58,14 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Operation:
+class FaultOperation:
     """The operation that a fault is for: a name, or a pattern of paths."""
 
     text: str
     segments: tuple[str, ...] = ()
     method: str | None = None
 
-    def matches(self, call: Call) -> bool:
+    def matches(self, call: FaultableCall) -> bool:
         """Return whether a request calls this operation."""
         if not self.segments:
             return self.text in call.names
@@ -90,9 +90,9 @@ class Operation:
         return self.text == "InvokeTool" or path.startswith(_RUNS_CODE)
 
 
-def call_of(method: str, path: str, query: str, body: bytes | None = None) -> Call:
+def call_of(method: str, path: str, query: str, body: bytes | None = None) -> FaultableCall:
     """Return the call of a request; the body is needed only for JSON-RPC."""
-    return Call(method, path, frozenset(_names(method, path, query, body)))
+    return FaultableCall(method, path, frozenset(_names(method, path, query, body)))
 
 
 def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[str]:
@@ -139,7 +139,7 @@ def _mcp(message: Mapping[str, Any]) -> Iterable[str]:
     yield f"mcp:{method}"
 
 
-def find(text: str, actions: Iterable[str]) -> Operation:
+def find(text: str, actions: Iterable[str]) -> FaultOperation:
     """Return the operation of that name; raise FaultError, which suggests the nearest name.
 
     ``actions`` are the names of the control plane's actions.
@@ -149,18 +149,18 @@ def find(text: str, actions: Iterable[str]) -> Operation:
         return _by_path(text, pattern["method"], pattern["path"])
     kind, colon, name = text.partition(":")
     if kind == "mcp" and name:
-        return Operation(text)
+        return FaultOperation(text)
     if kind == "a2a" and colon:
         if name in _A2A_METHODS or name in _A2A:
-            return Operation(f"a2a:{_A2A_METHODS.get(name, name)}")
+            return FaultOperation(f"a2a:{_A2A_METHODS.get(name, name)}")
         raise _unknown(text, [f"a2a:{name}" for name in (*_A2A, *_A2A_METHODS)])
     names = [*_NAMED, *actions]
     if text in names:
-        return Operation(text)
+        return FaultOperation(text)
     raise _unknown(text, names)
 
 
-def _by_path(text: str, method: str | None, path: str) -> Operation:
+def _by_path(text: str, method: str | None, path: str) -> FaultOperation:
     if path == _NEVER or path.startswith(f"{_NEVER}/"):
         raise FaultError(
             f"{path} is the double's own: faults meet the specified surfaces only.",
@@ -173,7 +173,7 @@ def _by_path(text: str, method: str | None, path: str) -> Operation:
             "all the rest.",
             field="operation",
         )
-    return Operation(text, segments, method)
+    return FaultOperation(text, segments, method)
 
 
 def _unknown(text: str, known: Iterable[str]) -> FaultError:

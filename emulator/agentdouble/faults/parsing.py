@@ -23,7 +23,7 @@ from agentdouble.faults.kinds import (
     Reset,
     WrongJson,
 )
-from agentdouble.faults.operations import Operation
+from agentdouble.faults.operations import FaultOperation
 
 KINDS: dict[str, type[Fault]] = {
     str(cls.model_fields["kind"].default): cls
@@ -41,7 +41,7 @@ _ONLY = {
 _building = threading.Lock()  # the first validation of a kind builds its model, in one thread
 
 
-def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, Operation]:
+def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, FaultOperation]:
     """Return the fault that a document describes, and its operation; raise FaultError."""
     if not isinstance(document, Mapping):
         raise FaultError(f"A fault is an object with kind and operation, not {document!r:.80}.")
@@ -82,7 +82,7 @@ def _schema(kind: type[Fault]) -> dict[str, Any]:
     return {**schema, "description": description, **only}
 
 
-def _check_fits(fault: Fault, operation: Operation) -> None:
+def _check_fits(fault: Fault, operation: FaultOperation) -> None:
     fits = fault.only is None or operation.text == fault.only
     if fits or (fault.only == "code" and operation.runs_code):
         return

@@ -13,7 +13,7 @@ from typing import Any
 from agentdouble.core.event_bus import EventBus
 from agentdouble.errors import FaultError
 from agentdouble.faults.kinds import LONGEST_S, Fault
-from agentdouble.faults.operations import Call, Operation
+from agentdouble.faults.operations import FaultableCall, FaultOperation
 from agentdouble.faults.parsing import parse
 from agentdouble.journal.entries import note_fault
 
@@ -42,14 +42,14 @@ class FaultState:
         return {"id": self.id, **fields, "described": self.fault.described(), **counts}
 
 
-class ArmedFault:
+class PlannedFault:
     """One armed fault; it uses the lock of its plan."""
 
     def __init__(
         self,
         id_: str,
         fault: Fault,
-        operation: Operation,
+        operation: FaultOperation,
         lock: threading.RLock,
         events: EventBus,
     ) -> None:
@@ -64,7 +64,7 @@ class ArmedFault:
         self._held_calls: set[_HeldCall] = set()
         self._is_disarmed = False
 
-    def is_for(self, call: Call) -> bool:
+    def is_for(self, call: FaultableCall) -> bool:
         """Count a call and return whether the fault is for it; the plan holds the lock."""
         if not self.operation.matches(call):
             return False
@@ -157,7 +157,7 @@ class Faults:
         self._at_start = tuple(parse(document, self._actions) for document in at_start)
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
-        self._armed: tuple[ArmedFault, ...] = ()
+        self._armed: tuple[PlannedFault, ...] = ()
         self._seen: dict[str, int] = {}
         self.reset()
 
@@ -186,8 +186,8 @@ class Faults:
         armed.publish("armed")
         return state
 
-    def _add(self, fault: Fault, operation: Operation) -> ArmedFault:
-        armed = ArmedFault(f"f{next(self._ids)}", fault, operation, self._lock, self._events)
+    def _add(self, fault: Fault, operation: FaultOperation) -> PlannedFault:
+        armed = PlannedFault(f"f{next(self._ids)}", fault, operation, self._lock, self._events)
         self._armed = (*self._armed, armed)
         return armed
 
@@ -236,7 +236,7 @@ class Faults:
         with self._lock:
             return dict(self._seen)
 
-    def find(self, id_: str) -> ArmedFault:
+    def find(self, id_: str) -> PlannedFault:
         """Return the armed fault of that id; raise FaultError if there is none."""
         armed_fault = next((armed for armed in self._armed if armed.id == id_), None)
         if armed_fault is not None:
@@ -244,7 +244,7 @@ class Faults:
         ids = ", ".join(armed.id for armed in self._armed) or "none"
         raise FaultError(f"There is no armed fault {id_[:80]!r}; there is {ids}.", "id")
 
-    def matching(self, call: Call) -> tuple[ArmedFault, ...]:
+    def matching(self, call: FaultableCall) -> tuple[PlannedFault, ...]:
         """Count a call and return the faults for it, in the order in which they were armed."""
         with self._lock:
             if call.label in self._seen or len(self._seen) < _MOST_SEEN:

@@ -19,16 +19,18 @@ from typing import Any
 
 from starlette.types import Scope
 
-from agentdouble.core import causes, redaction
+from agentdouble.core import redaction, request_cause
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
-from agentdouble.journal import subjects
+from agentdouble.journal import request_subjects
 
 BODY_LIMIT = 64 * 1024
 UNSEEN = "agentdouble.unseen"  # in the scope of a request that gets no entry, and no fault
 UNREAD_LIMIT = 100
 UNREAD_LENGTH = 200
-_NOT_IN_CURL = frozenset({"host", "content-length", "connection", "accept-encoding", causes.HEADER})
+_NOT_IN_CURL = frozenset(
+    {"host", "content-length", "connection", "accept-encoding", request_cause.HEADER}
+)
 
 
 RawHeaders = Sequence[tuple[bytes, bytes]]
@@ -106,7 +108,7 @@ class Entry:
             "session": self.session,
             **({} if self.node is None else {"node": self.node}),
             "caused_by": self.caused_by,
-            **subjects.described(self.url, dict(self.request_headers), self.request_body),
+            **request_subjects.described(self.url, dict(self.request_headers), self.request_body),
             "status": self.status,
             "duration_ms": self.duration_ms,
             "received_bytes": self.received_bytes,
@@ -219,7 +221,7 @@ class Journal:
         for name, value in headers:
             if name == b"host":
                 host = value
-            elif name == causes.RAW_HEADER:
+            elif name == request_cause.RAW_HEADER:
                 cause = value
         query = redaction.hide_in_query(scope["query_string"].decode("latin-1"))
         entry = Entry(
@@ -237,7 +239,7 @@ class Journal:
 
     def _cause(self, header: bytes) -> int | None:
         """Return the id of the entry that a header names, if it is one of this journal."""
-        name, id_ = causes.read(header.decode("latin-1")) or ("", 0)
+        name, id_ = request_cause.read(header.decode("latin-1")) or ("", 0)
         is_there = bool(self._entries) and self._entries[0].id <= id_ <= self._entries[-1].id
         return id_ if name == self.name and is_there else None
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from agentdouble.core.event_bus import EventBus, Listener
-from agentdouble.server.disconnects import ListenerResponse
-
-if TYPE_CHECKING:
-    pass
+from agentdouble.core.event_bus import BusListener, EventBus
 from agentdouble.journal.refusals import hint, refused
+from agentdouble.server.disconnects import ListenerResponse
 
 ABOUT_THE_STREAM = ("listening", "resync")
 NAMES = (
@@ -41,8 +37,8 @@ def event_routes(events: EventBus) -> list[Route]:
     return [Route("/events", follow)]
 
 
-def _writer(names: Collection[str]) -> Callable[[Listener], AsyncGenerator[str, None]]:
-    async def written(listener: Listener) -> AsyncGenerator[str, None]:
+def _writer(names: Collection[str]) -> Callable[[BusListener], AsyncGenerator[str, None]]:
+    async def written(listener: BusListener) -> AsyncGenerator[str, None]:
         async with aclosing(listener.events()) as events:
             async for event in events:
                 if event is None:

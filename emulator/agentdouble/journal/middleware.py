@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.core import causes, ledger
+from agentdouble.core import ledger, request_cause
 from agentdouble.core.code_tool import hosted_by
 from agentdouble.core.ledger import Ledger
 from agentdouble.core.log_filters import printable
@@ -66,11 +66,11 @@ class JournalMiddleware:
         kind = _Recorder if scope["type"] == "http" else _WebSocketRecorder
         recorder = kind(self._journal, entry, noted, receive, send)
         token = current_entry.set(entry)
-        cause = causes.current.set((self._journal.name, entry.id))
+        cause = request_cause.current.set((self._journal.name, entry.id))
         try:
             await self._app(scope, recorder.receive, recorder.send)
         finally:
-            causes.current.reset(cause)
+            request_cause.current.reset(cause)
             current_entry.reset(token)
             recorder.close()
 

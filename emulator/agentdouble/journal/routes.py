@@ -10,7 +10,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
@@ -18,9 +17,6 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agentdouble.journal.entries import Entry, Journal
-
-if TYPE_CHECKING:
-    pass
 from agentdouble.journal.refusals import hint, refused
 
 _LONGEST_NUMBER = 18  # digits
@@ -63,7 +59,7 @@ class _Query:
 
 def journal_routes(journal: Journal) -> list[Route]:
     """Return the routes, relative to the double's own prefix."""
-    routes = _Routes(journal)
+    routes = _JournalRoutes(journal)
     return [
         Route("/journal", routes.some),
         Route("/journal", routes.clear, methods=["DELETE"]),
@@ -71,7 +67,7 @@ def journal_routes(journal: Journal) -> list[Route]:
     ]
 
 
-class _Routes:
+class _JournalRoutes:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 

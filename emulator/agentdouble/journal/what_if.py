@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import httpx
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentdouble.core import causes
+from agentdouble.core import request_cause
 from agentdouble.core.ledger import Ledger, find
 from agentdouble.core.redaction import without_secrets
 from agentdouble.core.signing import Credentials
@@ -51,12 +51,19 @@ _NO_ID_FIELD = re.compile(r"(?:user|app|tool|message|request|invocation|caller)_
 _ID_HEADERS = (b"mcp-session-id", b"session_id")
 _ID = re.compile(r"[\w.:+/=-]{8,}", re.ASCII)
 _OF_THE_CONNECTION = frozenset(
-    {b"host", b"content-length", b"connection", b"transfer-encoding", b"expect", causes.RAW_HEADER}
+    {
+        b"host",
+        b"content-length",
+        b"connection",
+        b"transfer-encoding",
+        b"expect",
+        request_cause.RAW_HEADER,
+    }
 )
 _PATH = "/:@!$&'()*+,;=~-._"
 
 
-class Question(BaseModel):
+class WhatIfQuestion(BaseModel):
     """A question: what would the answer to this entry be if the unknown had this answer?"""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -76,7 +83,7 @@ class WhatIfError(AgentDoubleError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class AlternativeAnswer:
     """An answer; ``status`` is None if the connection ended, and ``text`` says why."""
 
     status: int | None
@@ -99,7 +106,7 @@ class WhatIf:
     start: StartDouble
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def ask(self, question: Question) -> dict[str, Any]:
+    async def ask(self, question: WhatIfQuestion) -> dict[str, Any]:
         """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
         entry = self.journal.find(question.entry)
         if entry is None:
@@ -121,7 +128,9 @@ class WhatIf:
                 message = f"The three doubles did not answer within {LONGEST_S:.0f} s."
                 raise WhatIfError(message, "TimedOut", 504) from None
 
-    async def _compare(self, entry: Entry, question: Question, in_force: str) -> dict[str, Any]:
+    async def _compare(
+        self, entry: Entry, question: WhatIfQuestion, in_force: str
+    ) -> dict[str, Any]:
         entries = self.journal.entries()
         earlier = await run_in_thread(lambda: earlier_requests(entry, entries))
         repeatable = [request for request in earlier if self._is_repeatable(request)]
@@ -153,7 +162,7 @@ class WhatIf:
 
     async def _answer(
         self, double: AbstractContextManager[str], entries: Sequence[Entry]
-    ) -> Answer:
+    ) -> AlternativeAnswer:
         """Send requests to a double, and return the answer to the last one."""
         async with _entered(double) as url:
             sender = Sender(url, self.credentials)
@@ -237,14 +246,14 @@ class Sender:
     credentials: Credentials
     _ids: dict[str, str] = field(default_factory=dict)
 
-    async def send(self, entry: Entry) -> Answer:
+    async def send(self, entry: Entry) -> AlternativeAnswer:
         """Send a request of the journal, and learn ids from the answer."""
         answer = await self._send(entry)
         body = (entry.response_start and entry.response_start.full_body()) or b""
         head = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in entry.response_head
         }
-        before = Answer(entry.status, head, body.decode("utf-8", "replace"))
+        before = AlternativeAnswer(entry.status, head, body.decode("utf-8", "replace"))
         now = leaves(answer.document())
         for path, old in leaves(before.document()).items():
             new = now.get(path)
@@ -252,7 +261,7 @@ class Sender:
                 self._ids[str(old)] = str(new)
         return answer
 
-    async def _send(self, entry: Entry) -> Answer:
+    async def _send(self, entry: Entry) -> AlternativeAnswer:
         body = self._with_ids(resending.whole_body(entry).decode("latin-1")).encode("latin-1")
         parts = urlsplit(self._with_ids(entry.url))
         query = f"?{parts.query}" if parts.query else ""
@@ -274,9 +283,9 @@ class Sender:
             message = f"The address of this request cannot be sent: {error}"
             raise CannotRepeatError(message) from None
         except httpx.HTTPError as error:
-            return Answer(None, {}, f"{type(error).__name__}: {error}")
+            return AlternativeAnswer(None, {}, f"{type(error).__name__}: {error}")
         named = {name: self._without_address(text) for name, text in response.headers.items()}
-        return Answer(response.status_code, named, self._without_address(response.text))
+        return AlternativeAnswer(response.status_code, named, self._without_address(response.text))
 
     def _without_address(self, text: str) -> str:
         return text.replace(self.url, "http://double").replace(self.url[7:], "double")
@@ -312,7 +321,7 @@ async def _entered(double: AbstractContextManager[str]) -> AsyncIterator[str]:
         await asyncio.shield(asyncio.ensure_future(leave()))
 
 
-async def _gather(answers: Iterator[Any]) -> list[Answer]:
+async def _gather(answers: Iterator[Any]) -> list[AlternativeAnswer]:
     """Wait for all; if one fails, or the client leaves, cancel the others and wait for their end."""
     tasks = [asyncio.ensure_future(answer) for answer in answers]
     try:
@@ -323,7 +332,7 @@ async def _gather(answers: Iterator[Any]) -> list[Answer]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _shown(name: str, answer: Answer) -> dict[str, Any]:
+def _shown(name: str, answer: AlternativeAnswer) -> dict[str, Any]:
     text = without_secrets(answer.text[:_LARGEST])
     body = text + "..." * (len(answer.text) > _LARGEST)
     return {"answer": name, "status": answer.status, "body": body}
@@ -331,8 +340,8 @@ def _shown(name: str, answer: Answer) -> dict[str, Any]:
 
 def _notes(
     entry: Entry,
-    question: Question,
-    first: Answer,
+    question: WhatIfQuestion,
+    first: AlternativeAnswer,
     earlier: Sequence[Entry],
     repeatable: Sequence[Entry],
 ) -> Iterator[str]:

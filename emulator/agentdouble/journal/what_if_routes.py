@@ -45,12 +45,12 @@ def what_if_routes(
         """
         nonlocal what_if
         await import_in_thread("agentdouble.journal.what_if")
-        from agentdouble.journal.what_if import Question, WhatIf, WhatIfError  # slow: httpx
+        from agentdouble.journal.what_if import WhatIf, WhatIfError, WhatIfQuestion  # slow: httpx
 
         what_if = what_if or WhatIf(journal, ledger, credentials, start)
         body = await request.body()
         try:
-            question = Question.model_validate_json(body if len(body) <= _LARGEST else b"")
+            question = WhatIfQuestion.model_validate_json(body if len(body) <= _LARGEST else b"")
             result = await cancel_on_disconnect(request.receive, what_if.ask(question))
             return JSONResponse(result)
         except WhatIfError as error:

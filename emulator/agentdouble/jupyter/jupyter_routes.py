@@ -27,7 +27,7 @@ _SERVED = "GET /api, /api/kernelspecs and /api/kernels, and a kernel's channels"
 
 def jupyter_app(kernels: SessionKernels, version: str) -> Starlette:
     """Return the application below ``/jupyter``."""
-    routes = _Routes(kernels, version)
+    routes = _JupyterRoutes(kernels, version)
     api = [
         Route("/api", routes.version),
         Route("/api/kernelspecs", routes.kernelspecs),
@@ -58,7 +58,7 @@ def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"message": message, "reason": message}, status)
 
 
-class _Routes:
+class _JupyterRoutes:
     def __init__(self, kernels: SessionKernels, version: str) -> None:
         self._kernels = kernels
         self._version = version

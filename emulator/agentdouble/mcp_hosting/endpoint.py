@@ -61,7 +61,7 @@ log_filters.tell_in_short("mcp.server.streamable_http", ClientDisconnect)
 
 
 @described(OPERATIONS)
-class Endpoint:
+class McpEndpoint:
     """Serves a low-level ``mcp.server.Server``, both eras of the protocol, sessions over SSE.
 
     The first request calls ``make_server`` in a thread and imports the MCP SDK. If the server

@@ -45,7 +45,7 @@ def find(key: str | None, keys: Sequence[str]) -> str | None:
     return match
 
 
-class Sessions:
+class HostedSessions:
     """The sessions of one service, each with the key that opened it.
 
     They are checked in front of the server, so the check works for every server.
@@ -98,7 +98,7 @@ class Sessions:
 PREFIX = "/mcp/"
 
 
-class Hosted(Protocol):
+class HostedServer(Protocol):
     """An application that can be hosted: an ASGI application that answers inside ``running()``."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
@@ -108,10 +108,10 @@ class Hosted(Protocol):
 
 @dataclass
 class _Entry:
-    app: Hosted
+    app: HostedServer
     keys: tuple[str, ...]
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    sessions: Sessions = field(default_factory=Sessions)
+    sessions: HostedSessions = field(default_factory=HostedSessions)
     calls: Calls = field(default_factory=Calls)
 
 
@@ -138,7 +138,7 @@ class Host:
     def __contains__(self, name: str) -> bool:
         return name in self._entries
 
-    async def add(self, name: str, app: Hosted, keys: Sequence[str]) -> None:
+    async def add(self, name: str, app: HostedServer, keys: Sequence[str]) -> None:
         """Serve an application under a name; raise ValueError if another server has the name."""
         if name in self._entries:
             raise ValueError(f"Another server is hosted as {name!r}.")
@@ -206,7 +206,7 @@ def _unknown(name: str) -> Response:
 class _Contained:
     """A server whose errors affect only the current request."""
 
-    def __init__(self, name: str, app: Hosted) -> None:
+    def __init__(self, name: str, app: HostedServer) -> None:
         self._name = name
         self._app = app
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-if TYPE_CHECKING:
-    pass
 
 
 class Calls:
@@ -33,7 +29,7 @@ class Calls:
         A request that is cancelled before its response has begun gets ``fallback``; a response
         that has begun stops where it is.
         """
-        response = _Response(send)
+        response = _OpenResponse(send)
         # A scope, not a task: it separates this cancellation from that of a stopping server.
         with anyio.CancelScope() as cancelling:
             self._open[cancelling] = (by, scope)
@@ -62,7 +58,7 @@ def _listens(scope: Scope) -> bool:
     return scope["method"] == "GET" or (b"mcp-method", b"subscriptions/listen") in scope["headers"]
 
 
-class _Response:
+class _OpenResponse:
     """A response that is being sent; it knows how much has been sent."""
 
     def __init__(self, send: Send) -> None:

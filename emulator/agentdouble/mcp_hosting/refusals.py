@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, Response
 
 from agentdouble.core import ledger
 from agentdouble.server.guard import Refusal
-
-if TYPE_CHECKING:
-    pass
-
 
 INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603

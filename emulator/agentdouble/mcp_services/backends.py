@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import BackendError
-from agentdouble.mcp_hosting import Endpoint, Hosted
+from agentdouble.mcp_hosting import HostedServer, McpEndpoint
 from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer, is_header_name
 from agentdouble.mcp_services.commands import CommandBackend, Programs
 from agentdouble.mcp_services.passthrough import PassThrough
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.streamable_http import EventStore
 
-    from agentdouble.mcp_services.openapi import Definition
+    from agentdouble.mcp_services.openapi import ApiDefinition
 
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
@@ -52,7 +52,7 @@ class OpenApiBackend:
 
     @classmethod
     def load(
-        cls, source: Mapping[str, Any] | str | Path | Definition, **options: Any
+        cls, source: Mapping[str, Any] | str | Path | ApiDefinition, **options: Any
     ) -> OpenApiBackend:
         """Return the backend of a document or a file; raise DefinitionError.
 
@@ -61,7 +61,7 @@ class OpenApiBackend:
         import_now(_OPENAPI)
         from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
 
-        read = source if isinstance(source, openapi.Definition) else openapi.load(source)
+        read = source if isinstance(source, openapi.ApiDefinition) else openapi.load(source)
         backend = cls(json.dumps(read.document), **options)
         backend.make_server(read)  # so that errors are reported now
         return backend
@@ -74,11 +74,11 @@ class OpenApiBackend:
 
         return await run_in_thread(lambda: cls.load(openapi.load_text(text), **options))
 
-    def hosted(self, name: str, programs: Programs) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> HostedServer:
         """Return an endpoint whose tools call the API."""
-        return Endpoint(self.make_server)
+        return McpEndpoint(self.make_server)
 
-    def make_server(self, definition: Definition | None = None) -> Server[Any]:
+    def make_server(self, definition: ApiDefinition | None = None) -> Server[Any]:
         """Return a server of the tools; read the definition unless it is given."""
         import_now(_OPENAPI)
         from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
@@ -115,7 +115,7 @@ class Backend(Protocol):
 
     kind: ClassVar[str]
 
-    def hosted(self, name: str, programs: Programs) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> HostedServer:
         """Return the application that answers for the service with this name.
 
         ``programs`` starts processes.
@@ -145,7 +145,7 @@ class McpBackend:
             if not is_valid or name.lower() in _FRAMING:
                 raise BackendError(f"The header {name!r} for a backend cannot be sent.", service="")
 
-    def hosted(self, name: str, programs: Programs) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> HostedServer:
         """Return an application that passes requests on to the server."""
         return PassThrough(name, self.url, self.headers)
 
@@ -168,9 +168,9 @@ class ServerBackend:
     event_store: EventStore | None = field(default=None, repr=False)
     retry_interval_ms: int | None = None
 
-    def hosted(self, name: str, programs: Programs) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> HostedServer:
         """Return an endpoint of the server."""
-        return Endpoint(
+        return McpEndpoint(
             self.make_server,
             event_store=self.event_store,
             retry_interval_ms=self.retry_interval_ms,
@@ -189,9 +189,9 @@ class AppBackend:
 
     kind: ClassVar[str] = "app"
 
-    make_hosted: Callable[[], Hosted] = field(repr=False)
+    make_hosted: Callable[[], HostedServer] = field(repr=False)
 
-    def hosted(self, name: str, programs: Programs) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> HostedServer:
         """Return an application with the MCPApp's tools, which may block."""
         return self.make_hosted()
 

@@ -17,11 +17,11 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import BackendError, McpServiceError
-from agentdouble.mcp_hosting import BODY_LIMIT, INTERNAL_ERROR, Hosted, failure, idle_sessions
+from agentdouble.mcp_hosting import BODY_LIMIT, INTERNAL_ERROR, HostedServer, failure, idle_sessions
 from agentdouble.state import Record
 
 if TYPE_CHECKING:
-    from agentdouble.mcp_services.stdio import Session
+    from agentdouble.mcp_services.stdio import StdioSession
 from agentdouble.mcp_services.started_process import Started
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -60,7 +60,7 @@ class CommandBackend:
         if not 0 < self.timeout_s <= _LONGEST_S:
             raise _unusable(f"its timeout_s is a number of seconds up to {_LONGEST_S:g}")
 
-    def hosted(self, name: str, programs: Programs) -> Hosted:
+    def hosted(self, name: str, programs: Programs) -> HostedServer:
         """Return an application that talks to processes of the command."""
         return StdioHosted(name, self, programs)
 
@@ -96,7 +96,7 @@ class Programs(Protocol):
     """Starts the processes of the services; those of a service share a home directory."""
 
     async def start(self, service: str, command: CommandBackend) -> Started:
-        """Start a process of a service; raise ServiceUnansweredError."""
+        """Start a process of a service; raise McpServiceError."""
 
     async def forget(self, service: str) -> None:
         """Remove the files and the log of a service whose processes have ended."""
@@ -115,7 +115,7 @@ class StdioHosted:
         self._service = service
         self._command = command
         self._programs = programs
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, StdioSession] = {}
         self._opening = asyncio.Lock()
         self._context: contextvars.Context | None = None
 
@@ -174,9 +174,9 @@ class StdioHosted:
             if not opened:
                 await session.end()
 
-    async def _make_session(self) -> Session | None:
+    async def _make_session(self) -> StdioSession | None:
         """Return a new session with a process; None if there are too many that are in use."""
-        from agentdouble.mcp_services.stdio import Session  # slow: the MCP SDK
+        from agentdouble.mcp_services.stdio import StdioSession  # slow: the MCP SDK
 
         async with self._opening:
             if len(self._sessions) >= MOST_SESSIONS:
@@ -190,9 +190,9 @@ class StdioHosted:
             if self._context is None:  # the service has ended meanwhile
                 await started.end(0)
                 raise McpServiceError("The service has ended.", service=self._service)
-            session = Session(self._service, started, self._command.timeout_s, self._forget)
+            session = StdioSession(self._service, started, self._command.timeout_s, self._forget)
             self._sessions[session.id] = session
             return session
 
-    def _forget(self, session: Session) -> None:
+    def _forget(self, session: StdioSession) -> None:
         self._sessions.pop(session.id, None)

@@ -7,9 +7,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from agentdouble.errors import (
-    ServiceKeyError,
-)
+from agentdouble.errors import ServiceKeyError
 
 _SENDABLE = re.compile(r"[!-~]+")
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    pass
-
+from typing import Protocol
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a message is a line
 

@@ -54,11 +54,15 @@ class _Pending:
     answered: anyio.Event = field(default_factory=anyio.Event)
 
 
-class Session:
+class StdioSession:
     """A session; ``forget`` is called with it when it ends. Belongs to one event loop."""
 
     def __init__(
-        self, service: str, started: Started, timeout_s: float, forget: Callable[[Session], None]
+        self,
+        service: str,
+        started: Started,
+        timeout_s: float,
+        forget: Callable[[StdioSession], None],
     ) -> None:
         self.id = uuid4().hex
         self.used_at = time.monotonic()

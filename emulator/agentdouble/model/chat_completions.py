@@ -7,7 +7,13 @@ from typing import Any
 
 from agentdouble.errors import ModelError
 from agentdouble.model import conversation
-from agentdouble.model.conversation import Answer, Body, ModelRequest, ToolCall, Turn
+from agentdouble.model.conversation import (
+    Body,
+    ConversationRequest,
+    ModelAnswer,
+    ModelTurn,
+    ToolCall,
+)
 
 _ROLES = {
     "system": "system",
@@ -23,7 +29,7 @@ _REFUSED = {
 }
 
 
-def read(body: Body) -> ModelRequest:
+def read(body: Body) -> ConversationRequest:
     """Return the request in a body. Raise ModelError for one that is malformed."""
     conversation.refuse_fields(body, _REFUSED)
     messages = conversation.objects(conversation.field(body, "messages", list, ""), "messages")
@@ -33,7 +39,7 @@ def read(body: Body) -> ModelRequest:
         for tool in conversation.objects(body.get("tools"), "tools")
         if "function" in tool
     ]
-    return ModelRequest(
+    return ConversationRequest(
         form="chat completions",
         model=conversation.field(body, "model", str, ""),
         turns=tuple(conversation.named_results(turns)),
@@ -43,12 +49,12 @@ def read(body: Body) -> ModelRequest:
     )
 
 
-def _turn(message: Body, where: str) -> Turn:
+def _turn(message: Body, where: str) -> ModelTurn:
     role = conversation.field(message, "role", str, where)
     if role not in _ROLES:
         raise ModelError(f"{where}.role must be one of {', '.join(_ROLES)}, not {role!r:.80}.")
     calls = conversation.objects(message.get("tool_calls"), f"{where}.tool_calls")
-    return Turn(
+    return ModelTurn(
         _ROLES[role],
         conversation.texts(message.get("content"), f"{where}.content"),
         tuple(_call(call, f"{where}.tool_calls[{i}]") for i, call in enumerate(calls)),
@@ -65,7 +71,7 @@ def _call(call: Body, where: str) -> ToolCall:
     )
 
 
-def whole(request: ModelRequest, answer: Answer, created: int) -> dict[str, Any]:
+def whole(request: ConversationRequest, answer: ModelAnswer, created: int) -> dict[str, Any]:
     """Return an answer as one document."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None, "refusal": None}
     if answer.calls:
@@ -75,7 +81,7 @@ def whole(request: ModelRequest, answer: Answer, created: int) -> dict[str, Any]
     return {**document, "usage": _usage(request, answer)}
 
 
-def stream(request: ModelRequest, answer: Answer, created: int) -> Iterator[bytes]:
+def stream(request: ConversationRequest, answer: ModelAnswer, created: int) -> Iterator[bytes]:
     """Yield an answer as server-sent events."""
 
     def chunk(delta: Body, reason: str | None = None) -> bytes:
@@ -100,7 +106,7 @@ def stream(request: ModelRequest, answer: Answer, created: int) -> Iterator[byte
 
 
 def _document(
-    request: ModelRequest, answer: Answer, created: int, kind: str, choices: list[Any]
+    request: ConversationRequest, answer: ModelAnswer, created: int, kind: str, choices: list[Any]
 ) -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{answer.number}",
@@ -116,10 +122,10 @@ def _written(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: ModelAnswer) -> str:
     return "tool_calls" if answer.calls else "stop"
 
 
-def _usage(request: ModelRequest, answer: Answer) -> dict[str, int]:
+def _usage(request: ConversationRequest, answer: ModelAnswer) -> dict[str, int]:
     size, words = conversation.request_size(request), answer.tokens()
     return {"prompt_tokens": size, "completion_tokens": words, "total_tokens": size + words}

@@ -31,7 +31,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
-class Turn:
+class ModelTurn:
     """A message of a conversation; ``role`` is system, user, assistant or tool.
 
     A tool's turn has its result as ``text``, and the ``name`` and ``call_id`` of its call.
@@ -45,12 +45,12 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class ModelRequest:
+class ConversationRequest:
     """A request to a model; ``form`` is its wire form, ``tools`` are the names that it offers."""
 
     form: str
     model: str
-    turns: tuple[Turn, ...]
+    turns: tuple[ModelTurn, ...]
     tools: tuple[str, ...]
     stream: bool
     body: Body
@@ -61,7 +61,7 @@ class ModelRequest:
         return next((turn.text for turn in reversed(self.turns) if turn.role == "user"), "")
 
     @property
-    def result(self) -> Turn | None:
+    def result(self) -> ModelTurn | None:
         """The result of a tool that the request ends with, or None."""
         last = self.turns[-1] if self.turns else None
         return last if last is not None and last.role == "tool" else None
@@ -72,7 +72,7 @@ class ModelRequest:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a model says: text, calls of tools, or both. ``number`` makes its ids."""
 
     text: str
@@ -88,7 +88,7 @@ class Answer:
         return len(self.pieces()) + sum(len(call.text().split()) for call in self.calls)
 
 
-def request_size(request: ModelRequest) -> int:
+def request_size(request: ConversationRequest) -> int:
     """Return the number of words in a request, for the usage."""
     return sum(len(turn.text.split()) for turn in request.turns)
 
@@ -126,7 +126,7 @@ def refuse_fields(body: Body, reasons: Mapping[str, str]) -> None:
             raise ModelError(f"{name} is not supported: {reason}", code="unsupported_parameter")
 
 
-def named_results(turns: Iterator[Turn]) -> Iterator[Turn]:
+def named_results(turns: Iterator[ModelTurn]) -> Iterator[ModelTurn]:
     """Yield turns, with the names of the calls in their results.
 
     Raises ModelError for a result without a call, which real endpoints refuse as well.
@@ -140,7 +140,7 @@ def named_results(turns: Iterator[Turn]) -> Iterator[Turn]:
                     f"The result of the tool call {turn.call_id!r:.80} follows no such call; "
                     f"the conversation has {', '.join(map(repr, names)) or 'none'}."
                 )
-            turn = Turn("tool", turn.text, name=names[turn.call_id], call_id=turn.call_id)
+            turn = ModelTurn("tool", turn.text, name=names[turn.call_id], call_id=turn.call_id)
         yield turn
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import ModelError
-from agentdouble.model.conversation import Answer, ModelRequest
+from agentdouble.model.conversation import ConversationRequest, ModelAnswer
 from agentdouble.model.scripts import Scripts
 
 if TYPE_CHECKING:
-    from agentdouble.model.recording import Recording
+    from agentdouble.model.recording import ModelRecording
 
 CODE = """\
 import platform
@@ -46,12 +46,12 @@ _REQUESTS = 200
 _REQUESTS_BYTES = 32 * 1024 * 1024  # all together, because prompts can contain files
 
 
-class Model:
+class ModelService:
     """A model that answers by script; ``recording`` answers instead while it is set."""
 
     def __init__(self, initial: Iterable[Mapping[str, Any]] = ()) -> None:
         self.scripts = Scripts(initial)
-        self.recording: Recording | None = None
+        self.recording: ModelRecording | None = None
         self.names: tuple[str, ...] = ()  # empty: every name is a model
         self._requests: deque[tuple[dict[str, Any], int]] = deque(maxlen=_REQUESTS)
 
@@ -61,7 +61,7 @@ class Model:
         self.recording, self.names = None, ()
         self._requests.clear()
 
-    def answer(self, request: ModelRequest) -> Answer:
+    def answer(self, request: ConversationRequest) -> ModelAnswer:
         """Return the scripted answer of a request. Raise ModelError without one."""
         if self.names and request.model not in self.names:
             near = difflib.get_close_matches(request.model, self.names, n=1)
@@ -73,7 +73,7 @@ class Model:
             )
         return self.scripts.answer(request)
 
-    def note(self, request: ModelRequest, size: int) -> None:
+    def note(self, request: ConversationRequest, size: int) -> None:
         """Keep a request of ``size`` bytes for ``to_dict``; the oldest go first."""
         self._requests.append((request.to_dict(), size))
         while len(self._requests) > 1 and sum(n for _, n in self._requests) > _REQUESTS_BYTES:

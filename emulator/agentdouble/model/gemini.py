@@ -8,10 +8,16 @@ from typing import Any
 
 from agentdouble.errors import ModelError
 from agentdouble.model import conversation
-from agentdouble.model.conversation import Answer, Body, ModelRequest, ToolCall, Turn
+from agentdouble.model.conversation import (
+    Body,
+    ConversationRequest,
+    ModelAnswer,
+    ModelTurn,
+    ToolCall,
+)
 
 
-def read(body: Body, model: str, *, stream: bool) -> ModelRequest:
+def read(body: Body, model: str, *, stream: bool) -> ConversationRequest:
     """Return the request in a body. Raise ModelError for one that is malformed."""
     contents = conversation.objects(conversation.field(body, "contents", list, ""), "contents")
     turns = [turn for i, content in enumerate(contents) for turn in _turns(content, i)]
@@ -24,17 +30,17 @@ def read(body: Body, model: str, *, stream: bool) -> ModelRequest:
             tool.get("functionDeclarations") or tool.get("function_declarations"), "tools"
         )
     ]
-    return ModelRequest(
+    return ConversationRequest(
         form="generateContent",
         model=model,
-        turns=(*([Turn("system", system)] if system else ()), *turns),
+        turns=(*([ModelTurn("system", system)] if system else ()), *turns),
         tools=tuple(conversation.field(function, "name", str, "tools") for function in declared),
         stream=stream,
         body=body,
     )
 
 
-def _turns(content: Body, index: int) -> Iterator[Turn]:
+def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
     """Yield the results of tools in a content, then its text and its calls, if it has any."""
     where = f"contents[{index}].parts"
     parts = conversation.objects(content.get("parts"), where)
@@ -44,11 +50,11 @@ def _turns(content: Body, index: int) -> Iterator[Turn]:
             result = conversation.field(part, "functionResponse", dict, where)
             name = conversation.field(result, "name", str, f"{where}.functionResponse")
             text = _result(result.get("response"))
-            yield Turn("tool", text, name=name, call_id=str(result.get("id") or ""))
+            yield ModelTurn("tool", text, name=name, call_id=str(result.get("id") or ""))
     text = conversation.texts(parts, where)
     if text or calls or not parts:
         role = "assistant" if content.get("role") == "model" else "user"
-        yield Turn(role, text, tuple(_call(call, where) for call in calls))
+        yield ModelTurn(role, text, tuple(_call(call, where) for call in calls))
 
 
 def _result(response: Any) -> str:
@@ -71,13 +77,13 @@ def _call(call: Any, where: str) -> ToolCall:
     )
 
 
-def whole(request: ModelRequest, answer: Answer) -> dict[str, Any]:
+def whole(request: ConversationRequest, answer: ModelAnswer) -> dict[str, Any]:
     """Return an answer as one document."""
     text = [{"text": answer.text}] if answer.text or not answer.calls else []
     return _document(request, answer, [*text, *_calls(answer)], last=True)
 
 
-def stream(request: ModelRequest, answer: Answer, *, events: bool) -> Iterator[bytes]:
+def stream(request: ConversationRequest, answer: ModelAnswer, *, events: bool) -> Iterator[bytes]:
     """Yield an answer in pieces: as server-sent events, or as the items of a JSON array."""
     parts = [[{"text": piece}] for piece in answer.pieces()]
     if answer.calls or not parts:
@@ -92,7 +98,7 @@ def stream(request: ModelRequest, answer: Answer, *, events: bool) -> Iterator[b
         yield b"]"
 
 
-def _calls(answer: Answer) -> list[dict[str, Any]]:
+def _calls(answer: ModelAnswer) -> list[dict[str, Any]]:
     for call in answer.calls:
         if isinstance(call.arguments, str):
             raise ModelError(
@@ -106,7 +112,7 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _document(
-    request: ModelRequest, answer: Answer, parts: list[Any], *, last: bool
+    request: ConversationRequest, answer: ModelAnswer, parts: list[Any], *, last: bool
 ) -> dict[str, Any]:
     size, words = conversation.request_size(request), answer.tokens()
     content = {"role": "model", "parts": parts or [{"text": ""}]}

@@ -15,9 +15,9 @@ from agentdouble.core import strict_json
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ModelError
 from agentdouble.model import PREFIX, chat_completions, gemini, responses_api
-from agentdouble.model.conversation import Answer, Body, ModelRequest
-from agentdouble.model.endpoint import Model
-from agentdouble.model.recording import Recording
+from agentdouble.model.conversation import Body, ConversationRequest, ModelAnswer
+from agentdouble.model.endpoint import ModelService
+from agentdouble.model.recording import ModelRecording
 from agentdouble.server.disconnects import EventStreamResponse
 from agentdouble.server.guard import Refusal
 
@@ -47,7 +47,7 @@ def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
     return JSONResponse({"error": error}, refusal.status)
 
 
-def endpoint_app(model: Model, clock: Clock) -> Router:
+def endpoint_app(model: ModelService, clock: Clock) -> Router:
     """Return the application below ``/model``."""
     routes = _Endpoint(model, clock)
     return Router(
@@ -70,7 +70,7 @@ async def _not_served(scope: Any, receive: Any, send: Any) -> None:
 
 
 class _Endpoint:
-    def __init__(self, model: Model, clock: Clock) -> None:
+    def __init__(self, model: ModelService, clock: Clock) -> None:
         self._model = model
         self._clock = clock
 
@@ -97,7 +97,7 @@ class _Endpoint:
         is_sse = request.query_params.get("alt") == "sse"
         kind = "text/event-stream" if is_sse else "application/json"
 
-        def read(body: Body) -> ModelRequest:
+        def read(body: Body) -> ConversationRequest:
             if method not in _METHODS:
                 text = f"{method[:100]!r} is not supported; use {' or '.join(_METHODS)}."
                 raise ModelError(text, status=501, code="not_supported")
@@ -113,9 +113,9 @@ class _Endpoint:
     async def _respond(
         self,
         request: Request,
-        read: Callable[[Body], ModelRequest],
-        whole: Callable[[ModelRequest, Answer], Response],
-        stream: Callable[[ModelRequest, Answer], Response],
+        read: Callable[[Body], ConversationRequest],
+        whole: Callable[[ConversationRequest, ModelAnswer], Response],
+        stream: Callable[[ConversationRequest, ModelAnswer], Response],
     ) -> Response:
         try:
             body, raw = await _body(request)
@@ -143,7 +143,9 @@ def _is_gemini(connection: HTTPConnection) -> bool:
     return path.startswith(f"{PREFIX}/v1beta/") or ":" in path  # some clients use v1
 
 
-async def _recorded(recording: Recording, request: Request, body: Body, raw: bytes) -> Response:
+async def _recorded(
+    recording: ModelRecording, request: Request, body: Body, raw: bytes
+) -> Response:
     provider, base = ("gemini", PREFIX) if _is_gemini(request) else ("openai", f"{PREFIX}/v1")
     query = f"?{request.url.query}" if request.url.query else ""
     target = request.url.path.removeprefix(base) + query
@@ -173,7 +175,7 @@ def _events(pieces: Iterable[bytes], media_type: str = "text/event-stream") -> R
     return EventStreamResponse(stream(), media_type=media_type)
 
 
-def admin_app(model: Model) -> Router:
+def admin_app(model: ModelService) -> Router:
     """Return the application for ``/_emulator/model``; it raises ModelError."""
     routes = _Admin(model)
     return Router(
@@ -188,7 +190,7 @@ def admin_app(model: Model) -> Router:
 
 
 class _Admin:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: ModelService) -> None:
         self._model = model
 
     async def show(self, _request: Request) -> Response:
@@ -220,5 +222,5 @@ class _Admin:
     async def start_recording(self, request: Request) -> Response:
         """Record from the ``upstreams`` in the body, or replay its ``exchanges``."""
         body, _ = await _body(request)
-        self._model.recording = await asyncio.to_thread(Recording.read, body)
+        self._model.recording = await asyncio.to_thread(ModelRecording.read, body)
         return JSONResponse({"exchanges": len(self._model.recording.exchanges)}, 201)

@@ -45,27 +45,27 @@ class Upstream(TypedDict):
     key: _HeaderText
 
 
-class _Request(TypedDict):
+class _RecordedRequest(TypedDict):
     path: str
     body: Any
 
 
-class _Response(TypedDict):
+class _RecordedResponse(TypedDict):
     status: Annotated[int, Field(ge=200, le=599)]
     content_type: _HeaderText
     body: NotRequired[Any]
     events: NotRequired[list[str]]
 
 
-class Exchange(TypedDict):
+class RecordedExchange(TypedDict):
     """A request and its answer, which has either a body of JSON or the events of a stream."""
 
-    request: _Request
-    response: _Response
+    request: _RecordedRequest
+    response: _RecordedResponse
 
 
 class _Document(TypedDict):
-    exchanges: NotRequired[list[Exchange]]
+    exchanges: NotRequired[list[RecordedExchange]]
     upstreams: NotRequired[dict[Literal["openai", "gemini"], Upstream] | None]
 
 
@@ -81,7 +81,7 @@ class Reply:
     pieces: AsyncIterator[bytes]
 
 
-class Recording:
+class ModelRecording:
     """Requests and answers, without secrets.
 
     With ``upstreams``, which has an endpoint for ``openai`` or ``gemini`` or both, requests are
@@ -89,7 +89,7 @@ class Recording:
     """
 
     def __init__(
-        self, exchanges: list[Exchange], upstreams: Mapping[Any, Upstream] | None = None
+        self, exchanges: list[RecordedExchange], upstreams: Mapping[Any, Upstream] | None = None
     ) -> None:
         self.exchanges = exchanges
         self._upstreams = upstreams
@@ -99,7 +99,7 @@ class Recording:
         self._too_large: list[str] = []
 
     @classmethod
-    def read(cls, document: Mapping[str, Any]) -> Recording:
+    def read(cls, document: Mapping[str, Any]) -> ModelRecording:
         """Return the recording of a document with ``exchanges`` or ``upstreams``.
 
         Raises ModelError with the place of what is malformed.
@@ -118,7 +118,7 @@ class Recording:
         except RecursionError:
             raise ModelError("The recording is nested too deeply.") from None
 
-    def complete(self) -> list[Exchange]:
+    def complete(self) -> list[RecordedExchange]:
         """Return the exchanges; raise ModelError if an answer was too large to be recorded."""
         if self._too_large:
             raise ModelError(
@@ -132,7 +132,10 @@ class Recording:
 
         Raises ModelError for a request that the recording lacks, or if the endpoint is unreachable.
         """
-        request: _Request = {"path": _path(target), "body": await self._hidden(body, len(raw))}
+        request: _RecordedRequest = {
+            "path": _path(target),
+            "body": await self._hidden(body, len(raw)),
+        }
         if self._upstreams is None:
             return self._replay(request)
         upstream = self._upstreams.get(provider)
@@ -145,7 +148,7 @@ class Recording:
         return await self._pass_on(upstream, request, target, raw)
 
     async def _pass_on(
-        self, upstream: Upstream, request: _Request, target: str, body: bytes
+        self, upstream: Upstream, request: _RecordedRequest, target: str, body: bytes
     ) -> Reply:
         http = httpx.AsyncClient(timeout=TIMEOUT_S)
         headers = {upstream["header"]: upstream["key"], "Content-Type": "application/json"}
@@ -180,7 +183,7 @@ class Recording:
 
         return Reply(response.status_code, response.headers.get("content-type", ""), pieces())
 
-    def _replay(self, request: _Request) -> Reply:
+    def _replay(self, request: _RecordedRequest) -> Reply:
         same = [i for i, other in enumerate(self._requests) if other == request]
         unused = [index for index in same if index not in self._used]
         if not unused:
@@ -197,7 +200,7 @@ class Recording:
 
         return Reply(answer["status"], answer["content_type"], pieces())
 
-    def _missed(self, request: _Request, same: int) -> str:
+    def _missed(self, request: _RecordedRequest, same: int) -> str:
         advice = "Record it again with --model-record."
         if same:
             return f"The recording has this request {same} times, and all are used. {advice}"
@@ -213,10 +216,10 @@ class Recording:
             f"{listed}{more}. {advice}"
         )
 
-    async def _recorded(self, response: httpx.Response, content: bytes) -> _Response:
+    async def _recorded(self, response: httpx.Response, content: bytes) -> _RecordedResponse:
         """Return an answer as it is kept: JSON, or the events of a stream."""
         kind = response.headers.get("content-type", "")
-        head: _Response = {"status": response.status_code, "content_type": kind}
+        head: _RecordedResponse = {"status": response.status_code, "content_type": kind}
         if "event-stream" not in kind:
             try:
                 body = await strict_json.read(content, surrogates=True)
@@ -269,7 +272,7 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _same(request: _Request) -> _Request:
+def _same(request: _RecordedRequest) -> _RecordedRequest:
     """Return a recorded request as one that is sent is compared: other versions hid less."""
     return {"path": _path(request["path"]), "body": without_secrets_inside(request["body"])}
 
@@ -286,7 +289,7 @@ def _without_key(target: str) -> str:
     return f"{path}?{urlencode(pairs)}" if pairs else path
 
 
-def _differences(recorded: _Request, sent: _Request) -> list[str]:
+def _differences(recorded: _RecordedRequest, sent: _RecordedRequest) -> list[str]:
     old, new = leaves(recorded), leaves(sent)
     return [
         f"{path} was {_short(old.get(path, _ABSENT))}, is {_short(new.get(path, _ABSENT))}"

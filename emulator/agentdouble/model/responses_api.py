@@ -7,7 +7,13 @@ from typing import Any
 
 from agentdouble.errors import ModelError
 from agentdouble.model import conversation
-from agentdouble.model.conversation import Answer, Body, ModelRequest, ToolCall, Turn
+from agentdouble.model.conversation import (
+    Body,
+    ConversationRequest,
+    ModelAnswer,
+    ModelTurn,
+    ToolCall,
+)
 
 _STATELESS = "the double keeps no responses; send the whole conversation as input."
 _REFUSED = {
@@ -31,7 +37,7 @@ _ECHOED: Body = {  # fields of a response that repeat the request's, with their 
 }
 
 
-def read(body: Body) -> ModelRequest:
+def read(body: Body) -> ConversationRequest:
     """Return the request in a body. Raise ModelError for one that is malformed."""
     conversation.refuse_fields(body, _REFUSED)
     items = body.get("input")
@@ -41,13 +47,13 @@ def read(body: Body) -> ModelRequest:
         _turn(item, f"input[{i}]") for i, item in enumerate(conversation.objects(items, "input"))
     ]
     instructions = conversation.texts(body.get("instructions"), "instructions")
-    system = [Turn("system", instructions)] if instructions else []
+    system = [ModelTurn("system", instructions)] if instructions else []
     tools = [
         tool
         for tool in conversation.objects(body.get("tools"), "tools")
         if tool.get("type") == "function"
     ]
-    return ModelRequest(
+    return ConversationRequest(
         form="responses",
         model=conversation.field(body, "model", str, ""),
         turns=tuple(
@@ -59,16 +65,16 @@ def read(body: Body) -> ModelRequest:
     )
 
 
-def _turn(item: Body, where: str) -> Turn | None:
+def _turn(item: Body, where: str) -> ModelTurn | None:
     """Return the turn of an item, or None for one that says nothing to a script."""
     kind = item.get("type", "message")
     if kind == "function_call":
         name, arguments = (
             conversation.field(item, key, str, where) for key in ("name", "arguments")
         )
-        return Turn("assistant", "", (ToolCall(name, arguments, _call_id(item, where)),))
+        return ModelTurn("assistant", "", (ToolCall(name, arguments, _call_id(item, where)),))
     if kind == "function_call_output":
-        return Turn(
+        return ModelTurn(
             "tool", conversation.texts(item.get("output"), where), call_id=_call_id(item, where)
         )
     if kind != "message":
@@ -76,7 +82,7 @@ def _turn(item: Body, where: str) -> Turn | None:
     role = conversation.field(item, "role", str, where)
     if role not in _ROLES:
         raise ModelError(f"{where}.role must be one of {', '.join(_ROLES)}, not {role!r:.80}.")
-    return Turn(_ROLES[role], conversation.texts(item.get("content"), f"{where}.content"))
+    return ModelTurn(_ROLES[role], conversation.texts(item.get("content"), f"{where}.content"))
 
 
 def _call_id(item: Body, where: str) -> str:
@@ -84,19 +90,19 @@ def _call_id(item: Body, where: str) -> str:
     return call_id
 
 
-def whole(request: ModelRequest, answer: Answer, created: int) -> dict[str, Any]:
+def whole(request: ConversationRequest, answer: ModelAnswer, created: int) -> dict[str, Any]:
     """Return an answer as one document."""
     return _document(request, answer, created, "completed", _items(answer))
 
 
-def stream(request: ModelRequest, answer: Answer, created: int) -> Iterator[bytes]:
+def stream(request: ConversationRequest, answer: ModelAnswer, created: int) -> Iterator[bytes]:
     """Yield an answer as server-sent events."""
     for number, (name, fields) in enumerate(_events(request, answer, created)):
         yield conversation.event({"type": name, "sequence_number": number, **fields}, name)
 
 
 def _events(
-    request: ModelRequest, answer: Answer, created: int
+    request: ConversationRequest, answer: ModelAnswer, created: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     started = _document(request, answer, created, "in_progress", [])
     yield "response.created", {"response": started}
@@ -115,7 +121,7 @@ def _events(
     yield "response.completed", {"response": done}
 
 
-def _message_events(answer: Answer, item: Body) -> Iterator[tuple[str, dict[str, Any]]]:
+def _message_events(answer: ModelAnswer, item: Body) -> Iterator[tuple[str, dict[str, Any]]]:
     at, part = {"content_index": 0}, item["content"][0]
     yield "response.content_part.added", {**at, "part": {**part, "text": ""}}
     for piece in answer.pieces():
@@ -124,14 +130,14 @@ def _message_events(answer: Answer, item: Body) -> Iterator[tuple[str, dict[str,
     yield "response.content_part.done", {**at, "part": part}
 
 
-def _call_events(_answer: Answer, item: Body) -> Iterator[tuple[str, dict[str, Any]]]:
+def _call_events(_answer: ModelAnswer, item: Body) -> Iterator[tuple[str, dict[str, Any]]]:
     arguments = item["arguments"]
     yield "response.function_call_arguments.delta", {"delta": arguments}
     done = {"name": item["name"], "arguments": arguments}
     yield "response.function_call_arguments.done", done
 
 
-def _items(answer: Answer) -> list[dict[str, Any]]:
+def _items(answer: ModelAnswer) -> list[dict[str, Any]]:
     calls = [
         {
             "type": "function_call",
@@ -151,7 +157,7 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _document(
-    request: ModelRequest, answer: Answer, created: int, status: str, output: list[Any]
+    request: ConversationRequest, answer: ModelAnswer, created: int, status: str, output: list[Any]
 ) -> dict[str, Any]:
     echoed = {name: request.body.get(name) or default for name, default in _ECHOED.items()}
     return {
@@ -168,7 +174,7 @@ def _document(
     }
 
 
-def _usage(request: ModelRequest, answer: Answer) -> dict[str, Any]:
+def _usage(request: ConversationRequest, answer: ModelAnswer) -> dict[str, Any]:
     size, words = conversation.request_size(request), answer.tokens()
     return {
         "input_tokens": size,

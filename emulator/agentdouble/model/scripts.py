@@ -11,13 +11,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agentdouble.errors import ModelError
-from agentdouble.model.conversation import Answer, ModelRequest, ToolCall
+from agentdouble.model.conversation import ConversationRequest, ModelAnswer, ToolCall
 
 RESULT = "{{result}}"  # in a script: the result of the tool that was called last
 OUTPUT = "{{output}}"  # the same, but of a result of run_code only the output of the code
 
 
-class Call(BaseModel):
+class ScriptedCall(BaseModel):
     """A call of a tool; arguments that are text are sent as they are, to test malformed ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,7 +32,7 @@ class Step(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ScriptedCall, ...] = ()
     times: int | Literal["all"] = 1
 
     @model_validator(mode="after")
@@ -71,7 +71,7 @@ class When(BaseModel):
         listed = ", ".join(f"{name}={value!r}" for name, value in fields.items())
         return f"when({listed})" if listed else "any request"
 
-    def misses(self, request: ModelRequest) -> list[str]:
+    def misses(self, request: ConversationRequest) -> list[str]:
         """Return why the script is not for a request; empty if it is."""
         result = request.result
         after = "no tool's result" if result is None else f"the result of {result.name}"
@@ -171,7 +171,7 @@ class Scripts:
     def __iter__(self) -> Iterator[Script]:
         return iter(self._scripts)
 
-    def answer(self, request: ModelRequest) -> Answer:
+    def answer(self, request: ConversationRequest) -> ModelAnswer:
         """Return the answer of the first script that has one. Raise ModelError without one."""
         fitting = [script for script in self if not script.when.misses(request)]
         conditional = [script for script in fitting if script.when != When()]
@@ -181,7 +181,7 @@ class Scripts:
                 return self._written(step, request)
         raise ModelError(self._explained(request, conditional or fitting), code="no_script")
 
-    def _written(self, step: Step, request: ModelRequest) -> Answer:
+    def _written(self, step: Step, request: ConversationRequest) -> ModelAnswer:
         number = next(self._numbers)
         for call in step.calls:
             if call.name not in request.tools:
@@ -198,11 +198,11 @@ class Scripts:
             for index, call in enumerate(step.calls, 1)
         )
         text = step.text.replace(RESULT, result)
-        return Answer(
+        return ModelAnswer(
             text.replace(OUTPUT, _output(result)) if OUTPUT in text else text, calls, number
         )
 
-    def _explained(self, request: ModelRequest, used_up: list[Script]) -> str:
+    def _explained(self, request: ConversationRequest, used_up: list[Script]) -> str:
         prompt = request.prompt if len(request.prompt) <= 100 else f"{request.prompt[:97]}..."
         ending = f" after the result of {request.result.name}" if request.result else ""
         unanswered = (
@@ -238,7 +238,7 @@ def _output(result: str) -> str:
         return result
 
 
-def _likeness(script: Script, request: ModelRequest) -> tuple[int, float]:
+def _likeness(script: Script, request: ConversationRequest) -> tuple[int, float]:
     text = (script.when.contains or "").lower()
     words = request.prompt[:1000].lower().split()
     ratios = (difflib.SequenceMatcher(None, text, word).ratio() for word in words)

@@ -10,17 +10,17 @@ from weakref import WeakKeyDictionary
 
 from starlette.types import Message, Receive, Scope, Send
 
-from agentdouble.core import causes
+from agentdouble.core import request_cause
 from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.instance import HOST, Instance
-from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
+from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, StreamedExchange
 from agentdouble.server.upstream import Connections
 from agentdouble.server.upstream_connection import Answer, RawHeaders
 
 _PLACE = PREFIX.strip("/")
 _OF_ONE_HOP = OF_THIS_HOP | {b"proxy-authenticate", b"proxy-authorization"}
-_SAID_ANEW = frozenset((b"forwarded", b"host", causes.RAW_HEADER))
+_SAID_ANEW = frozenset((b"forwarded", b"host", request_cause.RAW_HEADER))
 _OF_THE_ORIGIN = frozenset((b"service-worker-allowed",))  # a runtime shares its origin
 _BODILESS = (204, 304)
 OTHER_RUNTIME = re.compile(rf"{PREFIX}[^/]")
@@ -73,7 +73,7 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
         for name, value in sent
         if name not in stays and not name.startswith(b"x-forwarded-")
     ]
-    cause = [(name.encode(), value.encode()) for name, value in causes.headers().items()]
+    cause = [(name.encode(), value.encode()) for name, value in request_cause.headers().items()]
     return [*passed, *cause, *_forwarded(scope, address), VIA]
 
 
@@ -159,7 +159,7 @@ class Proxy:
         async def headers_back(answer: Answer) -> RawHeaders:
             return back(answer.status, answer.headers, scope, address)
 
-        exchange = Exchange(scope, receive, send, headers_back)
+        exchange = StreamedExchange(scope, receive, send, headers_back)
         host = (b"host", value(scope["headers"], b"host") or HOST.encode())
         headers = [host, *onward(scope, address)]
         try:

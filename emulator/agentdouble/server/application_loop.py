@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, 
 from typing import Any, TypeVar
 
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
-from agentdouble.server.loops import run
+from agentdouble.server.event_loops import run
 
 STOP_WITHIN_S = 2.0
 _ITERATED_ROOM = 16

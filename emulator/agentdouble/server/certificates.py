@@ -29,7 +29,7 @@ _CERTIFICATE = "-----BEGIN CERTIFICATE-----"
 
 
 @dataclass(frozen=True)
-class Tls:
+class ServerTls:
     """The ``context`` for serving https, and the ``bundle``: the file that its clients trust."""
 
     context: ssl.SSLContext
@@ -42,7 +42,7 @@ class Tls:
             self._temporary.cleanup()
 
 
-def prepare(directory: Path | None, names: Iterable[str]) -> Tls:
+def prepare(directory: Path | None, names: Iterable[str]) -> ServerTls:
     """Issue a certificate for host names and addresses, signed by the authority in ``directory``.
 
     The authority is made on first use. Without a directory it is a new one, and ``close()``
@@ -61,7 +61,7 @@ def prepare(directory: Path | None, names: Iterable[str]) -> Tls:
 
 def _issue(
     directory: Path, names: Iterable[str], temporary: tempfile.TemporaryDirectory[str] | None
-) -> Tls:
+) -> ServerTls:
     try:
         import_now("trustme")
         import trustme  # optional
@@ -81,7 +81,7 @@ def _issue(
     except OSError as error:
         message = f"tls_directory cannot be used for a certificate authority: {error}"
         raise SettingsError(message, key="tls_directory", source="the settings") from None
-    return Tls(context, bundle, temporary)
+    return ServerTls(context, bundle, temporary)
 
 
 def _authority(path: Path, make: type[trustme.CA]) -> trustme.CA:

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.errors import AnswerLostError
-from agentdouble.server.upstream_connection import Answer, Connection, RawHeaders
+from agentdouble.server.upstream_connection import Answer, RawHeaders, UpstreamConnection
 
 # Headers of the connection to this server alone. The exchange itself sends the body's length.
 OF_THIS_HOP = frozenset(
@@ -22,7 +22,7 @@ OF_THE_SERVER = frozenset((b"date", b"server"))  # this one sets them itself
 _STATUSES = range(200, 600)
 
 
-class Exchange:
+class StreamedExchange:
     """A request and its answer, either of which may be endless.
 
     ``headers_back`` returns the headers of an answer for the caller. ``answered`` is whether the
@@ -46,7 +46,7 @@ class Exchange:
         self._has_body = self._chunked or self._length not in (None, b"0")
         self.answered = False
 
-    async def run(self, connection: Connection, target: bytes, headers: RawHeaders) -> None:
+    async def run(self, connection: UpstreamConnection, target: bytes, headers: RawHeaders) -> None:
         """Return when the answer has been sent; raise AnswerLostError or ClientDisconnect."""
         head = self._head(target, headers)
         is_head = self._method == b"HEAD"
@@ -71,7 +71,7 @@ class Exchange:
             lines.append(b"content-length: " + self._length)
         return b"\r\n".join([*lines, b"\r\n"])
 
-    async def _pass_in(self, connection: Connection) -> None:
+    async def _pass_in(self, connection: UpstreamConnection) -> None:
         """Pass the body on, then wait for the caller to disconnect; raise ClientDisconnect."""
         has_more = self._has_body
         while True:

@@ -12,12 +12,8 @@ from typing import Any, TypeVar
 import uvicorn
 from starlette.types import ASGIApp
 
-from agentdouble.server.loops import run
-from agentdouble.server.protocols import (
-    LARGEST_WEBSOCKET_MESSAGE,
-    HttpProtocol,
-    WebSocketProtocol,
-)
+from agentdouble.server.event_loops import run
+from agentdouble.server.protocols import LARGEST_WEBSOCKET_MESSAGE, HttpProtocol, WebSocketProtocol
 from agentdouble.server.uvicorn_server import ACCEPTED_AT_ONCE, Server
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import AnswerLostError
-from agentdouble.server.upstream_connection import Answer, Connection, RawHeaders
+from agentdouble.server.upstream_connection import Answer, RawHeaders, UpstreamConnection
 
 CONNECT_TIMEOUT_S = 10.0
 KEPT_S = 2.0  # less than the 5 s after which servers close
@@ -27,8 +27,8 @@ class Connections:
         self._host = parts.hostname or ""
         self._port = parts.port or _PORTS[parts.scheme]
         self._tls: ssl.SSLContext | None = None
-        self._idle: dict[Connection, asyncio.TimerHandle] = {}
-        self._all: set[Connection] = set()
+        self._idle: dict[UpstreamConnection, asyncio.TimerHandle] = {}
+        self._all: set[UpstreamConnection] = set()
 
     async def ask(self, method: str, target: str, headers: RawHeaders, body: bytes) -> Answer:
         """Send a request and return its answer with an unread body; raise AnswerLostError.
@@ -39,7 +39,7 @@ class Connections:
         connection = await self.open()
         return await connection.ask(_request(self._parts, method, target, headers, body))
 
-    async def open(self) -> Connection:
+    async def open(self) -> UpstreamConnection:
         """Return a free connection or a new one; raise AnswerLostError with ``unreached``."""
         return self.take() or await self._connect()
 
@@ -48,7 +48,7 @@ class Connections:
         for connection in list(self._all):
             connection.abort()
 
-    def take(self) -> Connection | None:
+    def take(self) -> UpstreamConnection | None:
         """Return a free connection, or None."""
         now = asyncio.get_running_loop().time()
         while self._idle:
@@ -60,12 +60,12 @@ class Connections:
             connection.abort()
         return None
 
-    async def _connect(self) -> Connection:
+    async def _connect(self) -> UpstreamConnection:
         loop = asyncio.get_running_loop()
         tls = await self._trust()
         name = self._host if tls else None
         connecting = loop.create_connection(
-            lambda: Connection(self._free, self._lost),
+            lambda: UpstreamConnection(self._free, self._lost),
             *(self._host, self._port),
             ssl=tls,
             server_hostname=name,
@@ -89,11 +89,11 @@ class Connections:
             self._tls = await run_in_thread(httpx.create_ssl_context)
         return self._tls
 
-    def _free(self, connection: Connection) -> None:
+    def _free(self, connection: UpstreamConnection) -> None:
         loop = asyncio.get_running_loop()
         self._idle[connection] = loop.call_later(self._kept_s, connection.abort)
 
-    def _lost(self, connection: Connection) -> None:
+    def _lost(self, connection: UpstreamConnection) -> None:
         self._all.discard(connection)
         expiry = self._idle.pop(connection, None)
         if expiry is not None:

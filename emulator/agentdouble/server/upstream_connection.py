@@ -23,7 +23,7 @@ _PIECE = 64 * 1024  # bytes
 class Answer:
     """A server's answer: status, headers with names in lower case, and a body to read."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: UpstreamConnection) -> None:
         self._connection = connection
         self.status = 0
         self.headers: RawHeaders = []
@@ -47,10 +47,12 @@ class Answer:
             self._connection.abort()
 
 
-class Connection(asyncio.Protocol):
+class UpstreamConnection(asyncio.Protocol):
     """A connection; it calls ``free`` with itself when it can take another request."""
 
-    def __init__(self, free: Callable[[Connection], None], lost: Callable[[Connection], None]):
+    def __init__(
+        self, free: Callable[[UpstreamConnection], None], lost: Callable[[UpstreamConnection], None]
+    ):
         self._free = free
         self._lost = lost
         self._loop = asyncio.get_running_loop()

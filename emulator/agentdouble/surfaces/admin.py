@@ -24,11 +24,11 @@ from agentdouble.journal.routes import journal_routes
 from agentdouble.journal.what_if_routes import what_if_routes
 from agentdouble.server import guard
 from agentdouble.server.guard import OWN, Refusal
-from agentdouble.surfaces.surface import Context, RefusedError, Surface, read_json
+from agentdouble.surfaces.surface import RouteRefusedError, Surface, SurfaceContext, read_json
 
 _LONGEST_ID = 18  # digits
 _FAILURES = (
-    *(RefusedError, errors.FaultError, errors.HostingError, errors.LedgerError),
+    *(RouteRefusedError, errors.FaultError, errors.HostingError, errors.LedgerError),
     *(errors.LiveError, errors.ModelError, errors.PartError, errors.SandboxError),
     *(errors.StateError, errors.UnknownServiceError),
 )
@@ -51,7 +51,7 @@ class Admin(Surface):
     name = "The double's own"
     is_documented = False
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         context.clock.follow(self._publish_time)
 
@@ -139,7 +139,7 @@ class Admin(Surface):
             else:
                 self.context.clock.unfreeze()
         except ValueError as error:
-            raise RefusedError(str(error)) from None
+            raise RouteRefusedError(str(error)) from None
         return await self._clock(request)
 
     async def _reset(self, request: Request) -> Response:
@@ -160,7 +160,7 @@ class Admin(Surface):
         """
         after = request.query_params.get("after", "0")
         if not after.isdecimal() or len(after) > _LONGEST_ID:
-            raise RefusedError("after must be the id of a journal entry.")
+            raise RouteRefusedError("after must be the id of a journal entry.")
         return JSONResponse(self._answers_since(int(after)))
 
     async def _change_unknowns(self, request: Request) -> Response:
@@ -207,7 +207,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
 def _refusal(error: Exception) -> Refusal:
     message = str(error)
     match error:
-        case RefusedError():
+        case RouteRefusedError():
             return error.refusal
         case errors.FaultError():
             return Refusal(404 if error.field == "id" else 400, "FaultError", message)
@@ -225,7 +225,9 @@ def _frozen(body: bytes) -> bool | None:
     document = read_json(body, 'The body must be {"advance_s": N} or {"frozen": true}')
     frozen = document.get("frozen") if isinstance(document, dict) else None
     if frozen is not None and (not isinstance(frozen, bool) or len(document) > 1):
-        raise RefusedError('With "frozen" the body must be {"frozen": true} or {"frozen": false}.')
+        raise RouteRefusedError(
+            'With "frozen" the body must be {"frozen": true} or {"frozen": false}.'
+        )
     return frozen
 
 
@@ -235,11 +237,11 @@ def _seconds(body: bytes) -> dt.timedelta:
     document = read_json(body, explanation)
     number = document.get("advance_s") if isinstance(document, dict) else None
     if isinstance(number, bool) or not isinstance(number, (int, float)) or not number >= 0:
-        raise RefusedError(f"{explanation}.")
+        raise RouteRefusedError(f"{explanation}.")
     try:
         return dt.timedelta(seconds=number)
     except OverflowError:
-        raise RefusedError(f"{explanation}, not that many.") from None
+        raise RouteRefusedError(f"{explanation}, not that many.") from None
 
 
 def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -> dict[str, Any]:
@@ -268,5 +270,5 @@ def _choices(body: bytes) -> Mapping[str, str]:
     explanation = 'The body must be {"U-...": "alternative"}'
     document = read_json(body, explanation)
     if not isinstance(document, dict) or not all(isinstance(v, str) for v in document.values()):
-        raise RefusedError(f"{explanation}.")
+        raise RouteRefusedError(f"{explanation}.")
     return document

@@ -13,7 +13,7 @@ from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
-from agentdouble.surfaces.surface import Context, LateApp, Part, Surface
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext
 
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer
@@ -26,7 +26,7 @@ class ApiServerMode(Surface):
 
     name = "API server"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         settings = context.settings
         self.agents = AgentsDirectory(
@@ -63,9 +63,9 @@ class ApiServerMode(Surface):
             await import_in_thread(_SERVER)
             await self._load().load()
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the sessions of agents, with their artifacts."""
-        return [Part("agent_sessions", self._reset, in_state=True)]
+        return [DataPart("agent_sessions", self._reset, in_state=True)]
 
     async def _reset(self, _wait: bool) -> None:
         if self._server is not None:

@@ -10,12 +10,12 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentdouble.apps.a2a import paths
-from agentdouble.apps.hosted import A2AApplications, Applications
+from agentdouble.apps.hosted import A2AApplications, ApplicationHost
 from agentdouble.core import ledger
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode
-from agentdouble.surfaces.surface import Context, Part, Surface
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
 
 
 class HostedApplications(Surface):
@@ -23,9 +23,9 @@ class HostedApplications(Surface):
 
     name = "Applications"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
-        self.hosted = Applications(*context.apps)
+        self.hosted = ApplicationHost(*context.apps)
 
     def paths(self) -> Mapping[str, str]:
         """Return the paths of the applications and of the first one's probe."""
@@ -52,7 +52,7 @@ class HostedA2A(Surface):
 
     name = "A2A applications"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         self.hosted = A2AApplications(context.apps)
 
@@ -69,9 +69,9 @@ class HostedA2A(Surface):
         """Return the routes of the applications, including ``POST /``."""
         return [Route("/", self.hosted.root, methods=["POST"]), *self.hosted.routes()]
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the tasks."""
-        return [Part("tasks", lambda _wait: self.hosted.reset(), in_state=True)]
+        return [DataPart("tasks", lambda _wait: self.hosted.reset(), in_state=True)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

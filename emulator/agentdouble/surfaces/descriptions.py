@@ -20,7 +20,7 @@ from agentdouble.core.threads import run_in_thread
 from agentdouble.openapi import Answer, Format, Operation, operation
 from agentdouble.openapi.operation import Served, described
 from agentdouble.surfaces.applications import HostedApplications
-from agentdouble.surfaces.surface import Context, Surface
+from agentdouble.surfaces.surface import Surface, SurfaceContext
 
 _HINTS = {
     'eval "$(agentdouble env)"': "points a client at the double",
@@ -168,7 +168,7 @@ class OpenApiDocument(Surface):
 
     name = "OpenAPI"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         self._document: bytes | None = None
 

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.threads import import_in_thread, run_in_thread
-from agentdouble.errors import RuntimeStartError, ServiceUnansweredError
+from agentdouble.errors import McpServiceError, RuntimeStartError
 from agentdouble.mcp_services import Services
 from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.started_process import LONGEST_LINE
@@ -23,7 +23,7 @@ from agentdouble.openapi import Format
 from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
 from agentdouble.runtimes.streams import Conversation, Process
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.surface import Context, Part, Surface
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace
@@ -36,14 +36,14 @@ class ServicePrograms:
     downloaded, and files that a server stores there, remain until the service is deleted.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         self._context = context
         self._logs: dict[str, RuntimeLogs] = {}
         self._workspaces: dict[str, Workspace] = {}
         self._numbers = itertools.count(1)
 
     async def start(self, service: str, command: CommandBackend) -> StartedProgram:
-        """Start a process of a service; raise ServiceUnansweredError."""
+        """Start a process of a service; raise McpServiceError."""
         launcher = await self._context.surface(Runtimes).launcher()
         from agentdouble.runtimes.definition import Definition  # slow: 10 ms
 
@@ -62,8 +62,11 @@ class ServicePrograms:
             process = await launcher.converse(definition, conversation)
         except RuntimeStartError as error:
             log.note(error.reason)
-            reason = f"its command does not start: see /_emulator/mcp-services/{service}/logs."
-            raise ServiceUnansweredError(service, reason) from error
+            raise McpServiceError(
+                f"The MCP service {service!r} gave no valid answer: its command does not start: "
+                f"see /_emulator/mcp-services/{service}/logs.",
+                service=service,
+            ) from error
         log.note("started")
         return StartedProgram(process, conversation, log)
 
@@ -120,7 +123,7 @@ class MCPServices(Surface):
 
     name = "MCP services"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         clock, store = context.clock, context.store
         self._host = mcp_hosting.Host()
@@ -162,9 +165,9 @@ class MCPServices(Surface):
     async def restore(self) -> None:
         await self.services.load()
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the services."""
-        return [Part("mcp", lambda _wait: self.services.reset(), in_state=True)]
+        return [DataPart("mcp", lambda _wait: self.services.reset(), in_state=True)]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

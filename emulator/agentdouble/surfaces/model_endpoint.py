@@ -19,10 +19,10 @@ from starlette.types import ASGIApp
 
 from agentdouble.model import PREFIX
 from agentdouble.server.guard import Refusal
-from agentdouble.surfaces.surface import Context, LateApp, Part, Surface, part_of
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext, part_of
 
 if TYPE_CHECKING:
-    from agentdouble.model.endpoint import Model
+    from agentdouble.model.endpoint import ModelService
 
 _MODULE = "agentdouble.model.model_routes"
 
@@ -33,7 +33,7 @@ class ModelEndpoint(Surface):
     name = "Model"
     is_documented = False
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         self._app = LateApp(self._make_app, _MODULE)
         self._admin = LateApp(self._make_admin, _MODULE)
@@ -41,10 +41,10 @@ class ModelEndpoint(Surface):
             self._model.reset()  # raises for a wrong script
 
     @cached_property
-    def _model(self) -> Model:
-        from agentdouble.model.endpoint import Model  # slow: 20 ms
+    def _model(self) -> ModelService:
+        from agentdouble.model.endpoint import ModelService  # slow: 20 ms
 
-        return Model(self.context.settings.model_scripts)
+        return ModelService(self.context.settings.model_scripts)
 
     def paths(self) -> Mapping[str, str]:
         """Return the base URLs of the two wire forms."""
@@ -78,7 +78,7 @@ class ModelEndpoint(Surface):
 
         return render_refusal(connection, refusal)
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the model with its scripts and requests."""
         return [part_of("model", self._reset)]
 

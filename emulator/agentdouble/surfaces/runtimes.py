@@ -23,10 +23,10 @@ from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
-from agentdouble.surfaces.surface import Context, LateApp, Part, Surface
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext
 
 if TYPE_CHECKING:
-    from agentdouble.control_plane.runtime_artifacts import Sources
+    from agentdouble.control_plane.runtime_artifacts import ArtifactSources
     from agentdouble.runtimes.hosting import Hosting
     from agentdouble.runtimes.launching import Launcher
     from agentdouble.runtimes.registry import RuntimeRegistry
@@ -49,7 +49,7 @@ class Runtimes(Surface):
 
     name = "Runtimes"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         settings = context.settings
         self._names = _names(context)
@@ -102,9 +102,9 @@ class Runtimes(Surface):
         if self._hosting is not None or self.context.store.outlives:
             await (await self._registry()).load()
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the runtimes."""
-        return [Part("runtimes", self._reset, in_state=True)]
+        return [DataPart("runtimes", self._reset, in_state=True)]
 
     async def _reset(self, _wait: bool) -> None:
         if self._hosting is not None:
@@ -130,11 +130,11 @@ class Runtimes(Surface):
             self._hosting.registry.begin_shutdown()
 
     @property
-    def sources(self) -> Sources:
+    def sources(self) -> ArtifactSources:
         """The directories whose programs the control plane may run."""
-        from agentdouble.control_plane.runtime_artifacts import Sources  # slow: 30 ms
+        from agentdouble.control_plane.runtime_artifacts import ArtifactSources  # slow: 30 ms
 
-        return Sources(self._sources)
+        return ArtifactSources(self._sources)
 
     async def launcher(self) -> Launcher:
         """Return the launcher of confined processes, also for other surfaces."""
@@ -166,7 +166,7 @@ class Runtimes(Surface):
         return self._hosting
 
 
-def _names(context: Context) -> frozenset[str]:
+def _names(context: SurfaceContext) -> frozenset[str]:
     """Return the names of this process's applications below PREFIX."""
     hosted = context.surface(HostedApplications).hosted, context.surface(HostedA2A).hosted
     below = [path for app in hosted for path in app.addresses if path.startswith(PREFIX)]

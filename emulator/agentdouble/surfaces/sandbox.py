@@ -49,7 +49,14 @@ from agentdouble.sandbox.places import Places
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.tools import Tools
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
-from agentdouble.surfaces.surface import Context, LateApp, Part, RefusedError, Surface, read_json
+from agentdouble.surfaces.surface import (
+    DataPart,
+    LateApp,
+    RouteRefusedError,
+    Surface,
+    SurfaceContext,
+    read_json,
+)
 
 if TYPE_CHECKING:
     from agentdouble.jupyter.session_kernels import SessionKernels
@@ -74,7 +81,7 @@ class Sandbox(Surface):
 
     name = "Sessions of the sandbox"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
         self.data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
@@ -168,7 +175,7 @@ class Sandbox(Surface):
         kind = languages.find(language)
         if kind is not languages.PYTHON:
             message = f"Variables of {kind.display_name} cannot be listed, only those of Python."
-            raise RefusedError(message, 501, "NotImplemented")
+            raise RouteRefusedError(message, 501, "NotImplemented")
         listed = await instance.list_variables()
         document = {
             "SessionId": instance.id,
@@ -190,7 +197,7 @@ class Sandbox(Surface):
             document = read_json(await request.body(), expected)
             deadline_s = TypeAdapter(_Deadline).validate_python(document)["deadline_s"]
         except ValueError as error:
-            raise RefusedError(f"{expected}: {error}") from None
+            raise RouteRefusedError(f"{expected}: {error}") from None
         self.instances.places.drain(request.path_params["name"], deadline_s)
         return await self._nodes(request)
 
@@ -199,10 +206,10 @@ class Sandbox(Surface):
         try:
             return await self.instances.look_up(session_id)
         except InstanceEndedError as error:
-            raise RefusedError(str(error), 404, "NotFound") from None
+            raise RouteRefusedError(str(error), 404, "NotFound") from None
         except UnknownSessionError:
             message = f"No session instance {session_id!r}."
-            raise RefusedError(message, 404, "NotFound") from None
+            raise RouteRefusedError(message, 404, "NotFound") from None
 
     def health(self) -> Mapping[str, Any]:
         """Return the number of living sessions."""
@@ -213,11 +220,11 @@ class Sandbox(Surface):
         await self.tools.load()
         await self.instances.load()
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the sessions, their snapshots, and the tools."""
-        tools = Part("tools", self._reset_tools, in_state=True)
-        snapshots = Part("session_snapshots", lambda wait: self.snapshots.reset(wait=wait))
-        return [Part("sessions", self._reset_sessions), snapshots, tools]
+        tools = DataPart("tools", self._reset_tools, in_state=True)
+        snapshots = DataPart("session_snapshots", lambda wait: self.snapshots.reset(wait=wait))
+        return [DataPart("sessions", self._reset_sessions), snapshots, tools]
 
     async def _reset_sessions(self, wait: bool) -> None:
         await self.instances.reset("the double was reset", wait=wait)
@@ -254,7 +261,7 @@ class JupyterServer(Surface):
     name = "Jupyter"
     is_documented = False
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         super().__init__(context)
         self._app = LateApp(self._make_app, "agentdouble.jupyter.jupyter_routes")
 

@@ -36,7 +36,7 @@ STATE = "state"  # stands for the parts that the double's state keeps
 
 
 @dataclass(frozen=True)
-class Part:
+class DataPart:
     """A part of a double's data.
 
     ``reset`` restores its initial state; called with ``wait`` false, running work may end
@@ -48,13 +48,13 @@ class Part:
     in_state: bool = False
 
 
-def part_of(name: str, reset: Callable[[], None]) -> Part:
+def part_of(name: str, reset: Callable[[], None]) -> DataPart:
     """Return a part whose reset never waits."""
 
     async def reset_now(_wait: bool) -> None:
         reset()
 
-    return Part(name, reset_now)
+    return DataPart(name, reset_now)
 
 
 class Parts:
@@ -63,7 +63,7 @@ class Parts:
     ``outlives`` says whether the double has a state that outlives it.
     """
 
-    def __init__(self, parts: Sequence[Part], *, outlives: bool, events: EventBus) -> None:
+    def __init__(self, parts: Sequence[DataPart], *, outlives: bool, events: EventBus) -> None:
         self._events = events
         self._parts = tuple(parts)
         self._outlives = outlives
@@ -96,7 +96,7 @@ S = TypeVar("S", bound="Surface")
 
 
 @dataclass(frozen=True)
-class Context:
+class SurfaceContext:
     """The objects that every surface of a double uses, including the other surfaces.
 
     ``environment`` are the variables that point a client at the double. ``advance``
@@ -139,7 +139,7 @@ class Surface:
     name = ""  # its title on the landing page
     is_documented = True  # in the OpenAPI document, which describes only the platform
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: SurfaceContext) -> None:
         self.context = context
 
     def paths(self) -> Mapping[str, str]:
@@ -176,7 +176,7 @@ class Surface:
     async def restore(self) -> None:
         """Restore the data of an earlier double from the store."""
 
-    def parts(self) -> Sequence[Part]:
+    def parts(self) -> Sequence[DataPart]:
         """Return the parts that a reset empties, in order."""
         return ()
 
@@ -222,7 +222,7 @@ class LateApp:
         return self._app
 
 
-class RefusedError(Exception):
+class RouteRefusedError(Exception):
     """A refused request for one of the double's own routes."""
 
     def __init__(self, message: str, status: int = 400, kind: str = "BadRequest") -> None:
@@ -234,4 +234,4 @@ def read_json(body: bytes, explanation: str) -> Any:
     try:
         return strict_json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"{explanation}: {error}.") from None
+        raise RouteRefusedError(f"{explanation}: {error}.") from None

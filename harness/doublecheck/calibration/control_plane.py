@@ -7,7 +7,14 @@ import json
 
 from agentdouble.core import invoke_tool
 from doublecheck.calibration.probe import probe
-from doublecheck.calibration.probing import TTL_S, Answer, NotSettledError, Probing, one_of, unlike
+from doublecheck.calibration.probing import (
+    TTL_S,
+    ActionAnswer,
+    NotSettledError,
+    Probing,
+    one_of,
+    unlike,
+)
 from doublecheck.calibration.sessions import moment
 from doublecheck.wire.calls import Request
 
@@ -78,7 +85,7 @@ def session_ended(at: Probing) -> str:
     raise unlike("its Status is", answer.result.get("Status"))
 
 
-def _create(at: Probing, name: str, **fields: object) -> Answer:
+def _create(at: Probing, name: str, **fields: object) -> ActionAnswer:
     """Create a session that is deleted at the end."""
     lifetime = fields or {"Ttl": TTL_S, "TtlUnit": "second"}
     answer = at.act("CreateSession", ToolId=at.tool_id, UserSessionId=name, **lifetime)
@@ -88,7 +95,7 @@ def _create(at: Probing, name: str, **fields: object) -> Answer:
     return answer
 
 
-def _delete(at: Probing, answer: Answer) -> None:
+def _delete(at: Probing, answer: ActionAnswer) -> None:
     tool = answer.result.get("ToolId")
     if tool:
         at.finally_(lambda: at.act("DeleteTool", ToolId=tool).ok())

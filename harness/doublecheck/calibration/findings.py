@@ -15,7 +15,7 @@ from doublecheck.calibration import api_server, control_plane, invocation, sessi
 from doublecheck.calibration.finding import Finding
 from doublecheck.calibration.probe import PROBES as PROBES
 from doublecheck.calibration.probe import Probe
-from doublecheck.calibration.probing import NotSettledError, Patience, Probing
+from doublecheck.calibration.probing import NotSettledError, ProbePatience, Probing
 from doublecheck.client._sync.platform import Platform
 from doublecheck.core.notebook_repr import Series, counted
 from doublecheck.errors import CalibrationError, DoubleCheckError
@@ -67,7 +67,7 @@ def calibrate(
     *,
     slow: bool = False,
     only: Collection[str] = (),
-    patience: Patience | None = None,
+    patience: ProbePatience | None = None,
 ) -> Iterator[Finding]:
     """Yield the finding for each unknown that has alternatives, in the ledger's order.
 
@@ -75,7 +75,7 @@ def calibrate(
     passes on the platform. Raises CalibrationError for an unknown id.
     """
     ids = ids_of(only)
-    patience = patience or Patience.of(platform)
+    patience = patience or ProbePatience.of(platform)
     for id_, unknown in ledger.unknowns().items():
         if unknown.alternatives and id_ in ids:
             yield _finding(platform, unknown, PROBES.get(id_), slow, patience)
@@ -91,7 +91,7 @@ def ids_of(only: Collection[str]) -> Collection[str]:
 
 
 def _finding(
-    platform: Platform, unknown: Unknown, probe: Probe | None, slow: bool, patience: Patience
+    platform: Platform, unknown: Unknown, probe: Probe | None, slow: bool, patience: ProbePatience
 ) -> Finding:
     reason = _UNSEEN if probe is None else probe.why_not(platform.target, slow=slow)
     if probe is None or reason is not None:
@@ -103,7 +103,7 @@ def _finding(
     return Finding(unknown.id, answer, reason, date, exchanges)
 
 
-def _probe_answer(platform: Platform, probe: Probe, patience: Patience) -> tuple[str, str]:
+def _probe_answer(platform: Platform, probe: Probe, patience: ProbePatience) -> tuple[str, str]:
     """Run a probe, clean up after it, and return its answer, or the reason for its absence."""
     with Probing(platform, patience) as at:
         try:

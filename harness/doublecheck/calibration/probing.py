@@ -43,14 +43,14 @@ class NotSettledError(Exception):
 
 
 @dataclass(frozen=True)
-class Patience:
+class ProbePatience:
     """How a probe lets time pass: by moving a clock or by waiting, ``real_s`` of real time."""
 
     wait: Callable[[float], object]
     moves_clock: bool
 
     @classmethod
-    def of(cls, platform: Platform) -> Patience:
+    def of(cls, platform: Platform) -> ProbePatience:
         """Return a double's clock, or a live platform's time."""
         if platform.target.admin:
             return cls(lambda seconds: platform.clock.advance(seconds=seconds), True)
@@ -62,7 +62,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ActionAnswer:
     """An answer of the control plane: its status, and its Result or its Error."""
 
     status: int
@@ -82,7 +82,7 @@ class Probing:
     """A platform during a probe; leaving the context removes what the probe created."""
 
     platform: Platform
-    patience: Patience
+    patience: ProbePatience
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
     _cleanup: ExitStack = field(default_factory=ExitStack)
 
@@ -120,13 +120,13 @@ class Probing:
             timeout_s=WITHIN_S,
         )
 
-    def act(self, action: str, **body: Any) -> Answer:
+    def act(self, action: str, **body: Any) -> ActionAnswer:
         """Call an action of the control plane with a signature."""
         target = self.platform.target
         request = control_plane.signed(target, body, action=action, timeout_s=10 * WITHIN_S)
         return _answer(self.platform.send(request))
 
-    def run(self, code: str, language: str = "python3", **fields: Any) -> Answer:
+    def run(self, code: str, language: str = "python3", **fields: Any) -> ActionAnswer:
         """Run code in this probe's session; ``fields`` are further fields of RunCode."""
         operation = invoke_tool.RunCode(
             tool_id=self.tool_id,
@@ -159,12 +159,12 @@ class Probing:
         return self.platform.target.sandbox_tool()
 
 
-def inner(answer: Answer) -> dict[str, Any]:
+def inner(answer: ActionAnswer) -> dict[str, Any]:
     """Return the JSON of 2.7 in an InvokeTool answer. Raise NotSettledError if it has none."""
     return json_of(str(answer.ok().get("Result")))
 
 
-def printed(answer: Answer) -> str:
+def printed(answer: ActionAnswer) -> str:
     """Return the output of code or a command."""
     data = inner(answer).get("data") or {}
     if "stdout" in data:
@@ -227,10 +227,10 @@ def answered_meanwhile(call: Future[Any], ask: Callable[[], object]) -> bool:
     return call.done()
 
 
-def _answer(response: httpx.Response) -> Answer:
+def _answer(response: httpx.Response) -> ActionAnswer:
     document = calls.json_or_none(response.content)
     if not isinstance(document, dict):
         raise NotSettledError(f"the control plane: HTTP {response.status_code} without JSON")
     metadata = document.get("ResponseMetadata")
     error = metadata.get("Error") if isinstance(metadata, dict) else None
-    return Answer(response.status_code, document.get("Result") or {}, error or {})
+    return ActionAnswer(response.status_code, document.get("Result") or {}, error or {})

@@ -11,7 +11,7 @@ from doublecheck.calibration.probe import probe
 from doublecheck.calibration.probing import (
     TTL_S,
     WITHIN_S,
-    Answer,
+    ActionAnswer,
     NotSettledError,
     Probing,
     answered_meanwhile,
@@ -256,7 +256,7 @@ def ttl(at: Probing) -> str:
     return "anew" if end_of(at, session) != before else "kept"
 
 
-def _create(at: Probing, session: str, **fields: Any) -> Answer:
+def _create(at: Probing, session: str, **fields: Any) -> ActionAnswer:
     """Take a snapshot that is deleted at the end."""
     answer = at.act("CreateSessionSnapshot", ToolId=at.tool_id, SessionId=session, **fields)
     if not answer.error:
@@ -269,7 +269,7 @@ def _take(at: Probing, session: str) -> str:
     return str(_create(at, session).ok()["SnapshotId"])
 
 
-def _resume(at: Probing, snapshot: str) -> Answer:
+def _resume(at: Probing, snapshot: str) -> ActionAnswer:
     """Resume a snapshot in place. If it becomes a new session, that session is ended at the end."""
     target: Mapping[str, Any] = {"ToolId": at.tool_id, "SnapshotId": snapshot}
     answer = at.act("ResumeSessionFromSnapshot", **target, CreateNewInstance=False)

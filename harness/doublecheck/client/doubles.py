@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import agentdouble
-from agentdouble.core import environment, running
+from agentdouble.core import environment, running_doubles
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.client import transport
 from doublecheck.errors import MissingExtraError, TargetError
@@ -41,7 +41,7 @@ def running_double(url: str) -> Target:
 def environment_of(url: str, environ: Mapping[str, str] = os.environ) -> Mapping[str, str]:
     """Return the environment, with the double's keys if ``url`` is a double of this user."""
     try:
-        doubles = running.at(urlsplit(url).port) if is_loopback(url) else []
+        doubles = running_doubles.at(urlsplit(url).port) if is_loopback(url) else []
     except ValueError:  # the port is not valid, so the address will be refused
         doubles = []
     return {**environ, **environment.variables(doubles[0])} if doubles else environ

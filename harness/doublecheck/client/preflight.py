@@ -16,13 +16,7 @@ import httpx
 
 from agentdouble.core import invoke_tool
 from doublecheck.client import loop_thread, transport
-from doublecheck.errors import (
-    CredentialsRefusedError,
-    DoubleCheckError,
-    NoAnswerError,
-    RefusedError,
-    WrongAddressError,
-)
+from doublecheck.errors import DoubleCheckError, NoAnswerError, RefusedError, WrongAddressError
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
 from doublecheck.values.executions import OnOutput
@@ -173,7 +167,7 @@ _NO_TOOL = invoke_tool.RunCode(  # no such tool exists, so no code runs
 
 
 def require(target: Target, variables: tuple[str, str]) -> None:
-    """Raise CredentialsRefusedError if the control plane refuses the key pair in these variables.
+    """Raise DoubleCheckError if the control plane refuses the key pair in these variables.
 
     Only HTTP 401 in the control plane's own envelope counts, because gateways refuse signed
     requests for other reasons. If there is no answer, the checks report that.
@@ -185,7 +179,12 @@ def require(target: Target, variables: tuple[str, str]) -> None:
     refusal = _refusal(target)
     if refusal is not None:
         reason = redact(str(refusal), secrets_of(target))
-        raise CredentialsRefusedError(target.control_plane, reason, variables)
+        raise DoubleCheckError(
+            f"The control plane at {target.control_plane} refuses the key pair in "
+            f"{' and '.join(variables)}: {reason}. Nothing was checked. Correct the two variables, or "
+            "skip the checks that need a signature: remove control_plane and sandbox from what the "
+            "target offers."
+        )
 
 
 def _refusal(target: Target) -> RefusedError | None:

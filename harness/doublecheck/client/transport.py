@@ -22,7 +22,7 @@ from agentdouble.errors import tracebacks
 from doublecheck.core.notebook_repr import without_token
 from doublecheck.errors import (
     ArgumentError,
-    ClosedError,
+    DoubleCheckError,
     NoAnswerError,
     TargetError,
     UnreachableError,
@@ -203,9 +203,12 @@ def interruptible() -> Iterator[None]:
 
 
 def refuse_closed(client: httpx.Client | httpx.AsyncClient, url: str) -> None:
-    """Raise ClosedError if a client has been closed."""
+    """Raise DoubleCheckError if a client has been closed."""
     if client.is_closed:
-        raise ClosedError(url)
+        raise DoubleCheckError(
+            f"The platform at {url} has been closed, and so has any double that connect() "
+            "started. Call connect() again."
+        )
 
 
 def _timeout(seconds: float) -> httpx.Timeout:

@@ -93,7 +93,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Part:
+class ConversationPart:
     """A part of a conversation; ``skipped`` is the reason why it was skipped."""
 
     name: str
@@ -112,7 +112,7 @@ class Comparison(Shown, drawn_by="compare.rendering.frame"):
 
     double: str
     live: str
-    parts: tuple[Part, ...]
+    parts: tuple[ConversationPart, ...]
 
     @property
     def calls(self) -> tuple[Compared, ...]:

@@ -33,7 +33,7 @@ _OUTPUT = "$.Result.Result.data.outputs[*]"
 
 
 @dataclass(frozen=True)
-class Field:
+class DeclaredField:
     """A field of the answers to some operations.
 
     An ``id`` is compared by its meaning, ``prose`` without the ids and times in it, ``json`` by its
@@ -59,22 +59,24 @@ def _of_tasks(*names: str) -> tuple[str, ...]:
 
 FIELDS = (
     # the sandbox; printed text is content, and a traceback's lines name the platform's files
-    Field("content", _INVOKE, (f"{_OUTPUT}.data**", f"{_OUTPUT}.text")),
-    Field("json", _INVOKE, ("$.Result.Result",)),
-    Field("id", _INVOKE, ("$.Result.SessionId", "$.Result.Result.data.session_id"), "session"),
-    Field("id", _INVOKE, ("$.Result.Result.data.msg_id",), "message"),
-    Field("id", _INVOKE, ("$.Result.Result.data.command_id",), "command"),
-    Field("traceback", _INVOKE, (f"{_OUTPUT}.traceback",)),
+    DeclaredField("content", _INVOKE, (f"{_OUTPUT}.data**", f"{_OUTPUT}.text")),
+    DeclaredField("json", _INVOKE, ("$.Result.Result",)),
+    DeclaredField(
+        "id", _INVOKE, ("$.Result.SessionId", "$.Result.Result.data.session_id"), "session"
+    ),
+    DeclaredField("id", _INVOKE, ("$.Result.Result.data.msg_id",), "message"),
+    DeclaredField("id", _INVOKE, ("$.Result.Result.data.command_id",), "command"),
+    DeclaredField("traceback", _INVOKE, (f"{_OUTPUT}.traceback",)),
     # the control plane
-    Field("id", (_ACTIONS,), ("$.ResponseMetadata.RequestId",), "request"),
-    Field("id", (_ACTIONS,), ("$.Result.ToolId", "$.Result.**.ToolId"), "tool"),
-    Field(
+    DeclaredField("id", (_ACTIONS,), ("$.ResponseMetadata.RequestId",), "request"),
+    DeclaredField("id", (_ACTIONS,), ("$.Result.ToolId", "$.Result.**.ToolId"), "tool"),
+    DeclaredField(
         "id", (_ACTIONS,), ("$.Result.UserSessionId", "$.Result.**.UserSessionId"), "user session"
     ),
-    Field(
+    DeclaredField(
         "id", (_ACTIONS,), ("$.Result.SessionId", "$.Result.SessionInfos[*].SessionId"), "session"
     ),
-    Field(
+    DeclaredField(
         "prose",
         (_ACTIONS,),
         (
@@ -85,18 +87,18 @@ FIELDS = (
             "$.Result.**Url",
         ),
     ),
-    Field("time", (_ACTIONS,), ("$.Result.**At", "$.Result.**Time")),
-    Field(
+    DeclaredField("time", (_ACTIONS,), ("$.Result.**At", "$.Result.**Time")),
+    DeclaredField(
         "id",
         ("Create*", "Get*", "List*", "Update*", "Delete*", "Release*", "*Session*"),
         ("$.Result.**Id", "$.Result.NextToken"),
     ),
     # the API server
-    Field("id", _SESSIONS, ("$.id", "$[*].id"), "session"),
-    Field("time", _SESSIONS, ("$.lastUpdateTime", "$[*].lastUpdateTime")),
-    Field("id", _TURNS, _of_events("id"), "event"),
-    Field("id", _TURNS, _of_events("invocationId"), "invocation"),
-    Field(
+    DeclaredField("id", _SESSIONS, ("$.id", "$[*].id"), "session"),
+    DeclaredField("time", _SESSIONS, ("$.lastUpdateTime", "$[*].lastUpdateTime")),
+    DeclaredField("id", _TURNS, _of_events("id"), "event"),
+    DeclaredField("id", _TURNS, _of_events("invocationId"), "invocation"),
+    DeclaredField(
         "id",
         _TURNS,
         _of_events(
@@ -106,26 +108,26 @@ FIELDS = (
         ),
         "call",
     ),
-    Field("time", _TURNS, _of_events("timestamp")),
-    Field("time", _RUNS, _of_tasks("error_details.timestamp")),
-    Field(
+    DeclaredField("time", _TURNS, _of_events("timestamp")),
+    DeclaredField("time", _RUNS, _of_tasks("error_details.timestamp")),
+    DeclaredField(
         "prose",
         (*_TURNS, *_ARTIFACTS),
         ("$.detail", "$.detail[*].msg", *_of_tasks("error_details.**")),
     ),
-    Field("time", _ARTIFACTS, ("**.createTime", "**.updateTime")),
+    DeclaredField("time", _ARTIFACTS, ("**.createTime", "**.updateTime")),
     # MCP and A2A; an answer repeats the number of its request, and an agent's parts are content
-    Field("id", (*_MCP, *_A2A), _of_tasks("id"), CALL),
-    Field("json", _MCP, _of_tasks("result.content[*].text")),
-    Field("prose", (*_MCP, *_A2A), ("**.error.message", "$.error.message")),
-    Field("content", _A2A, ("**.parts[*]**",)),
-    Field("id", _A2A, _of_tasks("**taskId", "result.id", "**task.id"), "task"),
-    Field("id", _A2A, _of_tasks("**contextId"), "context"),
-    Field("id", _A2A, _of_tasks("**messageId"), "message"),
-    Field("id", _A2A, _of_tasks("**artifactId"), "artifact"),
-    Field("time", _A2A, _of_tasks("**status.timestamp")),
+    DeclaredField("id", (*_MCP, *_A2A), _of_tasks("id"), CALL),
+    DeclaredField("json", _MCP, _of_tasks("result.content[*].text")),
+    DeclaredField("prose", (*_MCP, *_A2A), ("**.error.message", "$.error.message")),
+    DeclaredField("content", _A2A, ("**.parts[*]**",)),
+    DeclaredField("id", _A2A, _of_tasks("**taskId", "result.id", "**task.id"), "task"),
+    DeclaredField("id", _A2A, _of_tasks("**contextId"), "context"),
+    DeclaredField("id", _A2A, _of_tasks("**messageId"), "message"),
+    DeclaredField("id", _A2A, _of_tasks("**artifactId"), "artifact"),
+    DeclaredField("time", _A2A, _of_tasks("**status.timestamp")),
     # probes
-    Field("time", _PROBES, ("$.timestamp",)),
+    DeclaredField("time", _PROBES, ("$.timestamp",)),
 )
 
 
@@ -134,7 +136,7 @@ class Fields:
 
     def __init__(self, operation: str) -> None:
         self._fields = [field for field in FIELDS if is_operation(operation, field.operations)]
-        self._known: dict[str, Field | None] = {}
+        self._known: dict[str, DeclaredField | None] = {}
 
     def kind(self, path: str) -> Kind | None:
         """Return the kind of the field at a path, None if it is not declared."""
@@ -150,7 +152,7 @@ class Fields:
             return TIME if is_time(value) else None
         return field.noun if field.kind == "id" and isinstance(value, (str, int)) else None
 
-    def _at(self, path: str) -> Field | None:
+    def _at(self, path: str) -> DeclaredField | None:
         like = _INDEX.sub("[0]", path)  # elements of an array are alike, and there may be many
         if like not in self._known:
             fields = (field for field in self._fields if is_path(like, field.paths))

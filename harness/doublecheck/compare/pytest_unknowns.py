@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from doublecheck.target import pytest_options
-
-if TYPE_CHECKING:
-    pass
 from doublecheck.compare.pytest_relied_on import Noting
+from doublecheck.target import pytest_options
 
 
 def add(group: pytest.OptionGroup) -> None:

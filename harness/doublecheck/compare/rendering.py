@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from doublecheck.compare.differences import Class, Comparison, Difference, Part
+from doublecheck.compare.differences import Class, Comparison, ConversationPart, Difference
 from doublecheck.core.frames import framed
 from doublecheck.core.markup import Markup
 from doublecheck.core.notebook_repr import counted, without_controls
@@ -81,7 +81,7 @@ def _short(value: Any) -> str:
     return written if len(written) <= _VALUE_CHARS else written[: _VALUE_CHARS - 1] + "…"
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ConversationPart) -> dict[str, Any]:
     return {
         "name": part.name,
         "class": None if part.skipped else part.cls.value,

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from doublecheck.client import preflight
 from doublecheck.compare.answers import UNKNOWNS, differences, relied_on
 from doublecheck.compare.conversation import Topic
-from doublecheck.compare.differences import Compared, Comparison, Part
+from doublecheck.compare.differences import Compared, Comparison, ConversationPart
 from doublecheck.compare.pairs import Pairs, parsed
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.run.platform import Platform
@@ -31,7 +31,7 @@ _SESSION = re.compile(
 )
 
 
-class Leftovers:
+class ConversationLeftovers:
     """The sandbox sessions of a conversation on one platform.
 
     A session is removed if it is new and was named by the conversation, or by an agent after one of
@@ -76,7 +76,7 @@ def run(
     *,
     allow_writes: bool,
     names: Sequence[str] = (),
-    on_part: Callable[[Part], None] = lambda _part: None,
+    on_part: Callable[[ConversationPart], None] = lambda _part: None,
 ) -> Comparison:
     """Run each topic on both platforms, the double first. Call ``on_part`` after each.
 
@@ -86,26 +86,28 @@ def run(
     pairs, unknowns = _seeded(double.target, live.target), _Unknowns(double)
     skipped = [_why_not(topic, double, live, allow_writes=allow_writes) for topic in topics]
     writes = any(topic.does and not reason for topic, reason in zip(topics, skipped, strict=True))
-    leftovers = [Leftovers(platform, names) for platform in (double, live) if writes]
+    leftovers = [ConversationLeftovers(platform, names) for platform in (double, live) if writes]
     for platform in (double, live):
         platform.exchanges.body_limit = _BODY_LIMIT
     parts = []
     try:
         for topic, why in zip(topics, skipped, strict=True):
-            part = Part(topic.name, skipped=why)
+            part = ConversationPart(topic.name, skipped=why)
             if not why:
                 first, second = _exchanges_of(topic, double), _exchanges_of(topic, live)
                 # without writes there are no leftovers
                 for resources, exchanges in zip(leftovers, (first, second)):  # noqa: B905
                     resources.note(exchanges)
-                part = Part(topic.name, tuple(_compared(unknowns.named(first), second, pairs)))
+                part = ConversationPart(
+                    topic.name, tuple(_compared(unknowns.named(first), second, pairs))
+                )
             on_part(part)
             parts.append(part)
     finally:
         for resources in leftovers:
             if sessions := resources.remove():
                 reason = f"{', '.join(sessions)} could not be removed from {resources.platform.url}"
-                parts.append(Part("removing its sessions", skipped=reason))
+                parts.append(ConversationPart("removing its sessions", skipped=reason))
     return Comparison(double.url, live.url, tuple(parts))
 
 

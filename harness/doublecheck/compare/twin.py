@@ -12,7 +12,7 @@ from agentdouble.errors import AgentDoubleError
 from doublecheck.client import doubles, open_target, transport
 from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
-from doublecheck.compare.differences import Comparison, Part
+from doublecheck.compare.differences import Comparison, ConversationPart
 from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.run.platform import Platform, connect
 from doublecheck.run.progress_bar import Bar
@@ -71,9 +71,9 @@ def compare(
         topics = default(double, live, token, agent)
     else:
         topics = [Topic("conversation", (), conversation, does="runs your conversation")]
-    parts: list[Part] = []
+    parts: list[ConversationPart] = []
 
-    def on_part(part: Part) -> None:
+    def on_part(part: ConversationPart) -> None:
         parts.append(part)
         progress(len(parts), len(topics), part.name)
 

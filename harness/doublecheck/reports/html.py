@@ -19,14 +19,7 @@ from doublecheck.core.frames import framed
 from doublecheck.core.markup import Markup, element, joined, whole_page
 from doublecheck.core.notebook_repr import counted
 from doublecheck.reports.report import Report
-from doublecheck.reports.terminal import (
-    Cell,
-    Row,
-    carried_out,
-    groups,
-    matrix,
-    names,
-)
+from doublecheck.reports.terminal import ReportCell, Row, carried_out, groups, matrix, names
 
 _HEIGHT_PX = 460
 _TO_LOOK_AT = (Verdict.FAILED, *NOT_ASKED)
@@ -118,7 +111,7 @@ def _row(row: Row) -> Markup:
     )
 
 
-def _verdict(cell: Cell, *, alone: bool) -> Markup:
+def _verdict(cell: ReportCell, *, alone: bool) -> Markup:
     badge = _badge(cell.outcome, cell.outcome) if cell.outcome else "-"
     return element("td", badge, class_="verdict", data_target=None if alone else cell.name)
 

@@ -33,7 +33,7 @@ _GAP = 2
 
 
 @dataclass(frozen=True)
-class Cell:
+class ReportCell:
     """The verdict on a clause for one platform, or None if nothing was checked.
 
     ``outcome`` is the verdict in words; it also says whether a failure fails the run.
@@ -50,7 +50,7 @@ class Row:
     """A clause and a cell for each platform, in the order of the reports."""
 
     clause: Clause
-    cells: Sequence[Cell]
+    cells: Sequence[ReportCell]
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
@@ -89,7 +89,7 @@ def carried_out(rows: Sequence[Row]) -> Sequence[Row]:
     return sorted(carried, key=lambda row: min(map(_rank, row.cells)))
 
 
-def _rank(cell: Cell) -> int:
+def _rank(cell: ReportCell) -> int:
     """Return the rank of a cell: each kind of failure, then all others."""
     others = OUTCOMES.index(Verdict.PASSED.value)
     return min(OUTCOMES.index(cell.outcome), others) if cell.outcome in OUTCOMES else others
@@ -103,11 +103,11 @@ def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
     return by_group
 
 
-def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Cell:
+def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> ReportCell:
     if not checks:
-        return Cell(name, None, checks)
+        return ReportCell(name, None, checks)
     verdict = worst([check.verdict for check in checks])
-    return Cell(name, verdict, checks, run.clause_outcome(clause, checks))
+    return ReportCell(name, verdict, checks, run.clause_outcome(clause, checks))
 
 
 def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:

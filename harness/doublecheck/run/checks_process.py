@@ -24,11 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from agentdouble.processes.fork_server import processes
 from doublecheck.client import transport
-from doublecheck.errors import (
-    ChecksCrashedError,
-    DoubleCheckError,
-    InterruptedChecksError,
-)
+from doublecheck.errors import ChecksCrashedError, DoubleCheckError, InterruptedChecksError
 from doublecheck.run import command
 from doublecheck.target.target import Target
 

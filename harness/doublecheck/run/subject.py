@@ -5,22 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentdouble.core.signing import Credentials
 from doublecheck.client import open_target
-from doublecheck.errors import (
-    ArgumentError,
-    TargetError,
-)
+from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.run import command
 from doublecheck.target.facts import variable
 from doublecheck.target.plan import FIELDS, variable_of
 from doublecheck.target.target import Kind, Target
-
-if TYPE_CHECKING:
-    pass
-
 
 _OURS = ("DOUBLECHECK_", "PLATFORM_")
 _PYTESTS = ("PYTEST_", "JPY_")  # from a pytest run or a kernel in this process

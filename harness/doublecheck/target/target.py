@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from agentdouble.core import environment
-from agentdouble.core.invoke_tool import DEFAULT_REGION, Address
+from agentdouble.core.invoke_tool import DEFAULT_REGION, ToolAddress
 from agentdouble.core.signing import Credentials as Credentials
 from agentdouble.server import sockets
 from doublecheck.core.notebook_repr import Secret
@@ -197,7 +197,7 @@ class Target:
         """Whether all surfaces of the target are on this machine."""
         return all(map(is_loopback, self.addresses))
 
-    def address(self) -> Address:
+    def address(self) -> ToolAddress:
         """Return the address and the credentials for InvokeTool. Raise CredentialsMissingError."""
         if self.credentials is None:
             raise CredentialsMissingError(
@@ -206,7 +206,7 @@ class Target:
                 f'{environment.SECRET_KEY}; for a running double: eval "$(agentdouble env)"; '
                 "for an Emulator of this process: connect(it)."
             )
-        return Address(self.control_plane, self.credentials, self.region)
+        return ToolAddress(self.control_plane, self.credentials, self.region)
 
     def sandbox_tool(self) -> str:
         """Return the id of the sandbox tool. Raise CredentialsMissingError if there is none."""
@@ -224,7 +224,7 @@ class Target:
         ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for others.
         """
         address = self.address()
-        connection = environment.Connection(
+        connection = environment.DoubleConnection(
             url=self.control_plane,
             tool_id=self.sandbox_tool(),
             access_key=address.credentials.access_key,

@@ -60,7 +60,7 @@ def read_result(response: httpx.Response) -> CodeResult:
         ) from None
 
 
-def read_envelope(response: httpx.Response) -> tuple[invoke_tool.Envelope, dict[str, Any]]:
+def read_envelope(response: httpx.Response) -> tuple[invoke_tool.ActionEnvelope, dict[str, Any]]:
     """Return the envelope of 2.8 and the JSON in it. Raise RefusedError, else AnswerError."""
     with _translated(response):
         envelope = invoke_tool.read(response.status_code, response.content)

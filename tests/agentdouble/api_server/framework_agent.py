@@ -17,7 +17,7 @@ from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import (
     Framework,
     FrameworkEvent,
-    Host,
+    FrameworkHost,
     RunEvent,
     RunInput,
     SessionRecord,
@@ -32,7 +32,7 @@ NO_ACTIONS: Event = {
 }
 started: defaultdict[str, threading.Event] = defaultdict(threading.Event)
 go: defaultdict[str, threading.Event] = defaultdict(threading.Event)
-escaped: dict[str, Host] = {}
+escaped: dict[str, FrameworkHost] = {}
 closed: list[str] = []
 _ids = itertools.count()
 
@@ -49,7 +49,7 @@ class Dicts:
         parsed: Event = json.loads(event)
         return parsed
 
-    async def run(self, run_input: RunInput, host: Host) -> AsyncIterator[RunEvent]:
+    async def run(self, run_input: RunInput, host: FrameworkHost) -> AsyncIterator[RunEvent]:
         app, user, id_ = "dicts", run_input.user, run_input.session
         session = await host.session(app, user, id_)
         assert session is not None
@@ -76,7 +76,9 @@ class Dicts:
         event = _append(host, session, "dicts", json.dumps(facts), {"turns": len(session.events)})
         yield RunEvent(event.json, artifacts=False)
 
-    async def _do(self, text: str, host: Host, session: SessionRecord) -> Mapping[str, Any]:
+    async def _do(
+        self, text: str, host: FrameworkHost, session: SessionRecord
+    ) -> Mapping[str, Any]:
         kind, _, name = text.partition(" ")
         if kind == "wait":
             started[name].set()
@@ -102,7 +104,7 @@ class Dicts:
         closed.append("dicts")
 
 
-async def _others(host: Host, session: SessionRecord) -> Mapping[str, Any]:
+async def _others(host: FrameworkHost, session: SessionRecord) -> Mapping[str, Any]:
     """Use other sessions and artifacts."""
     app, user = session.app, session.user
     created = await host.create(app, user, "other", {"a": 1})
@@ -134,7 +136,7 @@ async def _others(host: Host, session: SessionRecord) -> Mapping[str, Any]:
 
 
 def _append(
-    host: Host, session: SessionRecord, author: str, text: str, delta: Mapping[str, Any]
+    host: FrameworkHost, session: SessionRecord, author: str, text: str, delta: Mapping[str, Any]
 ) -> FrameworkEvent:
     stored = _stored(_event(author, text), delta)
     host.append(session.app, session.user, session.id, stored)

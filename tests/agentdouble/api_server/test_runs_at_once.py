@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.server import loops
+from agentdouble.server import application_loop
 from tests.agentdouble.api_server.wire import (
     AGENTS,
     create,
@@ -143,7 +143,7 @@ def test_double_stops_while_an_agent_blocks(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its thread cannot be ended and is abandoned, and the log says so."""
-    monkeypatch.setattr(loops, "STOP_WITHIN_S", 0.1)
+    monkeypatch.setattr(application_loop, "STOP_WITHIN_S", 0.1)
     before = set(threading.enumerate())
     with Emulator(agents=AGENTS) as double:
         create(double.url, "ann", {"sessionId": "s1"}, "scripted")

@@ -14,7 +14,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.cli import connections, journal
-from agentdouble.cli.control import ControlPlane
+from agentdouble.cli.control import ControlPlaneClient
 from tests.agentdouble.calling import background, http, run, text
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine
 
@@ -85,7 +85,7 @@ def test_requests_are_followed(shell: CommandLine, double: Emulator) -> None:
     assert (0, "", "") == (following.returncode, rest, errors)
 
 
-class SlowControlPlane(ControlPlane):
+class SlowControlPlane(ControlPlaneClient):
     """A control plane that makes a request before it reads the list, and one after it."""
 
     def __init__(self, double: Emulator) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.core import running
+from agentdouble.core import running_doubles
 from agentdouble.errors import AgentDoubleError
 from agentdouble.mcp_services import CommandBackend, McpBackend, OpenApiBackend
 from agentdouble.mcp_services.openapi import ApiKey, Bearer
@@ -32,7 +32,7 @@ def local(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     """A running double that the commands find."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
-    with running.announced(double.connection):
+    with running_doubles.announced(double.connection):
         yield double
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from agentdouble.cli.control import ControlPlane
-from agentdouble.core.environment import Connection
+from agentdouble.cli.control import ControlPlaneClient
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.errors import PlatformError
 from tests.agentdouble.calling import http
 from tests.agentdouble.cli.conftest import PATIENCE_S, CommandLine, Serving, command
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.once
 class Living:
     """A session of a served double."""
 
-    plane: ControlPlane
+    plane: ControlPlaneClient
     id: str
 
     def run(self, code: str) -> str:
@@ -45,15 +45,15 @@ def command_line(shared_command_line: CommandLine) -> CommandLine:
 
 
 @pytest.fixture(scope="module")
-def plane(shared_command_line: CommandLine, shared_double: Serving) -> ControlPlane:
+def plane(shared_command_line: CommandLine, shared_double: Serving) -> ControlPlaneClient:
     variables = json.loads(shared_command_line.run("env", "--json").stdout)
     keys = (variables["PLATFORM_ACCESS_KEY"], variables["PLATFORM_SECRET_KEY"])
     tool_id = variables["PLATFORM_TOOL_ID"]
-    return ControlPlane(Connection(shared_double.url, tool_id, *keys, "cn-beijing"))
+    return ControlPlaneClient(DoubleConnection(shared_double.url, tool_id, *keys, "cn-beijing"))
 
 
 @pytest.fixture
-def session(plane: ControlPlane) -> Iterator[Living]:
+def session(plane: ControlPlaneClient) -> Iterator[Living]:
     """The only session of the running double, ``u``, with x = 41 in it."""
     session = plane.call("CreateSession", ToolId=plane.tool_id, UserSessionId="u")
     living = Living(plane, session["SessionId"])

@@ -13,7 +13,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.core import signing
-from agentdouble.core.invoke_tool import Address, build
+from agentdouble.core.invoke_tool import ToolAddress, build
 from agentdouble.core.signing import Credentials
 from tests.agentdouble import client_signer
 from tests.agentdouble.calling import body_of, error_of, http, send, signed
@@ -37,7 +37,7 @@ def refusal_of(
 ) -> dict[str, Any]:
     """Return how a request for an unknown tool is refused."""
     content = {**body_of(double, "1"), "ToolId": "t-nobody", **body}
-    address = Address(double.url, credentials)
+    address = ToolAddress(double.url, credentials)
     when = dt.datetime.now(dt.timezone.utc)
     return error_of(send(build(content, address, when, action=action)))
 

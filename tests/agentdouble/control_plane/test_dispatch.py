@@ -10,7 +10,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.core import signing
-from agentdouble.core.invoke_tool import Address, HttpRequest, build
+from agentdouble.core.invoke_tool import HttpRequest, ToolAddress, build
 from agentdouble.core.signing import Credentials
 from agentdouble.sandbox.instances import Instances
 from tests.agentdouble import client_signer
@@ -59,14 +59,14 @@ def test_wrong_signature_is_refused(shared: Emulator) -> None:
     other = Credentials(shared.credentials.access_key, "another secret")
     body = body_of(shared, "1")
 
-    request = build(body, Address(shared.url, other), dt.datetime.now(dt.timezone.utc))
+    request = build(body, ToolAddress(shared.url, other), dt.datetime.now(dt.timezone.utc))
 
     assert (401, "SignatureDoesNotMatch", 100010) == refused(request)
 
 
 def test_unknown_access_key_is_refused(shared: Emulator) -> None:
     """CTL-03."""
-    unknown = Address(shared.url, Credentials("AKLTunknown", shared.credentials.secret_key))
+    unknown = ToolAddress(shared.url, Credentials("AKLTunknown", shared.credentials.secret_key))
 
     request = build(body_of(shared, "1"), unknown, dt.datetime.now(dt.timezone.utc))
 
@@ -78,7 +78,7 @@ def test_old_signature_is_refused(shared: Emulator, minutes: int) -> None:
     """A recorded request cannot be replayed a quarter of an hour later."""
     when = dt.datetime.now(dt.timezone.utc) + dt.timedelta(minutes=minutes)
 
-    request = build(body_of(shared, "1"), Address(shared.url, shared.credentials), when)
+    request = build(body_of(shared, "1"), ToolAddress(shared.url, shared.credentials), when)
 
     assert (400, "InvalidTimestamp", 100006) == refused(request)
 

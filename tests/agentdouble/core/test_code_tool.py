@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from agentdouble import Emulator, SimpleApp, run_code
 from agentdouble.core.code_tool import Invocation, hosted_by, invoked_by
-from agentdouble.core.environment import Connection, variables
+from agentdouble.core.environment import DoubleConnection, variables
 from agentdouble.errors import (
     CredentialsMissingError,
     EnvelopeError,
@@ -172,7 +172,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         return PlainTextResponse("Bad Gateway", 502)
 
     with served(Starlette(routes=[Route("/", answer, methods=["POST"])])) as url:
-        for name, value in variables(Connection(url, "t-1", "AK", "SK", "r")).items():
+        for name, value in variables(DoubleConnection(url, "t-1", "AK", "SK", "r")).items():
             monkeypatch.setenv(name, value)
         yield requests
 

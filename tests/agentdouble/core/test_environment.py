@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.core import environment, running
-from agentdouble.core.environment import Connection
+from agentdouble.core import environment, running_doubles
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.errors import AgentDoubleError
 
-CONNECTION = Connection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing")
+CONNECTION = DoubleConnection("http://127.0.0.1:8000", "t-1", "AK", "SK", "cn-beijing")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_permissions_of_an_open_directory_are_tightened(directory: Path) -> None
     """It may have been created by hand."""
     directory.mkdir()
     directory.chmod(0o777)
-    running.credentials()
+    running_doubles.credentials()
 
     assert 0o700 == directory.stat().st_mode & 0o777
 
@@ -97,12 +97,12 @@ def test_a_directory_of_another_user_is_refused(
     monkeypatch.setattr(os, "geteuid", lambda: 4242)
 
     with pytest.raises(AgentDoubleError, match="name one of yours by XDG_STATE_HOME"):
-        running.credentials()
+        running_doubles.credentials()
 
 
 def test_an_unlisted_double_is_found_at_its_port_only(directory: Path) -> None:
-    double = Connection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")
-    with running.announced(double, listed=False):
-        assert ([], [double]) == (running.doubles(), running.at(9))
+    double = DoubleConnection("http://127.0.0.1:9", "t-1", "AK", "SK", "r")
+    with running_doubles.announced(double, listed=False):
+        assert ([], [double]) == (running_doubles.doubles(), running_doubles.at(9))
 
-    assert [] == running.at(9)
+    assert [] == running_doubles.at(9)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from agentdouble.core import invoke_tool
-from agentdouble.core.invoke_tool import Address, Envelope, RunCode
+from agentdouble.core.invoke_tool import ActionEnvelope, RunCode, ToolAddress
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import EnvelopeError, PlatformError
 
@@ -50,7 +50,7 @@ def test_omitted_fields_are_not_sent() -> None:
 
 def test_build_returns_a_signed_post_to_the_root() -> None:
     """The query has the action and the version, and the body is JSON."""
-    address = Address("http://double:1", Credentials("AK", "SK"), region="r", service="s")
+    address = ToolAddress("http://double:1", Credentials("AK", "SK"), region="r", service="s")
     when = dt.datetime(2026, 11, 21, tzinfo=dt.timezone.utc)
 
     request = invoke_tool.build({"a": "ü"}, address, when, action="GetTool")
@@ -70,7 +70,7 @@ def test_read_returns_the_envelope() -> None:
 
     envelope = invoke_tool.read(200, body)
 
-    assert Envelope("r1", "t-1", "u-1", "s-1", '{"success": true}') == envelope
+    assert ActionEnvelope("r1", "t-1", "u-1", "s-1", '{"success": true}') == envelope
     assert {"success": True} == envelope.inner()
 
 
@@ -121,4 +121,4 @@ def test_read_refuses_an_invalid_envelope(body: bytes, message: str) -> None:
 def test_inner_refuses_anything_but_a_json_object(result: str, message: str) -> None:
     """Result.Result must hold a JSON object."""
     with pytest.raises(EnvelopeError, match=message):
-        Envelope("r1", "t-1", "u-1", "s-1", result).inner()
+        ActionEnvelope("r1", "t-1", "u-1", "s-1", result).inner()

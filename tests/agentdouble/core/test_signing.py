@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from agentdouble.core import signing
-from agentdouble.core.signing import Authorization, Credentials, Request, Scope
+from agentdouble.core.signing import Authorization, Credentials, Scope, SignableRequest
 from agentdouble.errors import SignatureError
 from tests.agentdouble import client_signer
 from tests.agentdouble.client_signer import FOUR
@@ -38,22 +38,22 @@ def request(
     *,
     query: tuple[tuple[str, str], ...] = QUERY,
     canonical_query: str = "Action=InvokeTool&Version=2025-10-30",
-) -> Request:
+) -> SignableRequest:
     """Return a request with ``sent`` headers, signed over the ``canonical`` ones."""
     text = client_signer.canonical(signed, canonical or sent, BODY, query=canonical_query)
     to_sign = client_signer.string_to_sign(text, sent["x-date"])
     signature = client_signer.signature(to_sign, SECRET)
     authorization = client_signer.authorization(ACCESS, signed, signature)
-    return Request("POST", "/", query, {**sent, "authorization": authorization}, BODY)
+    return SignableRequest("POST", "/", query, {**sent, "authorization": authorization}, BODY)
 
 
-def verify(request: Request, *, wall: dt.datetime = WHEN) -> Authorization:
+def verify(request: SignableRequest, *, wall: dt.datetime = WHEN) -> Authorization:
     return signing.verify(
         request, credentials_of={ACCESS: Credentials(ACCESS, SECRET)}.get, wall=wall
     )
 
 
-def refusal(request: Request, *, wall: dt.datetime = WHEN) -> str:
+def refusal(request: SignableRequest, *, wall: dt.datetime = WHEN) -> str:
     with pytest.raises(SignatureError) as caught:
         verify(request, wall=wall)
     return caught.value.code
@@ -101,7 +101,7 @@ def test_a_session_token_is_sent_and_signed() -> None:
         service="s",
         when=WHEN,
     )
-    request = Request(
+    request = SignableRequest(
         "GET",
         "/a b",
         (("k", "v/w"), ("k", ""), ("k", "a b")),
@@ -160,12 +160,12 @@ def test_a_session_token_is_sent_and_signed() -> None:
         ),
     ],
 )
-def test_every_client_variant_verifies(signed: Request) -> None:
+def test_every_client_variant_verifies(signed: SignableRequest) -> None:
     """The verifier follows the client's SignedHeaders."""
     assert ACCESS == verify(signed).access_key
 
 
-def with_headers(request: Request, **headers: str) -> Request:
+def with_headers(request: SignableRequest, **headers: str) -> SignableRequest:
     renamed = {name.replace("_", "-"): value for name, value in headers.items()}
     return replace(request, headers={**request.headers, **renamed})
 
@@ -258,7 +258,7 @@ TEMPORARY = Credentials(ACCESS, SECRET, "token")
     ],
 )
 def test_temporary_credentials_need_their_token(
-    signed: Request, credentials: Credentials, expected: str
+    signed: SignableRequest, credentials: Credentials, expected: str
 ) -> None:
     """It must match even if unsigned; a wrong signature is reported first."""
     try:

@@ -18,8 +18,8 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.core import signing
-from agentdouble.core.canonical import read_query
-from agentdouble.core.signing import Credentials, Request
+from agentdouble.core.canonical_request import read_query
+from agentdouble.core.signing import Credentials, SignableRequest
 from agentdouble.errors import SignatureError
 from tests.agentdouble import client_signer
 
@@ -32,7 +32,7 @@ def each_vector(group: str) -> Any:
     return pytest.mark.parametrize("vector", VECTORS[group], ids=lambda vector: vector["name"])
 
 
-def parse(raw: bytes) -> Request:
+def parse(raw: bytes) -> SignableRequest:
     """Parse an HTTP/1.1 request as an ASGI server would."""
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *rest = head.split(b"\r\n")
@@ -40,7 +40,7 @@ def parse(raw: bytes) -> Request:
     path, _, query = target.partition(b"?")
     pairs = [tuple(part.decode("latin-1") for part in line.split(b":", 1)) for line in rest]
     names = [name.lower() for name, _ in pairs]
-    return Request(
+    return SignableRequest(
         method.decode(),
         re.sub(rb"%(..)", lambda m: bytes.fromhex(m[1].decode()), path).decode("utf-8"),
         read_query(query),
@@ -54,7 +54,9 @@ def when(vector: dict[str, Any]) -> dt.datetime:
     return dt.datetime.strptime(vector["at"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.timezone.utc)
 
 
-def outcome(vector: dict[str, Any], request: Request, credentials: dict[str, Credentials]) -> str:
+def outcome(
+    vector: dict[str, Any], request: SignableRequest, credentials: dict[str, Credentials]
+) -> str:
     try:
         return signing.verify(request, credentials_of=credentials.get, wall=when(vector)).access_key
     except SignatureError as error:

@@ -25,9 +25,7 @@ from tests.agentdouble.calling import (
     run,
     text,
 )
-from tests.agentdouble.calling import (
-    http as client,
-)
+from tests.agentdouble.calling import http as client
 
 COUNT = "import pathlib; p = pathlib.Path('n'); p.write_text((p.read_text() if p.exists() else '') + 'x')"
 LENGTH = "print(len(open('n').read()))"

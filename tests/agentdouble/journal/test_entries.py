@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Clock, Emulator, SimpleApp
-from agentdouble.journal import subjects
+from agentdouble.journal import request_subjects
 from agentdouble.journal.entries import BODY_LIMIT, Entry, Journal, Start
 from tests.agentdouble.calling import http, send, signed
 
@@ -188,10 +188,12 @@ def test_a_request_names_its_caller_and_subject(body: Any, caller: str, subject:
     text = json.dumps(body)
     headers = {"user_id": "ann", "session_id": "s1"}
 
-    assert {"caller": caller, "subject": subject} == subjects.described("http://h/", headers, text)
+    assert {"caller": caller, "subject": subject} == request_subjects.described(
+        "http://h/", headers, text
+    )
 
 
 def test_a_session_is_named_by_its_path() -> None:
     url = "http://127.0.0.1/apps/echo/users/ann/sessions/s1"
 
-    assert "ann s1" == subjects.described(url, {}, "")["caller"]
+    assert "ann s1" == request_subjects.described(url, {}, "")["caller"]

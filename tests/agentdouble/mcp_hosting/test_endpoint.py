@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentdouble.mcp_hosting import Endpoint, endpoint
+from agentdouble.mcp_hosting import McpEndpoint, endpoint
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, eventually, http
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
@@ -23,7 +23,7 @@ KEY = "endpoint-key"
 @pytest.fixture(scope="module")
 def url(hosting: Hosting) -> str:
     """The address of an endpoint with the plain server."""
-    return hosting.add("endpoint", Endpoint(make_server), KEY)
+    return hosting.add("endpoint", McpEndpoint(make_server), KEY)
 
 
 def test_server_is_called_in_a_session(url: str) -> None:
@@ -58,7 +58,7 @@ def test_malformed_messages_are_refused(url: str, body: bytes, code: int) -> Non
 
 def test_body_over_the_limit_is_refused(hosting: Hosting) -> None:
     """413, even without a declared length."""
-    url = hosting.add("small", Endpoint(make_server, body_limit=1000), KEY)
+    url = hosting.add("small", McpEndpoint(make_server, body_limit=1000), KEY)
     body = json.dumps({**mcp_wire.INITIALIZE, "padding": "x" * 1000}).encode()
     content = (body[at : at + 100] for at in range(0, len(body), 100))
 
@@ -69,7 +69,7 @@ def test_body_over_the_limit_is_refused(hosting: Hosting) -> None:
 
 def test_idle_session_ends(hosting: Hosting) -> None:
     """It is not found any more, and another can be opened."""
-    url = hosting.add("idle", Endpoint(make_server, idle_timeout_s=0.5), KEY)
+    url = hosting.add("idle", McpEndpoint(make_server, idle_timeout_s=0.5), KEY)
     with idle_sessions() as idle:
         session = mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).headers["mcp-session-id"]
         assert idle.wait(TIMEOUT_S)
@@ -82,7 +82,7 @@ def test_idle_session_ends(hosting: Hosting) -> None:
 
 def test_a_new_session_ends_the_one_that_was_idle_longest(hosting: Hosting) -> None:
     """What has no sessions, or is refused, ends none."""
-    url = hosting.add("full", Endpoint(make_server, max_sessions=3), KEY)
+    url = hosting.add("full", McpEndpoint(make_server, max_sessions=3), KEY)
     first, second, third = (mcp_wire.open_session(url, KEY) for _ in range(3))
     mcp_wire.call(url, KEY, first, "echo")
     mcp_wire.call_modern(url, KEY, "echo")
@@ -97,7 +97,7 @@ def test_a_new_session_ends_the_one_that_was_idle_longest(hosting: Hosting) -> N
 
 
 def test_sessions_that_clients_end_take_no_room(hosting: Hosting) -> None:
-    url = hosting.add("ended", Endpoint(make_server, max_sessions=2), KEY)
+    url = hosting.add("ended", McpEndpoint(make_server, max_sessions=2), KEY)
     first = mcp_wire.open_session(url, KEY)
     for _ in range(3):
         headers = {
@@ -111,7 +111,7 @@ def test_sessions_that_clients_end_take_no_room(hosting: Hosting) -> None:
 
 def test_a_session_that_is_used_is_not_idle(hosting: Hosting) -> None:
     """If all are used, a further one is refused, until a client no longer listens."""
-    url = hosting.add("used", Endpoint(make_server, max_sessions=1), KEY)
+    url = hosting.add("used", McpEndpoint(make_server, max_sessions=1), KEY)
     used = mcp_wire.open_session(url, KEY)
 
     with mcp_wire.streamed(url, KEY, used):
@@ -125,7 +125,7 @@ def test_a_session_that_is_used_is_not_idle(hosting: Hosting) -> None:
 
 def test_many_sessions_that_nobody_ends_leave_few(hosting: Hosting) -> None:
     """Also if they are opened at the same time."""
-    url = hosting.add("left", Endpoint(make_server, max_sessions=4), KEY)
+    url = hosting.add("left", McpEndpoint(make_server, max_sessions=4), KEY)
 
     def opened(_number: int) -> str | None:
         return mcp_wire.post(url, mcp_wire.INITIALIZE, KEY).headers.get("mcp-session-id")
@@ -182,7 +182,7 @@ def test_server_that_fails_to_start_is_a_clear_error(hosting: Hosting) -> None:
             raise OSError("no database")
         yield
 
-    url = hosting.add("unstarted", Endpoint(lambda: make_server(lifespan=lifespan)), KEY)
+    url = hosting.add("unstarted", McpEndpoint(lambda: make_server(lifespan=lifespan)), KEY)
 
     assert (503, "The server did not start; its log says why.") == mcp_wire.error(
         mcp_wire.post(url, mcp_wire.INITIALIZE, KEY)
@@ -204,7 +204,7 @@ def test_hanging_server_does_not_delay_shutdown(
         finally:
             await gate.wait()
 
-    url = hosting.add("hanging", Endpoint(lambda: make_server(lifespan=lifespan)), KEY)
+    url = hosting.add("hanging", McpEndpoint(lambda: make_server(lifespan=lifespan)), KEY)
     assert mcp_wire.open_session(url, KEY)
     hosting.remove("hanging")
 

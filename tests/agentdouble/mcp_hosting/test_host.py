@@ -8,7 +8,7 @@ import pytest
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.mcp_hosting import Endpoint
+from agentdouble.mcp_hosting import McpEndpoint
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import TIMEOUT_S, background
 from tests.agentdouble.mcp_hosting.conftest import Gate, Hosting, make_server
@@ -22,7 +22,7 @@ SEND_ONE = "send 'Authorization: Bearer <a key of the service 'keyed'>'."
 @pytest.fixture(scope="module")
 def url(hosting: Hosting) -> str:
     """The address of a service with two keys."""
-    return hosting.add("keyed", Endpoint(make_server), ONE, OTHER)
+    return hosting.add("keyed", McpEndpoint(make_server), ONE, OTHER)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_unknown_service_is_a_clear_error(hosting: Hosting, url: str, path: str)
 
 
 def test_another_service_s_key_is_refused(hosting: Hosting, url: str) -> None:
-    other = hosting.add("another", Endpoint(lambda: make_server("another")), "key-of-another")
+    other = hosting.add("another", McpEndpoint(lambda: make_server("another")), "key-of-another")
 
     assert 401 == mcp_wire.post(other, mcp_wire.INITIALIZE, ONE).status_code
     assert 401 == mcp_wire.post(url, mcp_wire.INITIALIZE, "key-of-another").status_code
@@ -68,7 +68,7 @@ def test_another_service_s_key_is_refused(hosting: Hosting, url: str) -> None:
 
 def test_services_are_isolated(hosting: Hosting, url: str) -> None:
     """Each name reaches its own server, which alone knows its sessions."""
-    other = hosting.add("second", Endpoint(lambda: make_server("second")), ONE)
+    other = hosting.add("second", McpEndpoint(lambda: make_server("second")), ONE)
     session_here, session_there = mcp_wire.open_session(url, ONE), mcp_wire.open_session(other, ONE)
 
     assert ["plain", "second"] == [
@@ -101,7 +101,7 @@ def test_session_header_is_dropped_for_the_version_without_sessions(hosting: Hos
 
 def test_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
     """Its sessions too; other keys keep working."""
-    url = hosting.add("revoking", Endpoint(make_server), ONE, OTHER)
+    url = hosting.add("revoking", McpEndpoint(make_server), ONE, OTHER)
     session, remaining = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
 
     hosting.rekey("revoking", OTHER)
@@ -112,7 +112,7 @@ def test_revoked_key_is_refused_at_once(hosting: Hosting) -> None:
 
 def test_revoking_a_key_ends_its_pending_requests(hosting: Hosting, gate: Gate) -> None:
     """A call is cut off, a stream ends, and those of another key continue."""
-    url = hosting.add("cutting", Endpoint(lambda: make_server(hang=gate.wait)), ONE, OTHER)
+    url = hosting.add("cutting", McpEndpoint(lambda: make_server(hang=gate.wait)), ONE, OTHER)
     session, remaining = mcp_wire.open_session(url, ONE), mcp_wire.open_session(url, OTHER)
     hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
     with mcp_wire.streamed(url, OTHER, remaining) as (other, _):
@@ -130,7 +130,7 @@ def test_revoking_a_key_ends_its_pending_requests(hosting: Hosting, gate: Gate) 
 @pytest.mark.slow
 def test_service_can_be_removed_and_replaced(hosting: Hosting, gate: Gate) -> None:
     """Its requests end with it; another can take the same name."""
-    url = hosting.add("passing", Endpoint(lambda: make_server(hang=gate.wait)), ONE)
+    url = hosting.add("passing", McpEndpoint(lambda: make_server(hang=gate.wait)), ONE)
     session = mcp_wire.open_session(url, ONE)
     hang = mcp_wire.message("tools/call", {"name": "hang", "arguments": {}})
     hanging = background(lambda: mcp_wire.post(url, hang, ONE, session))
@@ -141,7 +141,7 @@ def test_service_can_be_removed_and_replaced(hosting: Hosting, gate: Gate) -> No
     gate.see(gate.exited)
     assert [] == mcp_wire.replies(hanging.result(TIMEOUT_S))
     assert 404 == mcp_wire.post(url, mcp_wire.INITIALIZE, ONE).status_code
-    hosting.add("passing", Endpoint(lambda: make_server("new")), OTHER)
+    hosting.add("passing", McpEndpoint(lambda: make_server("new")), OTHER)
     assert 404 == mcp_wire.post(url, mcp_wire.message("ping"), OTHER, session).status_code
     assert mcp_wire.open_session(url, OTHER)
 

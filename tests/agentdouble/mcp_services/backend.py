@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.mcp_hosting import Endpoint
+from agentdouble.mcp_hosting import McpEndpoint
 from tests.ports import served
 
 CREDENTIALS = "Bearer the-backend-s-own-secret"
@@ -47,7 +47,7 @@ class Backend:
     go_on: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        endpoint = Endpoint(lambda: server(self))
+        endpoint = McpEndpoint(lambda: server(self))
         routes = [
             Route("/mcp", _Watched(self, endpoint)),
             Route("/needy", _Watched(self, endpoint, needs=CREDENTIALS)),
@@ -88,7 +88,7 @@ class Backend:
 
 
 class _Watched:
-    def __init__(self, backend: Backend, app: Endpoint, needs: str | None = None) -> None:
+    def __init__(self, backend: Backend, app: McpEndpoint, needs: str | None = None) -> None:
         self._backend = backend
         self._app = app
         self._needs = needs

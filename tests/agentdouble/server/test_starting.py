@@ -18,8 +18,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from agentdouble.errors import AddressInUseError
+from agentdouble.server.event_loops import run
 from agentdouble.server.forwarded_prefix import Forwarded
-from agentdouble.server.loops import run
 from agentdouble.server.protocols import PEER
 from agentdouble.server.sockets import address_of, open_socket
 from agentdouble.server.starting import ServerThread

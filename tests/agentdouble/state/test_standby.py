@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from agentdouble.core.invoke_tool import Address, RunCode, build
+from agentdouble.core.invoke_tool import RunCode, ToolAddress, build
 from agentdouble.core.signing import Credentials
 from tests.agentdouble.calling import TOKEN, eventually, http, send
 from tests.agentdouble.cli.conftest import PATIENCE_S, command
@@ -63,7 +63,7 @@ class Doubles:
     def run(self, url: str, code: str) -> httpx.Response:
         """Run code in a session; all doubles have the key pair of the same user."""
         keys = json.loads((self._folder / "agentdouble" / "credentials.json").read_text())
-        address = Address(url, Credentials(keys["access_key"], keys["secret_key"]))
+        address = ToolAddress(url, Credentials(keys["access_key"], keys["secret_key"]))
         body = RunCode("t-sandbox", "s1", code).body()
         return send(build(body, address, dt.datetime.now(dt.timezone.utc)))
 

@@ -16,7 +16,7 @@ from agentdouble.core import profiles
 from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings, profile_file
 from doublecheck.calibration.finding import Finding
-from doublecheck.calibration.probing import Patience
+from doublecheck.calibration.probing import ProbePatience
 from doublecheck.cli import app
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
@@ -54,7 +54,9 @@ def live(double: Emulator, **facts: object) -> Target:
 
 
 def calibrated(double: Emulator, *only: str, slow: bool = True, **facts: object) -> list[Finding]:
-    patience = Patience(lambda s: double.clock.advance(dt.timedelta(seconds=s)), moves_clock=True)
+    patience = ProbePatience(
+        lambda s: double.clock.advance(dt.timedelta(seconds=s)), moves_clock=True
+    )
     with Platform(live(double, **facts)) as platform:
         return list(findings.calibrate(platform, slow=slow, only=only, patience=patience))
 

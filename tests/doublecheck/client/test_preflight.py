@@ -10,12 +10,7 @@ import pytest
 from agentdouble import Emulator
 from doublecheck import Credentials, DoubleCheckError, Platform, Secret, Target
 from doublecheck.client import preflight
-from doublecheck.errors import (
-    AnswerError,
-    NoAnswerError,
-    UnreachableError,
-    WrongAddressError,
-)
+from doublecheck.errors import AnswerError, NoAnswerError, UnreachableError, WrongAddressError
 from tests.doublecheck import bad_servers
 from tests.doublecheck.bad_servers import Behaviour, answer
 

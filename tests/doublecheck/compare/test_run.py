@@ -15,7 +15,7 @@ from doublecheck import DoubleCheckError, Platform, Secret, Target
 from doublecheck.client.doubles import serving_double
 from doublecheck.compare import conversation, rendering
 from doublecheck.compare.conversation import Topic
-from doublecheck.compare.differences import Class, Compared, Comparison, Part
+from doublecheck.compare.differences import Class, Compared, Comparison, ConversationPart
 from doublecheck.compare.run import run
 from tests.doublecheck.compare.conftest import application
 from tests.doublecheck.compare.liar import LIES, Liar, seen_as_live, serving_liar
@@ -160,8 +160,8 @@ def test_the_tree_shows_parts_calls_and_differences(base: Platform, three: Platf
     ] == [line.rstrip() for line in console.export_text().splitlines()]
 
 
-def _part(call: Compared) -> Part:
-    return Part("an invocation", (call,))
+def _part(call: Compared) -> ConversationPart:
+    return ConversationPart("an invocation", (call,))
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from agentdouble.core import ledger
 from agentdouble.sandbox.browser import chromium
 from doublecheck import Platform, Target
 from doublecheck.calibration.findings import PROBES
-from doublecheck.calibration.probing import Patience, Probing
+from doublecheck.calibration.probing import ProbePatience, Probing
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from tests.agentdouble.calling import data_plane, http
@@ -124,7 +124,7 @@ def test_an_answer_is_visible_on_the_wire(
         if id_ in WITNESSES:
             observed = WITNESSES[id_](double, monkeypatch)
         else:
-            with Probing(platform, Patience.of(platform)) as at:
+            with Probing(platform, ProbePatience.of(platform)) as at:
                 observed = PROBES[id_].look(at)
     finally:
         platform._choose({})

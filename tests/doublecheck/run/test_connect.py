@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator, SimpleApp
-from agentdouble.core import environment, running
+from agentdouble.core import environment, running_doubles
 from doublecheck import Platform, Secret, Target, connect, connect_async
 from doublecheck.client.doubles import answers_as_double, running_double, start_double
 from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
@@ -72,7 +72,7 @@ def test_cancelling_connect_async_stops_the_double(monkeypatch: pytest.MonkeyPat
         with pytest.raises(asyncio.CancelledError):
             await connecting
 
-    monkeypatch.setattr("doublecheck.client.doubles.start_double", start)
+    monkeypatch.setattr("doublecheck.client.open_target.start_double", start)
     asyncio.run(interrupted())
 
     (double,) = started
@@ -176,7 +176,7 @@ def test_keys_of_a_served_double_are_found(
     monkeypatch.setenv("PLATFORM_ACCESS_KEY", "another")
     monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
     address = platform_server.address()
-    announced = environment.Connection(
+    announced = environment.DoubleConnection(
         url=platform_server.url,
         tool_id=platform_server.sandbox_tool(),
         access_key=address.credentials.access_key,
@@ -184,7 +184,7 @@ def test_keys_of_a_served_double_are_found(
         region=address.region,
     )
 
-    with running.announced(announced), connect(platform_server.url) as platform:
+    with running_doubles.announced(announced), connect(platform_server.url) as platform:
         assert "42\n" == platform.run_code("print(6 * 7)").stdout
 
 

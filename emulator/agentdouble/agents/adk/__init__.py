@@ -19,7 +19,7 @@ from typing import Any
 from agentdouble.agents.agent import Agent, Message, Session, WireEvent
 from agentdouble.agents.framework import (
     Framework,
-    Host,
+    FrameworkHost,
     RunEvent,
     RunInput,
     SessionRecord,
@@ -93,7 +93,7 @@ class AdkApplication:
             self._memory = self._before._memory
             self._credentials = self._before._credentials
 
-    async def run(self, request: RunInput, host: Host) -> AsyncIterator[RunEvent]:
+    async def run(self, request: RunInput, host: FrameworkHost) -> AsyncIterator[RunEvent]:
         """Run the agent, and yield the JSON of each event that the runner yields."""
         runners = await _import_runners(self._app)
         run = runners.enter(host)

@@ -18,7 +18,7 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
-from agentdouble.agents.adk.services import Artifacts, Sessions, enter, to_adk
+from agentdouble.agents.adk.services import AdkSessions, Artifacts, enter, to_adk
 from agentdouble.agents.agent import Event, Message, Part, Session, WireEvent
 from agentdouble.agents.framework import RunInput
 
@@ -27,7 +27,7 @@ __all__ = ["InMemoryCredentialService", "InMemoryMemoryService", "enter", "to_ad
 
 def server_runner(native: Any, app: str) -> Any:
     """Return a runner that uses the sessions and artifacts of the server."""
-    return _runner(native, app, session_service=Sessions(), artifact_service=Artifacts())
+    return _runner(native, app, session_service=AdkSessions(), artifact_service=Artifacts())
 
 
 def _runner(native: Any, app: str, **services: Any) -> Any:

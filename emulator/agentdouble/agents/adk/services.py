@@ -83,7 +83,7 @@ def _redacted(event: Event, dumped: bytes) -> bytes:
 class CurrentRun:
     """A run: the host whose sessions it uses, and the event that it stored last."""
 
-    def __init__(self, host: framework.Host) -> None:
+    def __init__(self, host: framework.FrameworkHost) -> None:
         self.host = host
         self._stored: framework.FrameworkEvent | None = None
 
@@ -100,7 +100,7 @@ class CurrentRun:
         return framework.RunEvent(json, bool(event.actions.artifact_delta))
 
 
-def enter(host: framework.Host) -> CurrentRun:
+def enter(host: framework.FrameworkHost) -> CurrentRun:
     """Make the services use this host in this task, and ADK its time and ids."""
     run = CurrentRun(host)
     _run.set(run)
@@ -211,7 +211,7 @@ def _artifacts(app: str, user: str, session: str | None) -> framework.HostArtifa
     return current().host.artifacts(app, user, session)
 
 
-class Sessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
+class AdkSessions(BaseSessionService):  # type: ignore[misc,unused-ignore]
     """The sessions of the server, for the run of the current context."""
 
     async def create_session(

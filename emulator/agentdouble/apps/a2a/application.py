@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from a2a.server.tasks import TaskStore
     from a2a.types import AgentCard
 
-    from agentdouble.apps.a2a.service import Service
+    from agentdouble.apps.a2a.service import A2AService
 
 _CARDS = "agentdouble.apps.a2a.cards"
 _CLASSES = "agentdouble.apps.a2a.task_stores"
@@ -62,7 +62,7 @@ class A2AApp:
     Executors run on separate event loops, so a blocking executor does not stop the server.
     """
 
-    _running: asyncio.Future[Service] | None = None
+    _running: asyncio.Future[A2AService] | None = None
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class A2AApp:
         if self.state is not None:
             await self._forget(self.state)
 
-    async def started(self) -> Service:
+    async def started(self) -> A2AService:
         """Return the running application; the first request starts it (the SDK imports slowly)."""
         if self._running is None:
             self._running = asyncio.ensure_future(self._start())
@@ -253,7 +253,7 @@ class A2AApp:
         service = await self.started()
         await service(scope, receive, send)
 
-    async def _start(self) -> Service:
+    async def _start(self) -> A2AService:
         await import_in_thread("agentdouble.apps.a2a.service")
         from agentdouble.apps.a2a.service import assemble  # slow: the A2A SDK, 0.5 s
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 from a2a.server.events import Event, EventQueue
 from a2a.types import Message, Task, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
@@ -14,10 +14,6 @@ from google.protobuf.json_format import MessageToDict
 from agentdouble.agents.loops import AgentLoops, LoopTask
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
-
-if TYPE_CHECKING:
-    pass
-
 
 Work = Callable[[EventQueue], Coroutine[Any, Any, None]]
 Receive = Callable[[Event], Awaitable[None]]

@@ -21,7 +21,7 @@ from a2a.utils.errors import (
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from agentdouble.apps.a2a.events import EventOrder
-from agentdouble.core import causes, ledger
+from agentdouble.core import ledger, request_cause
 from agentdouble.core.code_tool import DEFAULT_USER, Invocation, invoked_by
 from agentdouble.errors import TurnTimeoutError
 from agentdouble.journal.failures import beneath
@@ -57,7 +57,7 @@ class GuardingExecutor(AgentExecutor):
         self._running[task_id] = order
         try:
             headers = context.call_context.state.get("headers", {})
-            with invoked_by(self._invocation(context)), causes.passed_on(headers):
+            with invoked_by(self._invocation(context)), request_cause.passed_on(headers):
                 await self._turn(order, context, event_queue)
         finally:
             if self._running.get(task_id) is order:

@@ -28,7 +28,7 @@ LIMIT = 1000  # contexts of an application; above it, the least recently used on
 
 
 @dataclass
-class Conversation:
+class RunnerConversation:
     """The memory of a session, a ``Backend`` of ``agentdouble.agents.agent``."""
 
     state: dict[str, Any] = field(default_factory=dict)
@@ -61,11 +61,11 @@ class Conversations:
     """The conversations of an application, in memory."""
 
     def __init__(self) -> None:
-        self._by_context: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
+        self._by_context: OrderedDict[tuple[str, str], RunnerConversation] = OrderedDict()
 
-    def of(self, user: str, context_id: str) -> Conversation:
+    def of(self, user: str, context_id: str) -> RunnerConversation:
         """Return a caller's conversation; start it if it is new."""
-        conversation = self._by_context.setdefault((user, context_id), Conversation())
+        conversation = self._by_context.setdefault((user, context_id), RunnerConversation())
         self._by_context.move_to_end((user, context_id))
         while len(self._by_context) > LIMIT:
             self._by_context.popitem(last=False)
@@ -114,7 +114,7 @@ class _Turn:
         agent: Agent,
         context: RequestContext,
         queue: EventQueue,
-        memory: Conversation,
+        memory: RunnerConversation,
         user: str,
     ) -> None:
         task_id, context_id = context.task_id or "", context.context_id or ""

@@ -52,7 +52,7 @@ _VARY = {"Vary": f"{VERSION_HEADER}, Accept"}
 _MODERN_TYPE = "application/a2a+json"  # registered with version 1.0 (section 14.1)
 
 
-class Handler(DefaultRequestHandler):
+class A2AHandler(DefaultRequestHandler):
     """Calls the executor before its task is canceled, and refuses push if the platform has none."""
 
     agent_executor: GuardingExecutor
@@ -112,7 +112,7 @@ class Contexts(SimpleRequestContextBuilder):
         return await super().build(context, params, task_id, context_id, task)
 
 
-class Service:
+class A2AService:
     """Answers requests of the protocol on one event loop, until ``close()``."""
 
     def __init__(self, app: ServedApplication, store: TaskStore) -> None:
@@ -125,7 +125,7 @@ class Service:
         configs = Configs()
         receivers = Receivers(app.push_hosts)
         self._pusher = Pusher(configs, receivers, store)
-        self.handler = Handler(
+        self.handler = A2AHandler(
             agent_executor=GuardingExecutor(_executor(app), app, self._executors),
             task_store=store,
             agent_card=card,  # type: ignore[arg-type]
@@ -213,9 +213,9 @@ class HandlerCard:
         return capabilities
 
 
-async def assemble(app: ServedApplication) -> Service:
+async def assemble(app: ServedApplication) -> A2AService:
     """Start an application; raise StateError if its tasks cannot be read."""
-    return Service(app, app.store or await _own_store(app))
+    return A2AService(app, app.store or await _own_store(app))
 
 
 async def _own_store(app: ServedApplication) -> TaskStore:
@@ -229,7 +229,7 @@ async def _own_store(app: ServedApplication) -> TaskStore:
 def _executor(app: ServedApplication) -> AgentExecutor:
     executor = app.executor
     if executor is None and app.runner is None:
-        return _NoExecutor()
+        return _MissingExecutor()
     if executor is None:
         executor = RunnerExecutor()
         executor.runner = app.runner
@@ -238,7 +238,7 @@ def _executor(app: ServedApplication) -> AgentExecutor:
     return executor
 
 
-class _NoExecutor(AgentExecutor):
+class _MissingExecutor(AgentExecutor):
     """An executor that refuses every message, because no executor class is registered."""
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 from starlette.types import Receive, Scope, Send
 
-from agentdouble.mcp_hosting import OPERATIONS, Endpoint
+from agentdouble.mcp_hosting import OPERATIONS, McpEndpoint
 from agentdouble.openapi.operation import described
 from agentdouble.server.application_loop import ApplicationLoop, containing_exit
 
@@ -33,7 +33,7 @@ class HostedTools:
     """An MCPApp hosted at one place; it may be hosted at several."""
 
     def __init__(self, make_server: Callable[[], Server[Any]]) -> None:
-        self._endpoint = Endpoint(make_server)
+        self._endpoint = McpEndpoint(make_server)
         self._runner: Runner | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

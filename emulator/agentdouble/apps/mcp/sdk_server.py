@@ -41,7 +41,7 @@ from agentdouble.apps.contract import Offered, from_application, text_of
 from agentdouble.apps.mcp.context import LOG_LEVEL, Context
 from agentdouble.apps.mcp.hosting import Runner, current_runner
 from agentdouble.apps.mcp.subscriptions import Changes
-from agentdouble.core import causes, ledger
+from agentdouble.core import ledger, request_cause
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation, invoked_by
 from agentdouble.journal.failures import beneath
 
@@ -220,7 +220,7 @@ class AppServer(MCPServer):
             session_id=headers.get("session_id") or DEFAULT_SESSION,
             agent=self.name,
         )
-        with invoked_by(invocation), causes.passed_on(headers):
+        with invoked_by(invocation), request_cause.passed_on(headers):
             token = _request.set(ctx)
             try:
                 return await call_next(ctx)

@@ -7,9 +7,7 @@ from typing import Any
 import anyio
 from mcp import MCPError
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated, ServerEvent
-from mcp.types import (
-    INVALID_REQUEST,
-)
+from mcp.types import INVALID_REQUEST
 
 MOST_WATCHED = 1000  # resources of a connection
 TELL_WITHIN_S = 2.0  # a client that does not read delays no other

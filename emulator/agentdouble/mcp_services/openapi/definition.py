@@ -35,7 +35,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Field:
+class DefinedField:
     """A form field; without a style, its value's type decides how it is written."""
 
     style: Style | None = None
@@ -43,7 +43,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Body:
+class DefinedBody:
     """The body of a request.
 
     It comes from one argument, or, for a form of Swagger 2.0, from several: ``arguments`` maps
@@ -54,11 +54,11 @@ class Body:
     media_type: str
     argument: str | None
     arguments: Mapping[str, str] = field(default_factory=dict)
-    fields: Mapping[str, Field] = field(default_factory=dict)
+    fields: Mapping[str, DefinedField] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Operation:
+class DefinedOperation:
     """An operation, which is one tool; ``input_schema`` is self-contained JSON Schema 2020-12."""
 
     name: str
@@ -68,13 +68,13 @@ class Operation:
     path: str
     input_schema: Json
     parameters: tuple[Parameter, ...]
-    body: Body | None
+    body: DefinedBody | None
     accept: str
     address: str | None = None  # its own base URL, in place of the definition's
 
 
 @dataclass(frozen=True)
-class Definition:
+class ApiDefinition:
     """A definition that has been read.
 
     ``document`` can be stored and read again.
@@ -83,7 +83,7 @@ class Definition:
     title: str
     version: str
     description: str
-    operations: tuple[Operation, ...]
+    operations: tuple[DefinedOperation, ...]
     address: str | None
     api_keys: Mapping[str, ApiKeyScheme]
     document: Json = field(repr=False, compare=False)
@@ -109,7 +109,7 @@ def boolean(value: Any) -> bool:
     return value is True
 
 
-def address_of(definition: Definition, operation: Operation, base_url: str | None) -> str:
+def address_of(definition: ApiDefinition, operation: DefinedOperation, base_url: str | None) -> str:
     """Return an operation's base URL, without a slash at its end; raise DefinitionError.
 
     It is the given one, else the operation's, else the definition's.

@@ -22,7 +22,7 @@ from agentdouble.mcp_services.authentication import Credential
 from agentdouble.mcp_services.openapi import inputs
 
 if TYPE_CHECKING:
-    from agentdouble.mcp_services.openapi.requests import Request
+    from agentdouble.mcp_services.openapi.requests import ApiRequest
 
 LARGEST = 8 * 1024 * 1024  # bytes of an answer
 REDIRECTS = 5
@@ -32,7 +32,7 @@ _SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiAnswer:
     """An answer of the API."""
 
     status: int
@@ -60,7 +60,7 @@ class _Credentialed(httpx.AsyncHTTPTransport):
         return await super().handle_async_request(sent)
 
 
-class Backend:
+class ApiBackend:
     """A client of one API; its errors name neither the API's address nor the credential."""
 
     def __init__(self, credential: Credential, *, timeout_s: float, verify: bool) -> None:
@@ -76,7 +76,7 @@ class Backend:
         """Close all connections."""
         await self._client.aclose()
 
-    async def send(self, request: Request) -> Answer:
+    async def send(self, request: ApiRequest) -> ApiAnswer:
         """Return the API's answer; raise ToolCallError if there is no valid answer."""
         try:
             with anyio.fail_after(self._timeout_s):
@@ -94,7 +94,7 @@ class Backend:
         except httpx.InvalidURL:
             raise ToolCallError("The arguments make a URL that is too long.") from None
 
-    def _built(self, request: Request) -> httpx.Request:
+    def _built(self, request: ApiRequest) -> httpx.Request:
         return self._client.build_request(
             request.method,
             request.url,
@@ -103,7 +103,7 @@ class Backend:
             files=request.files,
         )
 
-    async def _sent(self, request: httpx.Request) -> Answer:
+    async def _sent(self, request: httpx.Request) -> ApiAnswer:
         for _ in range(REDIRECTS):
             response = await self._client.send(request, stream=True)
             try:
@@ -121,14 +121,14 @@ class Backend:
         raise ToolCallError(f"The API redirects more than {REDIRECTS - 1} times.")
 
 
-async def _read(response: httpx.Response) -> Answer:
+async def _read(response: httpx.Response) -> ApiAnswer:
     content = bytearray()
     async for chunk in response.aiter_bytes():
         content += chunk
         if len(content) > LARGEST:
             raise ToolCallError(f"The API's answer is larger than {LARGEST // 1024 // 1024} MiB.")
     written = response.headers.get("content-type", "")
-    return Answer(
+    return ApiAnswer(
         response.status_code,
         written.partition(";")[0].strip().lower(),
         response.charset_encoding or "utf-8",
@@ -136,7 +136,7 @@ async def _read(response: httpx.Response) -> Answer:
     )
 
 
-def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallToolResult:
+def result(answer: ApiAnswer, secrets: Iterable[str], name: str) -> mcp.types.CallToolResult:
     """Return the result of the tool ``name``; its errors do not show ``secrets``."""
     if answer.status >= 300:
         return error(_refusal(answer, secrets))
@@ -149,7 +149,7 @@ def result(answer: Answer, secrets: Iterable[str], name: str) -> mcp.types.CallT
     return _text_or_binary(answer, name)
 
 
-def _says_json(answer: Answer) -> bool:
+def _says_json(answer: ApiAnswer) -> bool:
     return bool(answer.media_type) and inputs.is_json(answer.media_type)
 
 
@@ -164,7 +164,7 @@ def _text(text: str, structured: Any = None) -> mcp.types.CallToolResult:
     )
 
 
-def _refusal(answer: Answer, secrets: Iterable[str]) -> str:
+def _refusal(answer: ApiAnswer, secrets: Iterable[str]) -> str:
     text = _decoded(answer, "replace").strip() or _phrase(answer.status)
     for secret in secrets:
         if len(secret) >= _SHORTEST_SECRET:
@@ -174,7 +174,7 @@ def _refusal(answer: Answer, secrets: Iterable[str]) -> str:
     return f"HTTP {answer.status}: {text}"
 
 
-def _json(answer: Answer) -> mcp.types.CallToolResult:
+def _json(answer: ApiAnswer) -> mcp.types.CallToolResult:
     text = _decoded(answer, "replace")
     try:
         value = strict_json.loads(text, surrogates=True)
@@ -192,7 +192,7 @@ def _can_be_sent(value: Any) -> bool:
     return True
 
 
-def _text_or_binary(answer: Answer, name: str) -> mcp.types.CallToolResult:
+def _text_or_binary(answer: ApiAnswer, name: str) -> mcp.types.CallToolResult:
     try:
         return _text(_decoded(answer, "strict"))
     except UnicodeDecodeError:
@@ -201,7 +201,7 @@ def _text_or_binary(answer: Answer, name: str) -> mcp.types.CallToolResult:
         return _binary(answer, name)
 
 
-def _binary(answer: Answer, name: str) -> mcp.types.CallToolResult:
+def _binary(answer: ApiAnswer, name: str) -> mcp.types.CallToolResult:
     data = base64.b64encode(answer.content).decode()
     kind = answer.media_type or "application/octet-stream"
     block: mcp.types.ContentBlock
@@ -217,7 +217,7 @@ def _binary(answer: Answer, name: str) -> mcp.types.CallToolResult:
     return mcp.types.CallToolResult(content=[block])
 
 
-def _decoded(answer: Answer, errors: str) -> str:
+def _decoded(answer: ApiAnswer, errors: str) -> str:
     try:
         return answer.content.decode(answer.charset, errors)
     except LookupError:

@@ -41,7 +41,7 @@ _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+(?:\s*;[\x20-\x7e]*)?\Z"
 
 
 @dataclass(frozen=True)
-class Input:
+class OperationInput:
     """One value that a caller gives: a parameter, a form field of 2.0, or a body."""
 
     name: str
@@ -53,7 +53,7 @@ class Input:
     style: Style = SIMPLE
 
 
-def arguments(fields: Sequence[Input]) -> list[str]:
+def arguments(fields: Sequence[OperationInput]) -> list[str]:
     """Return a unique name for each input: its name on the wire, with its place on a clash."""
     common = Counter(field.name for field in fields)
     used: set[str] = {name for name, times in common.items() if times == 1}
@@ -73,7 +73,7 @@ def _free(name: str, used: set[str]) -> str:
     return candidate
 
 
-def schema_of(fields: Sequence[Input], names: Sequence[str], definitions: Json) -> Json:
+def schema_of(fields: Sequence[OperationInput], names: Sequence[str], definitions: Json) -> Json:
     """Return the schema of the arguments, which allows no other arguments."""
     schema: Json = {
         "type": "object",
@@ -88,7 +88,7 @@ def schema_of(fields: Sequence[Input], names: Sequence[str], definitions: Json) 
     return schema
 
 
-def _described(field: Input) -> Any:
+def _described(field: OperationInput) -> Any:
     schema: Json = dict(field.schema) if isinstance(field.schema, dict) else {}
     if field.schema is False:
         schema = {"not": {}}
@@ -99,7 +99,7 @@ def _described(field: Input) -> Any:
     return schema
 
 
-def parameters(fields: Sequence[Input], names: Sequence[str]) -> tuple[Parameter, ...]:
+def parameters(fields: Sequence[OperationInput], names: Sequence[str]) -> tuple[Parameter, ...]:
     """Return the parameters among the inputs."""
     return tuple(
         Parameter(name, field.name, field.where, field.style)

@@ -13,7 +13,7 @@ import yaml
 from agentdouble.core import strict_json
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi import operations
-from agentdouble.mcp_services.openapi.definition import Definition, Document
+from agentdouble.mcp_services.openapi.definition import ApiDefinition, Document
 
 LARGEST = 32 * 1024 * 1024  # bytes
 _LARGEST_TREE = 4_000_000  # values, with each alias of YAML counted in full
@@ -39,7 +39,7 @@ for _tag, _pattern, _first in _SCALARS:
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), _first)
 
 
-def load(source: Mapping[str, Any] | str | Path) -> Definition:
+def load(source: Mapping[str, Any] | str | Path) -> ApiDefinition:
     """Read a definition of an HTTP API.
 
     ``source`` is the document itself, or the path of a file of JSON or YAML, at most 32 MiB. Raises
@@ -54,7 +54,7 @@ def load(source: Mapping[str, Any] | str | Path) -> Definition:
         raise DefinitionError("it is nested too deeply", source=name) from None
 
 
-def load_text(text: str) -> Definition:
+def load_text(text: str) -> ApiDefinition:
     """Read a definition in JSON or YAML; raise DefinitionError."""
     try:
         return _read(_parsed(text.encode("utf-8", "replace")))
@@ -62,7 +62,7 @@ def load_text(text: str) -> Definition:
         raise DefinitionError("it is nested too deeply") from None
 
 
-def _read(root: Any) -> Definition:
+def _read(root: Any) -> ApiDefinition:
     if not isinstance(root, dict):
         raise DefinitionError("it is not an object, as a definition is")
     key = "swagger" if "swagger" in root else "openapi"

@@ -12,17 +12,17 @@ from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.authentication import is_header_name
 from agentdouble.mcp_services.openapi import inputs
 from agentdouble.mcp_services.openapi.definition import (
-    Body,
-    Definition,
+    ApiDefinition,
+    DefinedBody,
+    DefinedOperation,
     Document,
     Json,
-    Operation,
     boolean,
     mapping,
     step,
     text,
 )
-from agentdouble.mcp_services.openapi.inputs import Input
+from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
 from agentdouble.mcp_services.openapi.versions import OpenApi3, Swagger2
 
@@ -46,13 +46,13 @@ _NOT_GIVEN = frozenset(
 class _Found:
     """An operation that has been read; its schema is made after all references are known."""
 
-    operation: Operation
-    given: list[Input]
+    operation: DefinedOperation
+    given: list[OperationInput]
     names: list[str]
     uses: set[str]
 
 
-def definition(document: Document) -> Definition:
+def definition(document: Document) -> ApiDefinition:
     """Return the definition of a document; raise DefinitionError if it makes no requests of it."""
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
@@ -60,7 +60,7 @@ def definition(document: Document) -> Definition:
     drafts = [_operation(document, reader, used, *where) for where in _operations(document)]
     schemas.break_circles()
     info = mapping(document.root.get("info"))
-    return Definition(
+    return ApiDefinition(
         title=text(info.get("title")),
         version=str(info.get("version", "")),
         description=text(info.get("description")),
@@ -71,7 +71,7 @@ def definition(document: Document) -> Definition:
     )
 
 
-def _complete(draft: _Found, schemas: Schemas) -> Operation:
+def _complete(draft: _Found, schemas: Schemas) -> DefinedOperation:
     needed = schemas.definitions(draft.uses)
     schema = inputs.schema_of(draft.given, draft.names, needed)
     return dataclasses.replace(draft.operation, input_schema=schema)
@@ -115,7 +115,7 @@ def _operation(
     body_input, body = reader.body(node, at, fields, uses)
     fields += [body_input] if body_input else []
     names = inputs.arguments(fields)
-    operation = Operation(
+    operation = DefinedOperation(
         name=_name(node, method, path, used),
         title=text(node.get("summary")) or None,
         description=_description(node, method, path),
@@ -138,9 +138,9 @@ def _parameters(
     node: Json,
     places: tuple[str, str],
     uses: set[str],
-) -> list[Input]:
+) -> list[OperationInput]:
     """Return an operation's parameters, which override those of its path."""
-    fields: dict[tuple[str, str], Input] = {}
+    fields: dict[tuple[str, str], OperationInput] = {}
     allowed = _PLACES_2 if document.version == "2.0" else _PLACES
     for owner, location in zip((item, node), places, strict=True):
         at = step(location, "parameters")
@@ -170,17 +170,19 @@ def _read(value: Any, kind: type[T], location: str) -> T:
     return value
 
 
-def _undeclared(path: str, fields: list[Input]) -> list[Input]:
+def _undeclared(path: str, fields: list[OperationInput]) -> list[OperationInput]:
     """Return the placeholders of a path that no parameter declares, as strings."""
     declared = {field.name for field in fields if field.where == "path"}
     return [
-        Input(name, "path", {"type": "string"}, required=True)
+        OperationInput(name, "path", {"type": "string"}, required=True)
         for name in dict.fromkeys(re.findall(r"\{([^{}]+)\}", path))
         if name not in declared
     ]
 
 
-def _with_arguments(body: Body | None, inputs: list[Input], names: list[str]) -> Body | None:
+def _with_arguments(
+    body: DefinedBody | None, inputs: list[OperationInput], names: list[str]
+) -> DefinedBody | None:
     if body is None:
         return None
     pairs = list(zip(names, inputs, strict=True))

@@ -14,7 +14,13 @@ from urllib.parse import quote, unquote
 
 from agentdouble.errors import ToolCallError
 from agentdouble.mcp_services.openapi import inputs
-from agentdouble.mcp_services.openapi.definition import Body, Field, Operation, Parameter, Style
+from agentdouble.mcp_services.openapi.definition import (
+    DefinedBody,
+    DefinedField,
+    DefinedOperation,
+    Parameter,
+    Style,
+)
 
 Encode = Callable[[str], str]
 
@@ -104,7 +110,7 @@ def _joined(value: Any, style: Style, encode: Encode) -> str:
 
 
 @dataclass(frozen=True)
-class Content:
+class RequestContent:
     """An encoded body; httpx chooses the boundary in the media type of ``files``."""
 
     media_type: str | None = None
@@ -112,54 +118,54 @@ class Content:
     files: list[Any] | None = None
 
 
-def of(body: Body | None, arguments: Mapping[str, Any]) -> Content:
+def of(body: DefinedBody | None, arguments: Mapping[str, Any]) -> RequestContent:
     """Return the body for the arguments."""
     if body is None:
-        return Content()
+        return RequestContent()
     if body.argument is None:
         form = {
             name: arguments[argument]
             for argument, name in body.arguments.items()
             if argument in arguments
         }
-        return _form(body, form) if form else Content()
+        return _form(body, form) if form else RequestContent()
     if body.argument not in arguments:
-        return Content()
+        return RequestContent()
     value = arguments[body.argument]
     if body.kind == "json":
-        return Content(body.media_type, json.dumps(value, separators=(",", ":")).encode())
+        return RequestContent(body.media_type, json.dumps(value, separators=(",", ":")).encode())
     if body.kind == "raw":
         return _raw(body, value)
     return _form(body, value)
 
 
-def _raw(body: Body, value: Any) -> Content:
+def _raw(body: DefinedBody, value: Any) -> RequestContent:
     if inputs.is_text(body.media_type):
-        return Content(body.media_type, text_of(value).encode())
+        return RequestContent(body.media_type, text_of(value).encode())
     content, _, media_type = _file(body.argument or "body", value)
-    return Content(media_type or body.media_type, content)
+    return RequestContent(media_type or body.media_type, content)
 
 
-def _form(body: Body, values: Any) -> Content:
+def _form(body: DefinedBody, values: Any) -> RequestContent:
     if not isinstance(values, dict):
         raise ToolCallError(f"Argument {body.argument!r}: a form is an object.")
     if body.kind == "multipart":
         parts = [
             part
             for name, value in values.items()
-            for part in _parts(name, value, body.fields.get(name, Field()))
+            for part in _parts(name, value, body.fields.get(name, DefinedField()))
         ]
-        return Content(files=parts) if parts else Content()
+        return RequestContent(files=parts) if parts else RequestContent()
     encoded = []
     for name, value in values.items():
-        style = body.fields.get(name, Field()).style
+        style = body.fields.get(name, DefinedField()).style
         if style is None:
             style = Style("json") if isinstance(value, dict) else _REPEATED
         encoded += [f"{key}={text}" for key, text in pairs(name, value, style)]
-    return Content(body.media_type, "&".join(encoded).encode("ascii"))
+    return RequestContent(body.media_type, "&".join(encoded).encode("ascii"))
 
 
-def _parts(name: str, value: Any, field: Field) -> list[Any]:
+def _parts(name: str, value: Any, field: DefinedField) -> list[Any]:
     """Return the parts of one field, in the form that httpx takes."""
     if value is None:
         return []
@@ -204,7 +210,7 @@ def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """A request without the service's credential; ``files`` are the parts of a multipart body."""
 
     method: str
@@ -214,7 +220,7 @@ class Request:
     files: list[Any] | None = None
 
 
-def build(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> Request:
+def build(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: str) -> ApiRequest:
     """Return the request; raise ToolCallError with the argument that cannot be sent."""
     try:
         return _built(operation, arguments, base_url)
@@ -222,7 +228,7 @@ def build(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> 
         raise ToolCallError("An argument has half of a character (a lone surrogate).") from None
 
 
-def _built(operation: Operation, arguments: Mapping[str, Any], base_url: str) -> Request:
+def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: str) -> ApiRequest:
     path, _, query = operation.path.partition("#")[0].partition("?")
     pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
     full_query = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
@@ -230,7 +236,7 @@ def _built(operation: Operation, arguments: Mapping[str, Any], base_url: str) ->
     body = of(operation.body, arguments)
     if body.media_type:
         headers.append((b"Content-Type", body.media_type.encode("ascii")))
-    return Request(
+    return ApiRequest(
         operation.method,
         base_url + _path(path, operation, arguments) + (f"?{full_query}" if full_query else ""),
         headers,
@@ -240,7 +246,7 @@ def _built(operation: Operation, arguments: Mapping[str, Any], base_url: str) ->
 
 
 def _given(
-    operation: Operation, arguments: Mapping[str, Any], where: str
+    operation: DefinedOperation, arguments: Mapping[str, Any], where: str
 ) -> list[tuple[Parameter, Any]]:
     return [
         (parameter, arguments[parameter.argument])
@@ -249,7 +255,7 @@ def _given(
     ]
 
 
-def _path(template: str, operation: Operation, arguments: Mapping[str, Any]) -> str:
+def _path(template: str, operation: DefinedOperation, arguments: Mapping[str, Any]) -> str:
     written = {
         parameter.name: _path_value(parameter, value)
         for parameter, value in _given(operation, arguments, "path")
@@ -284,7 +290,7 @@ def _leaves(segment: str) -> bool:
     return any(part in (".", "..") for part in re.split(r"[/\\]", decoded))
 
 
-def _query(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _query(operation: DefinedOperation, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         pair
         for parameter, value in _given(operation, arguments, "query")
@@ -292,7 +298,9 @@ def _query(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[str
     ]
 
 
-def _headers(operation: Operation, arguments: Mapping[str, Any]) -> list[tuple[bytes, bytes]]:
+def _headers(
+    operation: DefinedOperation, arguments: Mapping[str, Any]
+) -> list[tuple[bytes, bytes]]:
     headers = [
         (parameter.name.encode("ascii"), _header_value(parameter, value))
         for parameter, value in _given(operation, arguments, "header")

@@ -25,8 +25,8 @@ from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import DefinitionError, ToolCallError
 from agentdouble.mcp_services.authentication import Auth, credential
 from agentdouble.mcp_services.openapi import http_client, requests
-from agentdouble.mcp_services.openapi.definition import Definition, Operation, address_of
-from agentdouble.mcp_services.openapi.http_client import Backend
+from agentdouble.mcp_services.openapi.definition import ApiDefinition, DefinedOperation, address_of
+from agentdouble.mcp_services.openapi.http_client import ApiBackend
 
 LARGEST_PAGE = 512 * 1024  # bytes of JSON, unless one tool alone has more
 
@@ -53,12 +53,12 @@ _log = logging.getLogger("agentdouble.mcp_services")
 
 
 def server(
-    definition: Definition,
+    definition: ApiDefinition,
     *,
     base_url: str | None = None,
     auth: Auth | None = None,
     timeout_s: float = 30.0,
-) -> Server[Backend]:
+) -> Server[ApiBackend]:
     """Return a low-level MCP server whose tools call the API that a definition describes.
 
     ``base_url`` replaces every address in the definition, and ``auth`` is sent with each request.
@@ -82,7 +82,7 @@ class _Tools:
 
     def __init__(
         self,
-        definition: Definition,
+        definition: ApiDefinition,
         base_url: str | None,
         auth: Auth | None,
         timeout_s: float,
@@ -97,9 +97,9 @@ class _Tools:
         self._pages: list[ListToolsResult] = []
 
     @asynccontextmanager
-    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[Backend]:
+    async def lifespan(self, _server: Server[Any]) -> AsyncIterator[ApiBackend]:
         encrypted = any(address.startswith("https:") for address in self._addresses.values())
-        backend = Backend(self._credential, timeout_s=self._timeout_s, verify=encrypted)
+        backend = ApiBackend(self._credential, timeout_s=self._timeout_s, verify=encrypted)
         try:
             yield backend
         finally:
@@ -111,7 +111,7 @@ class _Tools:
 
     async def list(
         self,
-        _context: ServerRequestContext[Backend],
+        _context: ServerRequestContext[ApiBackend],
         params: PaginatedRequestParams | None,
     ) -> ListToolsResult:
         if not self._pages:
@@ -124,7 +124,7 @@ class _Tools:
         raise MCPError(INVALID_PARAMS, f"The list of tools has no page at {cursor[:80]!r}.")
 
     async def call(
-        self, context: ServerRequestContext[Backend], params: CallToolRequestParams
+        self, context: ServerRequestContext[ApiBackend], params: CallToolRequestParams
     ) -> CallToolResult:
         try:
             return await self._called(context.lifespan_context, params)
@@ -135,7 +135,7 @@ class _Tools:
             _log.error("The tool %r failed: %s", params.name, type(error).__name__)
             return http_client.error(f"The tool {params.name!r} failed ({type(error).__name__}).")
 
-    async def _called(self, backend: Backend, params: CallToolRequestParams) -> CallToolResult:
+    async def _called(self, backend: ApiBackend, params: CallToolRequestParams) -> CallToolResult:
         operation = self._operations.get(params.name)
         if operation is None:
             raise ToolCallError(f"There is no tool {params.name!r}.")
@@ -146,7 +146,7 @@ class _Tools:
         return http_client.result(answer, self._credential.secrets, operation.name)
 
 
-def _check(operation: Operation, arguments: Mapping[str, Any]) -> None:
+def _check(operation: DefinedOperation, arguments: Mapping[str, Any]) -> None:
     """Raise ToolCallError with the arguments that are missing or unknown; the API checks values.
 
     Schemas of other people are not evaluated: they can be made to take any time.
@@ -161,7 +161,7 @@ def _check(operation: Operation, arguments: Mapping[str, Any]) -> None:
         raise ToolCallError(f"The arguments are wrong: {'; '.join(problems[:5])}.")
 
 
-def _tool(operation: Operation) -> Tool:
+def _tool(operation: DefinedOperation) -> Tool:
     return Tool(
         name=operation.name,
         title=operation.title,

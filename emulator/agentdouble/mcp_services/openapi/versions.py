@@ -8,9 +8,9 @@ from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.authentication import ApiKeyScheme
 from agentdouble.mcp_services.openapi import inputs
 from agentdouble.mcp_services.openapi.definition import (
-    Body,
+    DefinedBody,
+    DefinedField,
     Document,
-    Field,
     Json,
     Style,
     boolean,
@@ -19,7 +19,7 @@ from agentdouble.mcp_services.openapi.definition import (
     step,
     text,
 )
-from agentdouble.mcp_services.openapi.inputs import Input
+from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
 
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -43,7 +43,7 @@ class OpenApi3:
         self._document = document
         self._schemas = schemas
 
-    def parameter(self, node: Json, location: str, uses: set[str]) -> Input:
+    def parameter(self, node: Json, location: str, uses: set[str]) -> OperationInput:
         """Return a parameter."""
         where = text(node.get("in"))
         if mapping(node.get("content")):
@@ -54,7 +54,7 @@ class OpenApi3:
         else:
             style = style_of(node, where)
             schema = self._schemas.converted(node.get("schema"), step(location, "schema"), uses)
-        return Input(
+        return OperationInput(
             name=text(node.get("name")),
             where=where,
             schema=schema,
@@ -65,8 +65,8 @@ class OpenApi3:
         )
 
     def body(
-        self, operation: Json, location: str, _form: list[Input], uses: set[str]
-    ) -> tuple[Input | None, Body | None]:
+        self, operation: Json, location: str, _form: list[OperationInput], uses: set[str]
+    ) -> tuple[OperationInput | None, DefinedBody | None]:
         """Return an operation's body as an input, and how it is written."""
         node, location = self._document.followed(
             operation.get("requestBody"), step(location, "requestBody")
@@ -84,17 +84,17 @@ class OpenApi3:
         kind = inputs.kind_of(media_type)
         fields = self._fields(entry, location) if kind in ("urlencoded", "multipart") else {}
         schema = self._body_schema(kind, entry, fields, location, uses)
-        field = Input(
+        field = OperationInput(
             name="body",
             where="body",
             schema=schema,
             required=boolean(node.get("required")),
             description=text(node.get("description")),
         )
-        return field, Body(kind, inputs.sent_as(media_type), "body", fields=fields)
+        return field, DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields)
 
     def _body_schema(
-        self, kind: str, entry: Json, fields: dict[str, Field], location: str, uses: set[str]
+        self, kind: str, entry: Json, fields: dict[str, DefinedField], location: str, uses: set[str]
     ) -> Any:
         schema = entry.get("schema")
         if kind == "raw":
@@ -111,16 +111,16 @@ class OpenApi3:
         found: Json = {"type": "object", "properties": properties}
         return {**found, "required": required} if required else found
 
-    def _part(self, schema: Any, location: str, field: Field, uses: set[str]) -> Any:
+    def _part(self, schema: Any, location: str, field: DefinedField, uses: set[str]) -> Any:
         if not field.is_file:
             return self._schemas.converted(schema, location, uses)
         node = mapping(self._document.followed(schema, location)[0])
         return inputs.file_schema(text(node.get("description")), several="items" in node)
 
-    def _fields(self, entry: Json, location: str) -> dict[str, Field]:
+    def _fields(self, entry: Json, location: str) -> dict[str, DefinedField]:
         properties = self._properties(entry.get("schema"), step(location, "schema"))
         return {
-            name: Field(is_file=self._is_file(schema, where))
+            name: DefinedField(is_file=self._is_file(schema, where))
             for name, (schema, where) in properties.items()
         }
 
@@ -204,13 +204,13 @@ class Swagger2:
         self._document = document
         self._schemas = schemas
 
-    def parameter(self, node: Json, location: str, uses: set[str]) -> Input:
+    def parameter(self, node: Json, location: str, uses: set[str]) -> OperationInput:
         """Return a parameter; in Swagger 2.0, form fields and bodies are parameters, too."""
         where = {"formData": "form"}.get(text(node.get("in")), text(node.get("in")))
         collection = text(node.get("collectionFormat"))
         explode = collection == "multi" and where in ("query", "form")
         style: Any = "form" if where in ("query", "form") else "simple"
-        return Input(
+        return OperationInput(
             name="body" if where == "body" else text(node.get("name")),
             where=where,
             schema=self._schema(node, where, location, uses),
@@ -228,8 +228,8 @@ class Swagger2:
         return self._schemas.converted(schema, location, uses)
 
     def body(
-        self, operation: Json, location: str, fields: list[Input], uses: set[str]
-    ) -> tuple[Input | None, Body | None]:
+        self, operation: Json, location: str, fields: list[OperationInput], uses: set[str]
+    ) -> tuple[OperationInput | None, DefinedBody | None]:
         """Return how the body is written; its input is already among the ``given`` inputs."""
         consumes = listed(operation.get("consumes", self._document.root.get("consumes")))
         consumed = [media_type for media_type in consumes if inputs.is_media_type(text(media_type))]
@@ -241,7 +241,7 @@ class Swagger2:
         media_type = inputs.preferred(consumed or ["application/json"])
         if inputs.kind_of(media_type) != "json":  # a form has no body here
             media_type = "application/json"
-        return None, Body("json", inputs.sent_as(media_type), "body")
+        return None, DefinedBody("json", inputs.sent_as(media_type), "body")
 
     def accept(self, operation: Json, location: str) -> list[str]:
         """Return the media types of the answers."""
@@ -258,15 +258,16 @@ class Swagger2:
         return api_keys(self._document, self._document.root.get("securityDefinitions"))
 
 
-def _form(given: list[Input], consumes: list[str]) -> Body:
+def _form(given: list[OperationInput], consumes: list[str]) -> DefinedBody:
     fields = {
-        field.name: Field(field.style, is_file=field.schema is inputs.FILE) for field in given
+        field.name: DefinedField(field.style, is_file=field.schema is inputs.FILE)
+        for field in given
     }
     has_file = any(field.is_file for field in fields.values())
     multipart = has_file or (bool(consumes) and _FORM not in map(inputs.essence, consumes))
     if multipart:
-        return Body("multipart", "multipart/form-data", None, fields=fields)
-    return Body("urlencoded", _FORM, None, fields=fields)
+        return DefinedBody("multipart", "multipart/form-data", None, fields=fields)
+    return DefinedBody("urlencoded", _FORM, None, fields=fields)
 
 
 def _scheme(node: Json, host: str) -> str:

@@ -20,7 +20,7 @@ from agentdouble.errors import AnswerLostError, SandboxError
 from agentdouble.sandbox.data_plane.forwarding import bridge, target
 from agentdouble.sandbox.data_plane.session_token import sandbox_error
 from agentdouble.sandbox.nodes.node import FAULT, OURS, SCHEME, SESSION, UNKNOWNS, Node, described
-from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, Exchange
+from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, StreamedExchange
 from agentdouble.server.upstream_connection import Answer, RawHeaders
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class DataPlaneProxy:
             instance.note(facts)
             return _without(answer.headers, _STAYS_HERE)
 
-        exchange = Exchange(scope, receive, send, headers_back)
+        exchange = StreamedExchange(scope, receive, send, headers_back)
         headers = _without(scope["headers"], OF_THIS_HOP)
         headers.append((SCHEME.encode(), scope["scheme"].encode()))
         headers += [(FAULT.encode(), json.dumps(described(fault)).encode()), *node.key]

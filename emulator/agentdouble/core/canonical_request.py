@@ -30,7 +30,7 @@ _BYTES = "surrogateescape"  # so that bytes which are not UTF-8 are signed uncha
 
 
 @dataclass(frozen=True)
-class Request:
+class SignableRequest:
     """The parts of an HTTP request that a signature covers.
 
     ``path`` and ``query`` are decoded and header names are lower-case. ``repeated`` has the names
@@ -68,7 +68,7 @@ class CanonicalRequest:
         return "\n".join(lines).encode("utf-8", _BYTES)
 
 
-def readings(request: Request, signed: Sequence[str]) -> Iterator[CanonicalRequest]:
+def readings(request: SignableRequest, signed: Sequence[str]) -> Iterator[CanonicalRequest]:
     """Yield the canonical requests that clients may have signed, the most usual first.
 
     ``signed`` are the names exactly as in SignedHeaders; the request has all of them.
@@ -79,7 +79,7 @@ def readings(request: Request, signed: Sequence[str]) -> Iterator[CanonicalReque
         yield CanonicalRequest(request.method, path, query, headers, ";".join(signed), payload)
 
 
-def _queries(request: Request) -> Sequence[str]:
+def _queries(request: SignableRequest) -> Sequence[str]:
     by_key = sorted(request.query, key=lambda pair: pair[0])
     return _distinct(_joined(by_key), _joined(sorted(request.query)))
 
@@ -92,7 +92,7 @@ def _quote(text: str) -> str:
     return quote(text, safe="-_.~", errors=_BYTES)
 
 
-def _headers(request: Request, signed: Sequence[str]) -> Sequence[str]:
+def _headers(request: SignableRequest, signed: Sequence[str]) -> Sequence[str]:
     values = {name: request.headers[name.lower()].strip(" \t") for name in signed}
     collapsed = {name: re.sub(r"[ \t]+", " ", value) for name, value in values.items()}
     ways = (values, collapsed, _without_port(values), _without_port(collapsed))
@@ -113,7 +113,7 @@ _LONGEST = 2000  # characters of a text in an answer
 
 
 def mismatch(
-    request: Request, canonical: CanonicalRequest, string_to_sign: str
+    request: SignableRequest, canonical: CanonicalRequest, string_to_sign: str
 ) -> Mapping[str, Any]:
     """Return what can be compared, JSON-ready, and a sentence if the body's hash is wrong."""
     query = "&".join(map(_shown_parameter, canonical.query.split("&")))

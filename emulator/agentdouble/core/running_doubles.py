@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TextIO
 from urllib.parse import urlsplit
 
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import AgentDoubleError
 
@@ -70,7 +70,7 @@ def credentials() -> tuple[Credentials, str]:
 
 
 @contextmanager
-def announced(connection: Connection, *, listed: bool = True) -> Iterator[None]:
+def announced(connection: DoubleConnection, *, listed: bool = True) -> Iterator[None]:
     """Let other commands find this process's double while the block runs.
 
     A double that is not ``listed`` serves one command or one run of tests. Only ``at`` finds it.
@@ -93,18 +93,18 @@ def announced(connection: Connection, *, listed: bool = True) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def at(port: int | None) -> list[Connection]:
+def at(port: int | None) -> list[DoubleConnection]:
     """Return this user's running doubles on that port, the latest first."""
     connections = [*doubles(), *_announced("unlisted")]
     return [double for double in connections if urlsplit(double.url).port == port]
 
 
-def doubles() -> list[Connection]:
+def doubles() -> list[DoubleConnection]:
     """Return this user's listed doubles, the latest first; remove the records of ended ones."""
     return _announced("listed")
 
 
-def _announced(kind: str) -> list[Connection]:
+def _announced(kind: str) -> list[DoubleConnection]:
     paths = sorted(directory().glob(f"{kind}-*.json"), key=_announced_at, reverse=True)
     return [connection for path in paths if (connection := _read(path)) is not None]
 
@@ -117,12 +117,12 @@ def _announced_at(path: Path) -> float:
         return 0.0
 
 
-def _read(path: Path) -> Connection | None:
+def _read(path: Path) -> DoubleConnection | None:
     """Return the double of a record if it runs here; remove the record if its double has ended."""
     try:
         with path.open(encoding="utf-8") as file:
             record = json.load(file)
-            connection = Connection(**record["connection"])
+            connection = DoubleConnection(**record["connection"])
             if record["machine"] != _machine():
                 return None
             here = record["network"] == _network()
@@ -156,7 +156,7 @@ def _is_locked(file: TextIO) -> bool:
     return False
 
 
-def _answers(connection: Connection) -> bool:
+def _answers(connection: DoubleConnection) -> bool:
     parts = urlsplit(connection.url)
     try:
         socket.create_connection((parts.hostname, parts.port), ANSWER_WITHIN_S).close()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator, MCPApp, SimpleApp, run_code
-from agentdouble.core.causes import HEADER
+from agentdouble.core.request_cause import HEADER
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.calling import body_of, http, instances_of, signed
 

@@ -21,7 +21,7 @@ from agentdouble.server.protocols import TRANSPORT
 REQUEST_HEADER = "x-agentdouble-request"
 
 
-class Actions:
+class ActionCalls:
     """Actions of the control plane."""
 
     def __init__(self, double: Double) -> None:
@@ -37,7 +37,9 @@ class Actions:
             error = {"type": "BadRequest", "message": "The body of an action is a JSON object."}
             await JSONResponse({"error": error}, 400)(scope, receive, send)
             return
-        address = invoke_tool.Address(connection.url, self._double.credentials, connection.region)
+        address = invoke_tool.ToolAddress(
+            connection.url, self._double.credentials, connection.region
+        )
         now = dt.datetime.now(dt.timezone.utc)
         signed = invoke_tool.build(body, address, now, action=request.path_params["name"])
         url = urlsplit(signed.url)

@@ -14,22 +14,22 @@ from typing import Any
 
 import pytest
 
-from agentdouble.core import running
-from agentdouble.core.environment import Connection
+from agentdouble.core import running_doubles
+from agentdouble.core.environment import DoubleConnection
 
 HOLD = """
 import sys
-from agentdouble.core import running
+from agentdouble.core import running_doubles
 from agentdouble.core.environment import Connection
 
-with running.announced(Connection(sys.argv[1], "tool", "key", "secret", "region")):
+with running_doubles.announced(Connection(sys.argv[1], "tool", "key", "secret", "region")):
     print(flush=True)
     sys.stdin.read()
 """
 LIST = """
-from agentdouble.core import running
+from agentdouble.core import running_doubles
 
-print([double.url for double in running.doubles()])
+print([double.url for double in running_doubles.doubles()])
 """
 URL = "http://127.0.0.1:9"
 
@@ -84,7 +84,7 @@ def test_a_killed_double_is_removed(directory: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
-        assert [] == running.doubles()
+        assert [] == running_doubles.doubles()
         assert [] == [*directory.iterdir()]
 
 
@@ -95,7 +95,7 @@ def test_a_record_of_another_place_is_neither_used_nor_removed(
     """Not even if it has been left without a lock: its place may have none."""
     path = written(directory, locked=False, **changes)
 
-    assert [] == running.doubles()
+    assert [] == running_doubles.doubles()
     assert path.exists()
 
 
@@ -104,9 +104,9 @@ def test_without_locks_a_double_is_known_by_its_port(directory: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         path = written(directory, locked=False, connection={"url": url})
-        assert [url] == [double.url for double in running.doubles()]
+        assert [url] == [double.url for double in running_doubles.doubles()]
 
-    assert [] == running.doubles()
+    assert [] == running_doubles.doubles()
     assert not path.exists()
 
 
@@ -115,12 +115,12 @@ def test_a_file_that_is_no_record_is_ignored(directory: Path, content: str) -> N
     directory.mkdir(mode=0o700)
     (directory / "listed-0.json").write_text(content, "utf-8")
 
-    assert [] == running.doubles()
+    assert [] == running_doubles.doubles()
 
 
 def test_doubles_that_start_at_once_have_one_key_pair() -> None:
     """The first one makes it, and the others wait for it."""
-    code = "from agentdouble.core import running; print(running.credentials()[1])"
+    code = "from agentdouble.core import running; print(running_doubles.credentials()[1])"
     command = [sys.executable, "-c", code]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     tokens = {process.communicate()[0] for process in started}
@@ -131,7 +131,7 @@ def test_doubles_that_start_at_once_have_one_key_pair() -> None:
 
 def written(directory: Path, connection: dict[str, str] | None = None, **changes: Any) -> Path:
     """Write a record by hand, without a lock."""
-    with running.announced(Connection(URL, "tool", "key", "secret", "region")):
+    with running_doubles.announced(DoubleConnection(URL, "tool", "key", "secret", "region")):
         (path,) = directory.glob("listed-*")
         record = json.loads(path.read_text("utf-8"))
     record |= changes
