@@ -1,6 +1,6 @@
 """A snapshot of a living Python kernel: its template, and the files of its session.
 
-See ``processes.fork_server.template`` for what happens on the other side.
+See ``processes.copies`` for what happens on the other side.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import usage
-from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
+from agentdouble.processes.copies.template_channel import Template
+from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.fork_server.confinement import give
 from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Mount
 from agentdouble.processes.session_files import copy_content
@@ -170,7 +171,7 @@ async def take(
     template.gone.add_done_callback(lambda _: source.release())
     try:
         home = str(source.home) if plan.confinement is None else plan.confinement["home"]
-        plan.server.keep_template(template, home)
+        plan.server.keep_template(template.process, home)
         _raise_process_limit(kernel, template, plan.confinement)
         size = await run_in_thread(lambda: _copied_size(source, files))
     except BaseException as error:

@@ -23,7 +23,6 @@ from ipykernel.iostream import BackgroundSocket, IOPubThread, OutStream
 from jupyter_client.session import Session, new_id
 from traitlets import Integer
 
-from agentdouble.processes.fork_server.kernel_connection import abandon
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 
@@ -51,11 +50,15 @@ class OutputThread(IOPubThread):
         self._early = list[bytes]()
         self.start()  # type: ignore[no-untyped-call]
 
-    def sever(self) -> None:
-        """Drop all output from now on, because the parent process sends it."""
+    def sever(self) -> Mapping[str, object]:
+        """Drop all output from now on, because the parent process sends it.
+
+        Returns the parent's sockets and loop, which the caller must keep alive.
+        """
         self._connected = False
-        abandon(dict(vars(self)))
+        parents = dict(vars(self))
         self.socket, self.thread = None, threading.Thread(name="IOPub")
+        return parents
 
     def _handle_subscription(self, frames: list[bytes]) -> None:
         """Welcome a client, but not before the kernel is ready to run code."""

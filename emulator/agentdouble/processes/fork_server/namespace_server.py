@@ -13,7 +13,8 @@ import socket
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import child, copied_view, linux, processes, protocol
+from agentdouble.processes.copies import copied_view
+from agentdouble.processes.fork_server import child, linux, processes, protocol
 from agentdouble.processes.fork_server.namespaces import fork_init
 from agentdouble.processes.fork_server.protocol import Mount
 
