@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import json
+import re
 import signal
 import sys
 from collections import deque
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 LINES = 1000
 _LENGTH = 200
+_UNUSUAL = re.compile("[^ -~]+")  # may not be printable; ASCII's other characters are
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class SessionLog:
 
     def note(self, text: str) -> None:
         """Add a line; cut it after 200 characters, with three dots."""
-        line = "".join(map(_printable, text[: 10 * _LENGTH]))
+        line = _UNUSUAL.sub(_escape, text[: 10 * _LENGTH])
         if len(line) > _LENGTH:
             line = f"{line[:_LENGTH]}..."
         self._lines.append((self._clock.now(), line))
@@ -65,9 +67,12 @@ class SessionLog:
         )
 
 
-def _printable(character: str) -> str:
-    """Escape a character that is not printable, so that each event stays on one line."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+def _escape(match: re.Match[str]) -> str:
+    """Escape the characters that are not printable, so that each event stays on one line."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in match[0]
+    )
 
 
 def busy_error(user_session_id: str) -> SandboxError:
