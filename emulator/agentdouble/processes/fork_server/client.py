@@ -95,11 +95,11 @@ class ForkChannel:
         if self.gone.done():
             raise ForkServerGoneError
         number = next(self._numbers)  # so a failed request affects no other request
-        copies = tuple(map(os.dup, descriptors))  # their owner may close them
         datagram = encode(replace(request, number=number))
         if len(datagram) > MAX_DATAGRAM:
             size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
             raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
+        copies = tuple(map(os.dup, descriptors))  # their owner may close them
         unsent = _Unsent(datagram, copies, number)
         answer: asyncio.Future[ForkedProcess] = self._ask(unsent)
         try:
