@@ -49,6 +49,7 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
         raise ValueError("its code has ZMQ contexts: terminate them first")
     lacks = omissions(app.own_threads(), _templates, own_view=own_view)
     pause_openmp()
+    # Connected before the fork, so that a failure is the kernel's answer.
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
     with warnings.catch_warnings():

@@ -25,6 +25,7 @@ class Template(ForkChannel):
         Raises ForkServerGoneError if it ends at once.
         """
         loop = asyncio.get_running_loop()
+        # Other code of the session may have connected. Its pid shows that; see ``kernel_snapshot``.
         channel, _ = await loop.sock_accept(listening)
         template = cls(channel)
         try:

@@ -144,6 +144,8 @@ class ForkChannel:
 
     async def stop(self) -> None:
         """End the server and all its kernels; return when they have ended."""
+        # The other direction stays open. The server closes it when all its kernels have ended, and
+        # until then reports their ends.
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
         await asyncio.shield(self.gone)
@@ -175,6 +177,7 @@ class ForkChannel:
         match decode(datagram):
             case Forked(pid, number) if sent:
                 self._on_forked(pid, number, array.array("i", sent[0][2])[0])
+            # Linux drops the pidfd if this process may open no more descriptors.
             case Forked(pid, number):
                 self._on_unreachable(pid, number)
             case Refused(reason, number, error):
@@ -183,6 +186,7 @@ class ForkChannel:
                 answer = self._asked.pop(number)
                 if not answer.done():
                     answer.set_result(None)
+            # The end of a discarded child is reported as well, but nobody knows the child.
             case Exited(pid, code) if pid in self._living:
                 self._living.pop(pid).ended(code)
 
@@ -191,6 +195,7 @@ class ForkChannel:
         self._living[pid] = process
         answer = self._asked.pop(number)
         if answer.cancelled():
+            # The caller gave up when the request had been sent, so the server has forked all the same.
             process.send_signal(signal.SIGKILL)
         else:
             answer.set_result(process)

@@ -308,6 +308,8 @@ class KernelApp(IPKernelApp):
         if self.user_context is None:
             gc.freeze()
             gc.enable()
+            # The double sends it after an interrupt. Code that the interrupt reached just before it
+            # slept would else heed the interrupt only after the sleep.
             signal.signal(signal.SIGURG, _wake)
             super().start()  # type: ignore[no-untyped-call]
         else:

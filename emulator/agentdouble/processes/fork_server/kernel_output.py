@@ -72,8 +72,10 @@ class OutputThread(IOPubThread):
         self._welcomes = True
         self._handle_subscription(self._early)
 
+    # The base class's timer woke each idle kernel every ten seconds. The double's watch then saw
+    # processor time, and measured the whole session.
     async def _run_event_pipe_gc(self) -> None:
-        """Do nothing: its timer would wake every idle kernel. ``schedule`` does it instead."""
+        """Do nothing; ``schedule`` closes the sockets of ended threads instead."""
 
     def schedule(self, f: Callable[[], object]) -> None:
         """Schedule a function in the thread, if there is one.
@@ -115,6 +117,7 @@ class CappedStream(OutStream):
         """Drop the parent's unsent output, and leave its file alone."""
         self._should_watch = False
         self._drop_unsent()
+        # A write of the copy would reach the file or terminal of the parent.
         if self._original_stdstream_copy is not None:
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, self._original_stdstream_copy, inheritable=False)
