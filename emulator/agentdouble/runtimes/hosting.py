@@ -27,7 +27,7 @@ from agentdouble.processes.watch import Used, Watch, Watched
 from agentdouble.runtimes import definition
 from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.launching import InstanceLauncher
 from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry
@@ -148,7 +148,7 @@ class Hosting:
         variables: Callable[[], Mapping[str, str]],
     ) -> None:
         monitor = Monitor()
-        self.launcher = Launcher(settings, variables)
+        self.launcher = InstanceLauncher(settings, variables)
         self.registry = RuntimeRegistry(
             clock,
             monitor,

@@ -41,7 +41,7 @@ from agentdouble.settings import Settings
 from agentdouble.state import Store
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_snapshot import Snapshot
+    from agentdouble.processes.copies.kernel_snapshot import Snapshot
 
 _log = logging.getLogger(__name__)
 

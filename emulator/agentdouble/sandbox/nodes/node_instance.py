@@ -33,8 +33,8 @@ from agentdouble.sandbox.questions import Completion, Variables, no_completion
 from agentdouble.sandbox.result import ExecutionResult, Output
 
 if TYPE_CHECKING:
+    from agentdouble.processes.copies.kernel_snapshot import Snapshot
     from agentdouble.sandbox.kernel import Kernel
-    from agentdouble.sandbox.kernel_snapshot import Snapshot
     from agentdouble.sandbox.nodes.node import Node, OnEvent
     from agentdouble.sandbox.nodes.node_places import NodePlaces
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
