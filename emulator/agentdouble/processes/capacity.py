@@ -14,6 +14,8 @@ from agentdouble.errors import ResourceExhaustedError
 
 MIB = 1024 * 1024
 _UNCOUNTED = 64  # sessions, if the system does not report its resources
+_FAMILY = 16  # a session and its copies may together have this many times its process_limit
+_SHARE = 8  # a family may have this fraction of the processes that the machine has left
 _ERRORS = {  # the resource that a failed system call reports as exhausted
     errno.EMFILE: "open files",
     errno.ENFILE: "open files",
@@ -75,6 +77,16 @@ def session_limit() -> SessionLimit:
     if scarcest is None:
         return SessionLimit(_UNCOUNTED, None)
     return SessionLimit(max(1, scarcest.sessions), scarcest.resource)
+
+
+def family_limit(process_limit: int) -> int:
+    """Return the limit of processes for a session with its copies, which Linux counts together.
+
+    It is far below the machine's free processes, so that no session can use them up.
+    """
+    available = processes_available()
+    limit = process_limit * _FAMILY
+    return limit if available is None else max(process_limit, min(limit, available // _SHARE))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -23,11 +23,11 @@ from starlette.routing import Route, Router
 from agentdouble.core.clock import Clock
 from agentdouble.core.threads import pause, run_in_thread
 from agentdouble.errors import LogQueryError
-from agentdouble.processes import usage
+from agentdouble.processes.watch import Used, Watch, Watched
 from agentdouble.runtimes import definition
 from agentdouble.runtimes.gateway import Gateway
 from agentdouble.runtimes.instance import Instance
-from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.launching import InstanceLauncher
 from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry
@@ -35,70 +35,61 @@ from agentdouble.runtimes.runtime import Runtime
 from agentdouble.settings import MIB, Settings
 from agentdouble.state import Store
 
-INTERVAL_S = 0.25  # if an instance has a memory limit
-_LONG_INTERVAL_S = 2.0
+_LONG_INTERVAL_S = 2.0  # if no instance has a memory limit
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Used:
-    """What an instance uses: resident memory (bytes), processes, processor time (seconds)."""
-
-    memory: int = 0
-    processes: int = 0
-    cpu_s: float = 0.0
-
-
-class Watch:
-    """Measures what instances use; belongs to one event loop, with blocking work in a thread.
-
-    An instance is ended when a measurement shows it over its memory limit, so it can exceed the
-    limit for a moment. Memory is measured, not limited by the system. A limit of the address space
-    would refuse memory that programs merely reserve (threads, engines with a heap of their own),
-    and would apply to each child separately. The limit here applies to all processes of an
-    instance together.
-    """
+class InstanceWatch:
+    """Measures what instances use, and ends those over their memory limit."""
 
     def __init__(self, registry: RuntimeRegistry, monitor: Monitor) -> None:
         self._registry = registry
         self._monitor = monitor
-        self._busy: dict[Instance, float] = {}  # processor time at the last measurement
+        self._watch = Watch()
+        self._cpu_s: dict[str, float] = {}  # at the last measurement
         self._measuring = asyncio.Lock()
 
     async def run(self) -> None:
-        """Measure the instances until it is cancelled."""
+        """Measure the instances that may have grown until it is cancelled."""
         while True:
             limited = any(instance.definition.memory_limit for _, instance in self._begun())
-            await pause(INTERVAL_S if limited else _LONG_INTERVAL_S)
+            await pause(self._watch.pause_s if limited else _LONG_INTERVAL_S)
             try:
-                await self.measure()
+                await self._measure(only_active=True)
             except Exception:  # the next measurement may succeed
                 _log.exception("What the runtimes use could not be measured.")
 
     async def measure(self) -> Mapping[str, Used]:
-        """Return what each instance uses, by name; add up its time, and end it above its limit."""
+        """Return what each instance uses, by name."""
+        return await self._measure(only_active=False)
+
+    async def _measure(self, *, only_active: bool) -> Mapping[str, Used]:
+        """Measure instances; add up their time, and end those above their limit."""
         async with self._measuring:
-            pairs = [
-                (runtime, instance)
-                for runtime, instance in self._begun()
-                if instance.pid is not None
+            begun = {i.name: (r, i) for r, i in self._begun() if i.pid is not None}
+            for ended in self._cpu_s.keys() - begun.keys():
+                del self._cpu_s[ended]
+                self._watch.forget(ended)
+            names = set(begun)
+            if only_active:  # or new
+                names &= await run_in_thread(self._watch.active) | begun.keys() - self._cpu_s.keys()
+            groups = [
+                Watched(name, (begun[name][1].pid or 0,), begun[name][1].definition.memory_limit)
+                for name in names
             ]
-            instances = [instance for _, instance in pairs]
-            used = await run_in_thread(lambda: _measure(instances)) if instances else {}
-        for runtime, instance in pairs:
-            cpu_s = used[instance.name].cpu_s
-            self._monitor.spent(runtime.name, max(0.0, cpu_s - self._busy.get(instance, 0.0)))
-            self._busy[instance] = cpu_s
-            await self._judge(runtime, instance, used[instance.name].memory)
-        for ended in self._busy.keys() - set(instances):
-            del self._busy[ended]
+            over = await run_in_thread(lambda: self._watch.check(groups)) if groups else {}
+            used = {name: self._watch.used_by(name) or Used() for name in names}
+            for name, use in used.items():
+                spent_s = use.cpu_s - self._cpu_s.get(name, 0.0)
+                self._monitor.spent(begun[name][0].name, max(0.0, spent_s))
+                self._cpu_s[name] = use.cpu_s
+        for name in over:  # without the lock, because an end may take long
+            await self._end(*begun[name], used[name].memory)
         return used
 
-    async def _judge(self, runtime: Runtime, instance: Instance, memory: int) -> None:
-        limit = instance.definition.memory_limit
-        if limit is None or memory <= limit:
-            return
+    async def _end(self, runtime: Runtime, instance: Instance, memory: int) -> None:
+        limit = instance.definition.memory_limit or 0
         mib = f"{memory // MIB} MiB, and its limit is {limit // MIB} MiB"
         instance.log.note(f"killed: its processes had {mib}")
         runtime.end(instance, "memory")
@@ -107,18 +98,6 @@ class Watch:
     def _begun(self) -> list[tuple[Runtime, Instance]]:
         runtimes = self._registry.runtimes()
         return [(runtime, instance) for runtime in runtimes for instance in runtime.begun]
-
-
-def _measure(instances: list[Instance]) -> Mapping[str, Used]:
-    measured = {}
-    for instance in instances:
-        tree = usage.walk((instance.pid or 0,))
-        limit = instance.definition.memory_limit
-        resident = sum(process.resident for process in tree)
-        memory = resident if limit is None else usage.memory(tree, limit)
-        busy_s = sum(process.busy_s for process in tree)
-        measured[instance.name] = Used(memory, len(tree), busy_s)
-    return measured
 
 
 _PARAMETERS = ("tail", "instance", "format")
@@ -169,7 +148,7 @@ class Hosting:
         variables: Callable[[], Mapping[str, str]],
     ) -> None:
         monitor = Monitor()
-        self.launcher = Launcher(settings, variables)
+        self.launcher = InstanceLauncher(settings, variables)
         self.registry = RuntimeRegistry(
             clock,
             monitor,
@@ -180,7 +159,7 @@ class Hosting:
             reserved=reserved,
         )
         self.app = Gateway(self.registry, monitor, clock)
-        self._watch = Watch(self.registry, monitor)
+        self._watch = InstanceWatch(self.registry, monitor)
         self._monitor = monitor
         self._clock = clock
         self._resources = AsyncExitStack()

@@ -7,12 +7,10 @@ the system, its directory, its interpreter and the modules of that interpreter, 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import re
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -21,19 +19,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
-
 from agentdouble.core import environment, threads
 from agentdouble.errors import RuntimeStartError
-from agentdouble.processes import isolation
-from agentdouble.processes.fork_server import processes
-from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
+from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.fork_server.command import with_home
 from agentdouble.processes.fork_server.protocol import ForkRequest, encode
+from agentdouble.processes.launcher import Launcher, StartedProcess, retried
+from agentdouble.processes.spawned_process import spawn
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.runtimes.definition import Definition
 from agentdouble.runtimes.logs import InstanceLog
-from agentdouble.runtimes.streams import Conversation, LoggedStreams, Process, Streams, Tree
+from agentdouble.runtimes.streams import Conversation, LoggedStreams, Process, Streams
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
@@ -108,72 +104,24 @@ def _needs_of(definition: Definition, word: str) -> Iterator[str]:
     yield from (str(path) for path in named if definition.may_show(path) and path != path.parent)
 
 
-class SpawnedTree:
-    """A process in a session of its own.
-
-    A child that has left the session is still known if it was a child when a signal was sent.
-    """
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self._seen: set[psutil.Process] = set()
-        self.pid = process.pid
-        self.exited: asyncio.Future[int | None] = asyncio.ensure_future(self._wait())
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal to the first process, or SIGKILL to all."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            self._seen.update(psutil.Process(self.pid).children(recursive=True))
-        if number == signal.SIGKILL:
-            self._kill_rest()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(number)
-
-    async def _wait(self) -> int | None:
-        code = await self._process.wait()
-        self._kill_rest()
-        return code
-
-    def _kill_rest(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            processes.send_to_group(self.pid, signal.SIGKILL)
-        for process in self._seen:  # psutil checks that the pid was not reused
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-
-
-async def spawn(
-    argv: Sequence[str], cwd: Path, env: Mapping[str, str], streams: Sequence[int]
-) -> SpawnedTree:
-    """Start a command with descriptors for output, errors and perhaps input; raise OSError."""
-    return SpawnedTree(
-        await asyncio.create_subprocess_exec(
-            *with_home(argv, env["HOME"]),
-            cwd=cwd,
-            env=dict(env),
-            stdin=streams[2] if len(streams) > 2 else subprocess.DEVNULL,
-            stdout=streams[0],
-            stderr=streams[1],
-            start_new_session=True,
-        )
-    )
-
-
-class Launcher:
+class InstanceLauncher:
     """Starts instances for one double; belongs to one event loop.
 
     Hosted code finds its double by the ``variables``.
     """
 
     def __init__(self, settings: Settings, variables: Callable[[], Mapping[str, str]]) -> None:
+        self._settings = settings
         self._variables = variables
-        self._forks = Forks(settings) if sys.platform == "linux" else None
+        self._launcher = Launcher(
+            "commands", forks=sys.platform == "linux", isolates=settings.isolation != "none"
+        )
         self._workspaces: Workspaces | None = None
 
     def prepare(self) -> None:
         """Start the work that the first start would otherwise wait for."""
-        if self._forks is not None:
-            self._forks.prepare()
+        with contextlib.suppress(OSError):  # the first start reports it
+            self._launcher.begin()
 
     async def launch(self, definition: Definition, port: int, log: InstanceLog) -> Process:
         """Start a program that is to listen on ``port``, with its output in ``log``.
@@ -198,8 +146,8 @@ class Launcher:
 
     async def close(self) -> None:
         """End all remaining processes and remove the files of every instance."""
-        if self._forks is not None:
-            await self._forks.close()
+        self._launcher.close()
+        await self._launcher.stop()
         if self._workspaces is not None:
             await threads.run_in_thread(self._workspaces.remove)
             self._workspaces = None
@@ -220,90 +168,56 @@ class Launcher:
                 raise OSError(where)
             command = command_of(definition, variables, streams.workspace, port)
             await streams.open(descriptors)
-            if self._forks is None:
-                tree: Tree = await spawn(command.argv, command.cwd, command.env, descriptors)
-            else:
-                tree = await self._forks.fork(definition, command, streams.workspace, descriptors)
+            process = await retried(lambda: self._start(command, streams.workspace, descriptors))
         except BaseException as error:
             await streams.abandon()
+            if isinstance(error, ForkServerGoneError):
+                reason = "the double's fork server has ended"
+                raise RuntimeStartError(definition.name, reason) from error
             if isinstance(error, OSError):
                 raise RuntimeStartError(definition.name, str(error)) from error
             raise
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
-        return Process(tree, streams)
+        return Process(process, streams)
 
+    async def _start(
+        self, command: Command, workspace: Workspace, streams: Sequence[int]
+    ) -> StartedProcess:
+        """Start a command with standard ``streams``: output, errors and perhaps input.
 
-class Forks:
-    """Forks instances for one double; belongs to one event loop."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._server: ForkServer | None = None
-        self._isolation: asyncio.Future[Isolation] | None = None
-        self._preparing: asyncio.Task[None] | None = None
-
-    def prepare(self) -> None:
-        """Start the work that the first fork would otherwise wait for."""
-        self._preparing = self._preparing or asyncio.ensure_future(self._prepare())
-
-    async def fork(
-        self,
-        definition: Definition,
-        command: Command,
-        workspace: Workspace,
-        streams: Sequence[int],
-    ) -> Tree:
-        """Fork a command into its confinement, with standard ``streams``; raise OSError."""
-        for last_try in (False, True):
-            server = self._get_going()
-            confinement = await self._confinement(workspace, command)
-            request = ForkRequest(
-                connection_file="",
-                cwd=str(workspace.home),
-                env=command.env,
-                kernel="command",
-                config={"Command": {"argv": list(command.argv), "cwd": str(command.cwd)}},
-                limits={},  # usage is measured: many programs reserve far more than they use
-                confinement=None if confinement is None else asdict(confinement),
-                outputs=True,
+        Raises OSError and ForkServerGoneError.
+        """
+        self._launcher.begin()
+        server = self._launcher.server
+        if server is None:
+            return await spawn(
+                *(with_home(command.argv, command.env["HOME"]), command.cwd, command.env),
+                stdin=streams[2] if len(streams) > 2 else subprocess.DEVNULL,
+                stdout=streams[0],
+                stderr=streams[1],
             )
-            if len(encode(request)) > _LARGEST:
-                kib = _LARGEST // 1024
-                raise OSError(f"its command line and environment are more than {kib} KiB")
-            try:
-                return await server.fork(request, *streams)
-            except ForkServerGoneError as error:  # it died; the next try starts another
-                if last_try:
-                    raise OSError("the double's fork server has ended") from error
-        raise AssertionError("unreachable")
-
-    async def close(self) -> None:
-        """End the fork server and all its processes."""
-        if self._preparing is not None:
-            await asyncio.wait({self._preparing})
-        if self._isolation is not None:
-            await asyncio.wait({self._isolation})
-        if self._server is not None:
-            await self._server.stop()
-            self._server = None
-
-    async def _prepare(self) -> None:
-        self._get_going()
-
-    def _get_going(self) -> ForkServer:
-        """Return the fork server, started if need be; also begin to examine the machine."""
-        if self._server is None or self._server.gone.done():
-            self._server = ForkServer(kind="commands")
-        if self._settings.isolation != "none" and isolation.is_unknown(self._isolation):
-            self._isolation = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))
-        return self._server
+        confinement = await self._confinement(workspace, command)
+        request = ForkRequest(
+            connection_file="",
+            cwd=str(workspace.home),
+            env=command.env,
+            kernel="command",
+            config={"Command": {"argv": list(command.argv), "cwd": str(command.cwd)}},
+            limits={},  # usage is measured: many programs reserve far more than they use
+            confinement=None if confinement is None else asdict(confinement),
+            outputs=True,
+        )
+        if len(encode(request)) > _LARGEST:
+            kib = _LARGEST // 1024
+            raise OSError(f"its command line and environment are more than {kib} KiB")
+        return await server.fork(request, *streams)
 
     async def _confinement(self, workspace: Workspace, command: Command) -> Confinement | None:
-        if self._isolation is None:
+        isolation = await self._launcher.isolation()
+        if isolation is None:
             return None
-        isolation = await asyncio.shield(self._isolation)  # other starts wait for it, too
         visible = (str(command.cwd), *command.needs, *self._settings.visible_paths)
         word = command.argv[0]
         found = word if "/" in word else shutil.which(word, path=command.env["PATH"])

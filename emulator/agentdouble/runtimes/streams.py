@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agentdouble.core import threads
+from agentdouble.processes.launcher import StartedProcess
 from agentdouble.processes.workspace import Workspace
 from agentdouble.runtimes.logs import InstanceLog, Stream
 
@@ -170,27 +171,14 @@ async def _pipe_to(output: Output) -> int:
     return writing
 
 
-class Tree(Protocol):
-    """A process with all the processes that it starts."""
-
-    pid: int
-
-    @property
-    def exited(self) -> asyncio.Future[int | None]:
-        """Done when the whole tree has ended; the first process's exit code, or None if unknown."""
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal to the first process, or SIGKILL to all."""
-
-
 class Process:
     """The process tree of a started instance; ``exited`` is done when it has ended."""
 
-    def __init__(self, tree: Tree, streams: Streams) -> None:
-        self._tree = tree
+    def __init__(self, process: StartedProcess, streams: Streams) -> None:
+        self._process = process
         self._streams = streams
-        self.pid = tree.pid
-        self.exited: asyncio.Future[int | None] = tree.exited
+        self.pid = process.pid
+        self.exited = process.exited
         self._finished = asyncio.ensure_future(self._finish())
 
     @property
@@ -207,9 +195,9 @@ class Process:
         Without patience it is killed at once.
         """
         if patience_s:
-            self._tree.send_signal(signal.SIGTERM)
+            self._process.send_signal(signal.SIGTERM)
             await asyncio.wait({self.exited}, timeout=patience_s)
-        self._tree.send_signal(signal.SIGKILL)
+        self._process.send_signal(signal.SIGKILL)
         await self.finished()
 
     async def finished(self) -> None:

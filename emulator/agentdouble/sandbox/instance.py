@@ -32,13 +32,13 @@ from agentdouble.sandbox.workbench.wire import DIRECTORY
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot, Snapshot
+    from agentdouble.processes.watch import Used
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.ended_instances import SessionEvents
-    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot, Snapshot
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
     from agentdouble.sandbox.ready_kernels import PooledKernel
     from agentdouble.sandbox.session_process import SessionProcess
-    from agentdouble.sandbox.watch import Used
     from agentdouble.sandbox.workbench.client import Workbench
 
 

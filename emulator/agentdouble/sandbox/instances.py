@@ -24,6 +24,7 @@ from agentdouble.errors import (
     UnknownSessionError,
 )
 from agentdouble.journal.entries import note_session
+from agentdouble.processes.watch import Watch, Watched
 from agentdouble.sandbox.ended_instances import (
     EndedInstance,
     EndedInstances,
@@ -36,12 +37,11 @@ from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.places import Places
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import InstanceKey, SessionLog
-from agentdouble.sandbox.watch import Watch, WatchedSession
 from agentdouble.settings import Settings
 from agentdouble.state import Store
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_snapshot import Snapshot
+    from agentdouble.processes.copies.kernel_snapshot import Snapshot
 
 _log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Instances:
         self._ending: set[asyncio.Task[None]] = set()
         self.on_end: Callable[[EndedInstance], None] = lambda _ended: None
         self._looking = asyncio.Lock()
-        self._watch = Watch(memory=settings.memory_limit, files=settings.workspace_limit)
+        self._watch = Watch()
 
     def __len__(self) -> int:
         return len(self._living)
@@ -402,18 +402,23 @@ class Instances:
     async def destroy_overgrown(self) -> None:
         """Measure every session that may have grown; destroy those over their limit."""
         async with self._looking:
-            active = (
-                await run_in_thread(self._watch.active_sessions) if len(self._living) else set()
-            )
+            active = await run_in_thread(self._watch.active) if len(self._living) else set()
             sessions = {i.id: i for i in map(self._by_id.get, active) if i is not None}
             for name in active - sessions.keys():  # it ended during the measurement
                 self._watch.forget(name)
-            watched = [WatchedSession(i.id, i.pids, i.directories) for i in sessions.values()]
+            watched = [self._watched(instance) for instance in sessions.values()]
             reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}
             for name, instance in sessions.items():
                 instance.used = self._watch.used_by(name)
         await asyncio.gather(
             *(self.destroy(sessions[name], reason) for name, reason in reasons.items())
+        )
+
+    def _watched(self, instance: Instance) -> Watched:
+        return Watched(
+            *(instance.id, instance.pids, self.settings.memory_limit, instance.directories),
+            file_limit=self.settings.workspace_limit,
+            capped=True,
         )
 
     async def reset(self, reason: str, *, wait: bool = True) -> None:

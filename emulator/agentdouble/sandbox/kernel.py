@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentdouble import faults
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
+from agentdouble.processes.launcher import STDERR
 from agentdouble.sandbox.execution import Execution, settle
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_process import STDERR, SessionProcess, run_to_completion
+from agentdouble.sandbox.session_process import SessionProcess, run_to_completion
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.fork_planner import ForkPlan
+    from agentdouble.processes.launcher import ForkPlan, StartedProcess
     from agentdouble.sandbox.kernel_channels import Connection, Handler, Message
     from agentdouble.sandbox.output_feed import ExecutionPublisher
-    from agentdouble.sandbox.session_process import StartedProcess
 
 INTERRUPT_GRACE_S = 2.0
 _NUDGE = signal.SIGURG  # wakes the Python kernel; other processes ignore it by default

@@ -22,21 +22,22 @@ from agentdouble.errors import (
     WorkbenchError,
 )
 from agentdouble.processes import capacity
+from agentdouble.processes.copies import kernel_snapshot
 from agentdouble.processes.fork_server.client import ForkServerGoneError
+from agentdouble.processes.launcher import launch, retried
 from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.sandbox import kernel_snapshot
 from agentdouble.sandbox.fork_planner import ForkPlanner, process_limit_refusal
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
-from agentdouble.sandbox.session_process import launch, run_to_completion
+from agentdouble.sandbox.session_process import run_to_completion
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
+    from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
+    from agentdouble.processes.launcher import ForkPlan
     from agentdouble.sandbox.browser.browser import Browser
-    from agentdouble.sandbox.fork_planner import ForkPlan
     from agentdouble.sandbox.kernel_channels import KernelSockets
-    from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
     from agentdouble.sandbox.session_process import SessionProcess
     from agentdouble.sandbox.workbench.client import Workbench
 
@@ -272,17 +273,18 @@ class KernelPool:
         self._planner.prepare(language)  # first: it runs in the background during the imports
         await threads.import_in_thread(_CHANNELS)
         language = language.with_heap(self._settings.javascript_memory_limit)
-        for last_try in (False, True):
+
+        async def start() -> Kernel:
             self._planner.prepare(language)
             with capacity.named():
                 run = workspace.make_run()
             plan = await self._planner.plan(language, workspace, run, others)
-            try:
-                return await self._started(language, plan, workspace, run)
-            except ForkServerGoneError as error:  # it died; the next try starts another one
-                if last_try:
-                    raise KernelStartError(language.display_name, str(error)) from error
-        raise AssertionError("unreachable")
+            return await self._started(language, plan, workspace, run)
+
+        try:
+            return await retried(start)
+        except ForkServerGoneError as error:
+            raise KernelStartError(language.display_name, str(error)) from error
 
     async def _started(
         self, language: Language, plan: ForkPlan | None, workspace: Workspace, run: Path
@@ -300,7 +302,7 @@ class KernelPool:
         try:
             connection = Connection(run, self._sockets)
             process = await launch(
-                *(language, plan, workspace, run),
+                *(language.kernel, plan, workspace, run),
                 config=language.config if plan is None else plan.config,
                 connection_file=connection.file,
             )

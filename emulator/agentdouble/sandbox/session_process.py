@@ -8,31 +8,21 @@ an end runs to completion, even if the caller is cancelled again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import datetime as dt
-import json
-import signal
-import sys
+import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError
-from agentdouble.processes.fork_server import processes, protocol
-from agentdouble.processes.workspace import Workspace
+from agentdouble.processes.launcher import StartedProcess
 from agentdouble.sandbox.languages import Language
-
-if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess
-    from agentdouble.sandbox.fork_planner import ForkPlan
-
-    StartedProcess: TypeAlias = "ForkedProcess | SpawnedProcess"
 
 LINES = 1000
 _LENGTH = 200
+_UNUSUAL = re.compile("[^ -~]+")  # may not be printable; ASCII's other characters are
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ class SessionLog:
 
     def note(self, text: str) -> None:
         """Add a line; cut it after 200 characters, with three dots."""
-        line = "".join(map(_printable, text[: 10 * _LENGTH]))
+        line = _UNUSUAL.sub(_escape, text[: 10 * _LENGTH])
         if len(line) > _LENGTH:
             line = f"{line[:_LENGTH]}..."
         self._lines.append((self._clock.now(), line))
@@ -65,9 +55,12 @@ class SessionLog:
         )
 
 
-def _printable(character: str) -> str:
-    """Escape a character that is not printable, so that each event stays on one line."""
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+def _escape(match: re.Match[str]) -> str:
+    """Escape the characters that are not printable, so that each event stays on one line."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in match[0]
+    )
 
 
 def busy_error(user_session_id: str) -> SandboxError:
@@ -83,8 +76,6 @@ def paused_error(user_session_id: str) -> SandboxError:
 
 
 T = TypeVar("T")
-_END_PATIENCE_S = 5.0
-STDERR = "stderr"  # the file in its directory to which a kernel writes errors until it is ready
 
 
 class SessionProcess:
@@ -157,7 +148,7 @@ class OnDemandProcess(Generic[Kind]):
                     await self.process.kill("it has ended")
                 self.process = await self._start()
                 self._note(self.process)
-            self._check()
+            self._check()  # the session may have been paused or ended meanwhile
             assert self.process is not None
             return self.process
 
@@ -176,73 +167,3 @@ async def run_to_completion(work: Awaitable[T]) -> T:
     if cancelled:
         raise asyncio.CancelledError
     return task.result()
-
-
-class SpawnedProcess:
-    """A process that was started without a fork server; it leads a process group."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-        self.pid = process.pid
-        self.exited: asyncio.Future[int | None] = asyncio.ensure_future(process.wait())
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal to the process and its process group if it is still alive."""
-        if not self.exited.done():
-            with contextlib.suppress(ProcessLookupError):
-                processes.send_to_group(self.pid, number)
-
-    def has_ended(self) -> bool:
-        """Return whether the process is known to have ended."""
-        return self.exited.done()
-
-    async def end(self) -> None:
-        """End the process; close its standard input first, for one that then ends itself."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-            await asyncio.wait({self.exited}, timeout=_END_PATIENCE_S)
-        self.send_signal(signal.SIGKILL)
-        await asyncio.wait({self.exited})
-
-
-async def launch(
-    program: Language,
-    plan: ForkPlan | None,
-    workspace: Workspace,
-    run: Path,
-    *,
-    config: Mapping[str, Any],
-    connection_file: str = "",
-    descriptors: tuple[int, ...] = (),
-    ends_with_stdin: bool = False,
-) -> StartedProcess:
-    """Start a process of a session: by a fork as the plan says, or as a program without one.
-
-    ``run`` is a directory for this process only. It gets ``config``, ``connection_file`` and copies
-    of the descriptors. Raises OSError, and ForkServerGoneError.
-    """
-    environment = dict(workspace.environment(run))
-    if plan is not None:
-        request = protocol.ForkRequest(
-            connection_file=connection_file,
-            cwd=str(workspace.home),
-            env=environment,
-            kernel=plan.kernel,
-            config=config,
-            limits=plan.limits,
-            confinement=plan.confinement,
-            stderr_file=str(run / STDERR) if connection_file else None,
-        )
-        return await plan.fork(request, *descriptors)
-    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    arguments = (connection_file, json.dumps(config), *map(str, descriptors))
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", protocol.KERNELS[program.kernel], *arguments),
-        cwd=workspace.home,
-        env=environment,
-        stdin=pipe if ends_with_stdin else null,
-        stdout=null,
-        pass_fds=descriptors,
-        start_new_session=True,
-    )
-    return SpawnedProcess(process)

@@ -24,7 +24,7 @@ from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.kernel_snapshot import Snapshot
+    from agentdouble.processes.copies.kernel_snapshot import Snapshot
 
 LOST_KEPT = 100  # records whose state is gone
 

@@ -28,7 +28,7 @@ from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceCont
 if TYPE_CHECKING:
     from agentdouble.control_plane.runtime_artifacts import ArtifactSources
     from agentdouble.runtimes.hosting import Hosting
-    from agentdouble.runtimes.launching import Launcher
+    from agentdouble.runtimes.launching import InstanceLauncher
     from agentdouble.runtimes.registry import RuntimeRegistry
 
 HOSTING = "agentdouble.runtimes.hosting"
@@ -136,7 +136,7 @@ class Runtimes(Surface):
 
         return ArtifactSources(self._sources)
 
-    async def launcher(self) -> Launcher:
+    async def launcher(self) -> InstanceLauncher:
         """Return the launcher of confined processes, also for other surfaces."""
         await import_in_thread(HOSTING)
         return self._load().launcher

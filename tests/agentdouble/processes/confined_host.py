@@ -25,13 +25,12 @@ from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
 from agentdouble.processes.fork_server.client import ForkServer
 from agentdouble.processes.isolation import Isolation
+from agentdouble.processes.launcher import ForkPlan, launch
 from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.sandbox.fork_planner import ForkPlan
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_channels import Connection, KernelSockets
 from agentdouble.sandbox.languages import PYTHON
 from agentdouble.sandbox.result import Output
-from agentdouble.sandbox.session_process import launch
 from tests.agentdouble.processes.becoming import REPOSITORY, as_user
 
 SECRET = "s3cret-of-the-server"
@@ -164,7 +163,7 @@ class _Double:
         file = connection.file
         try:
             process = await launch(
-                PYTHON, plan, workspace, run, config=plan.config, connection_file=file
+                PYTHON.kernel, plan, workspace, run, config=plan.config, connection_file=file
             )
         except OSError as error:
             return {"error": str(error)}

@@ -205,3 +205,16 @@ def test_a_member_that_ends_before_its_helper_is_waited_for() -> None:
     if "PermissionError" in printed.stderr:
         pytest.skip("this machine lets this user make no process namespace")
     assert ("3\n", "") == (printed.stdout, printed.stderr)
+
+
+def test_a_request_that_is_too_large_keeps_no_descriptor_open() -> None:
+    """It is refused before descriptors are copied for it."""
+
+    async def ask(server: ForkServer, _process: psutil.Process, directory: Path) -> None:
+        before = psutil.Process().num_fds()
+        with pytest.raises(OSError, match="more than 256 KiB"):
+            await server.fork(request_in(directory, "large", padding=1 << 20), 0)
+
+        assert before == psutil.Process().num_fds()
+
+    with_fork_server(ask, "commands")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble.core.clock import Clock
-from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.launching import InstanceLauncher
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.settings import Settings
@@ -63,7 +63,7 @@ async def runtimes(
     clock: Clock | None = None, reserved: Collection[str] = ()
 ) -> AsyncIterator[RuntimeRegistry]:
     """Yield unconfined runtimes that are never reaped."""
-    launcher = Launcher(Settings.load(isolation="none"), dict)
+    launcher = InstanceLauncher(Settings.load(isolation="none"), dict)
     registry = RuntimeRegistry(clock or Clock(), Monitor(), launcher.launch, reserved=reserved)
     yield registry
     await registry.close()

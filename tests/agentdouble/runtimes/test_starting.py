@@ -15,7 +15,7 @@ from agentdouble import Emulator
 from agentdouble.processes import isolation
 from agentdouble.processes.isolation import Isolation
 from agentdouble.runtimes.definition import Definition
-from agentdouble.runtimes.launching import Launcher
+from agentdouble.runtimes.launching import InstanceLauncher
 from agentdouble.runtimes.logs import InstanceLog
 from agentdouble.runtimes.streams import Process
 from tests import machine
@@ -82,14 +82,14 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-Launch = Callable[[Launcher, Definition, int, InstanceLog], Awaitable[Process]]
+Launch = Callable[[InstanceLauncher, Definition, int, InstanceLog], Awaitable[Process]]
 
 
 def when_it_listens(launch: Launch) -> Launch:
     """Start the timeout for programs that never become ready when they listen."""
 
     async def launched(
-        self: Launcher, definition: Definition, port: int, log: InstanceLog
+        self: InstanceLauncher, definition: Definition, port: int, log: InstanceLog
     ) -> Process:
         process = await launch(self, definition, port, log)
         while definition.name in NEVER_READY and not log.tail(1):  # noqa: ASYNC110 (it is printed)
@@ -102,7 +102,7 @@ def when_it_listens(launch: Launch) -> Launch:
 @pytest.fixture(scope="module")
 def double(directory: Path) -> Iterator[Emulator]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Launcher, "launch", when_it_listens(Launcher.launch))
+        patch.setattr(InstanceLauncher, "launch", when_it_listens(InstanceLauncher.launch))
         with Emulator() as double:
             yield double
 

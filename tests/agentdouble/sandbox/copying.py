@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
+from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_pool import KernelPool, PooledKernel
-from agentdouble.sandbox.kernel_snapshot import KernelSnapshot
 from agentdouble.settings import Settings
 
 

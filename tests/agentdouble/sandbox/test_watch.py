@@ -14,7 +14,7 @@ if sys.platform != "linux":
 
 from agentdouble import Emulator
 from agentdouble.processes import usage
-from agentdouble.sandbox.watch import Watch, WatchedSession
+from agentdouble.processes.watch import Watch, Watched
 from tests.agentdouble.calling import eventually, http, instances_of, run, text
 
 pytestmark = pytest.mark.once
@@ -167,12 +167,12 @@ def test_a_new_session_that_does_nothing_is_measured_once(
     process: subprocess.Popen[bytes],
 ) -> None:
     """The next look finds that its process has used no more time."""
-    watch = Watch(memory=1024 * MIB, files=MIB)
+    watch = Watch()
     watch.mark_active("idle")
-    first = watch.active_sessions()
-    watch.check([WatchedSession("idle", (process.pid,), ())])
+    first = watch.active()
+    watch.check([Watched("idle", (process.pid,), 1024 * MIB, capped=True)])
 
-    assert ({"idle"}, set()) == (first, watch.active_sessions())
+    assert ({"idle"}, set()) == (first, watch.active())
 
 
 @pytest.mark.parametrize("used", [False, True])
@@ -181,9 +181,9 @@ def test_a_single_idle_process_is_read_once_in_four_looks(
 ) -> None:
     """Unless its session is used."""
     monkeypatch.setattr(Watch, "_next_in_turn", lambda _: set())
-    watch = Watch(memory=1024 * MIB, files=MIB)
-    watch.check([WatchedSession("idle", (process.pid,), ())])
-    watch.active_sessions()
+    watch = Watch()
+    watch.check([Watched("idle", (process.pid,), 1024 * MIB, capped=True)])
+    watch.active()
     before = usage.busy_ns(process.pid)
     assert process.stdin is not None
     process.stdin.write(b"x")
@@ -191,14 +191,14 @@ def test_a_single_idle_process_is_read_once_in_four_looks(
     eventually(lambda: usage.busy_ns(process.pid), before.__lt__)
     if used:
         watch.mark_active("idle")
-    looks = [watch.active_sessions() for _ in range(3)]
+    looks = [watch.active() for _ in range(3)]
 
     assert [*[{"idle"} if used else set()] * 2, {"idle"}] == looks
 
 
 def test_use_ends_the_rest_of_an_idle_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that grows is ended while it runs, however long the session was idle before."""
-    monkeypatch.setattr("agentdouble.sandbox.watch._TURN", sys.maxsize)  # only use ends its rest
+    monkeypatch.setattr("agentdouble.processes.watch._TURN", sys.maxsize)  # only use ends its rest
     with Emulator(workspace_limit=8 * MIB) as double:
         text(double, "1", "filler")
         eventually(lambda: look(double) or instances_of(double)._watch._quiet, bool)

@@ -6,6 +6,6 @@ leave, and it ends all processes when its socket closes. ``processes`` has its p
 ``child`` and the kernels run in the forks. ``client`` runs in the double. Client and server
 exchange the messages of ``protocol`` over one socket.
 
-These modules must not import the rest of the double, because every kernel inherits the server's
-imports.
+These modules must not import the rest of the double, except what ``copies`` has for forks, because
+every kernel inherits the server's imports.
 """

@@ -1,6 +1,6 @@
 """The double's side of fork servers: starts a server, requests forks and notes their ends.
 
-A template is a fork server, too; see ``template``.
+``copies.template_channel`` has the channel to a template, which is a fork server, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agentdouble.processes.fork_server.processes import pid_of
 from agentdouble.processes.fork_server.protocol import (
     MAX_DATAGRAM,
     Discard,
@@ -37,7 +36,6 @@ from agentdouble.processes.fork_server.protocol import (
     encode,
 )
 
-_PATIENCE_S = 20.0  # with a template that does not report
 _SERVER = "agentdouble.processes.fork_server.server"
 # No secrets: a fork's /proc/self/environ shows the environment of the fork server.
 _INHERITED = (
@@ -97,11 +95,11 @@ class ForkChannel:
         if self.gone.done():
             raise ForkServerGoneError
         number = next(self._numbers)  # so a failed request affects no other request
-        copies = tuple(map(os.dup, descriptors))  # their owner may close them
         datagram = encode(replace(request, number=number))
         if len(datagram) > MAX_DATAGRAM:
             size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
             raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
+        copies = tuple(map(os.dup, descriptors))  # their owner may close them
         unsent = _Unsent(datagram, copies, number)
         answer: asyncio.Future[ForkedProcess] = self._ask(unsent)
         try:
@@ -118,10 +116,10 @@ class ForkChannel:
         datagram = encode(replace(request, number=number))
         await self._ask(_Unsent(datagram, copy.copied_pidfd(), number))
 
-    def keep_template(self, template: Template, home: str) -> None:
+    def keep_template(self, template: ForkedProcess, home: str) -> None:
         """Let a template outlive the kernel that forked it."""
         if not self.gone.done():
-            self._unsent.append(_Unsent(encode(Retain(home)), template.process.copied_pidfd()))
+            self._unsent.append(_Unsent(encode(Retain(home)), template.copied_pidfd()))
             self._send()
 
     def _ask(self, unsent: _Unsent) -> asyncio.Future[Any]:
@@ -146,6 +144,8 @@ class ForkChannel:
 
     async def stop(self) -> None:
         """End the server and all its kernels; return when they have ended."""
+        # The other direction stays open. The server closes it when all its kernels have ended, and
+        # until then reports their ends.
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
         await asyncio.shield(self.gone)
@@ -177,6 +177,7 @@ class ForkChannel:
         match decode(datagram):
             case Forked(pid, number) if sent:
                 self._on_forked(pid, number, array.array("i", sent[0][2])[0])
+            # Linux drops the pidfd if this process may open no more descriptors.
             case Forked(pid, number):
                 self._on_unreachable(pid, number)
             case Refused(reason, number, error):
@@ -185,6 +186,7 @@ class ForkChannel:
                 answer = self._asked.pop(number)
                 if not answer.done():
                     answer.set_result(None)
+            # The end of a discarded child is reported as well, but nobody knows the child.
             case Exited(pid, code) if pid in self._living:
                 self._living.pop(pid).ended(code)
 
@@ -193,6 +195,7 @@ class ForkChannel:
         self._living[pid] = process
         answer = self._asked.pop(number)
         if answer.cancelled():
+            # The caller gave up when the request had been sent, so the server has forked all the same.
             process.send_signal(signal.SIGKILL)
         else:
             answer.set_result(process)
@@ -247,81 +250,6 @@ class ForkServer(ForkChannel):
     def _on_gone(self) -> None:
         self._process.wait()  # it has closed its end, so it is ending
         super()._on_gone()
-
-
-class Template(ForkChannel):
-    """A template of a living kernel, which forks copies of it; ``process`` is its own."""
-
-    process: ForkedProcess
-
-    @classmethod
-    async def accepted(cls, listening: socket.socket) -> Template:
-        """Return the template that connects to a socket.
-
-        Raises ForkServerGoneError if it ends at once.
-        """
-        loop = asyncio.get_running_loop()
-        channel, _ = await loop.sock_accept(listening)
-        template = cls(channel)
-        try:
-            template.process = await template._introduced
-        except BaseException:
-            with contextlib.suppress(OSError):  # so that it ends, if it lives
-                channel.shutdown(socket.SHUT_WR)
-            raise
-        return template
-
-    def __init__(self, channel: socket.socket) -> None:
-        super().__init__(channel)
-        self._unwanted = False
-        self._reports = 0
-        self._kept: set[Template] = set()
-        self._introduced = self._asked[0] = self._loop.create_future()
-
-    def keep_template(self, template: Template, home: str) -> None:
-        """Let a template of a copy outlive the copy; this template lives as long."""
-        super().keep_template(template, home)
-        self._kept.add(template)
-        template.gone.add_done_callback(lambda _: self._forget(template))
-
-    def _forget(self, template: Template) -> None:
-        self._kept.discard(template)
-        self._end_if_alone()
-
-    def release(self) -> None:
-        """End the template when it has no living copies, nor templates of its copies."""
-        self._unwanted = True
-        self._end_if_alone()
-
-    def hurry(self) -> None:
-        """Continue the template if its session's code has stopped it; kill it if it stays silent.
-
-        Otherwise the end of its copies would go unnoticed, and it would live forever.
-        """
-        self.process.send_signal(signal.SIGCONT)
-        self._loop.call_later(_PATIENCE_S, self._kill_if_silent, self._reports)
-
-    def _kill_if_silent(self, reports: int) -> None:
-        if self._reports == reports:
-            self.process.send_signal(signal.SIGKILL)
-
-    def _on_readable(self) -> None:
-        self._reports += 1
-        super()._on_readable()
-        self._end_if_alone()
-
-    def _own_pid(self, pid: int, pidfd: int) -> int:
-        with contextlib.suppress(OSError):  # it has ended
-            return pid_of(pidfd)
-        return pid
-
-    def _end_if_alone(self) -> None:
-        # The template itself is one that lives.
-        alone = len(self._living) == 1 and not self._asked and not self._kept
-        if self._unwanted and alone and not self.gone.done():
-            with contextlib.suppress(OSError):
-                self._channel.shutdown(socket.SHUT_WR)
-            self.hurry()
 
 
 def preload_failure(modules: Sequence[str], timeout_s: float) -> str | None:

@@ -3,13 +3,12 @@
 ``build`` makes the kernel and IPython's shell, without a socket, a thread or an event loop, so that
 a fork has them already. ``connect`` makes the rest: key and ids, sockets, threads and streams. It
 does so in a fork of the process in which the kernel was built, and also in a fork of a kernel that
-has been connected and has run code (a copy). ``sever`` comes before that. What code may hold (the
-streams, the session, the thread that sends output, the event loop) stays the same object.
+has been connected and has run code (a copy). ``copies.severing`` comes before that. What code may
+hold (the streams, the session, the thread that sends output, the event loop) stays the same object.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import gc
 import itertools
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from io import FileIO, TextIOWrapper
 from logging import StreamHandler
@@ -42,11 +41,6 @@ from traitlets import default
 from traitlets.config import Config
 from zmq.eventloop.zmqstream import ZMQStream
 
-from agentdouble.processes.fork_server.kernel_connection import (
-    abandon,
-    deaden_descriptors,
-    renew_loop,
-)
 from agentdouble.processes.fork_server.kernel_output import (
     CappedSession,
     CappedStream,
@@ -54,14 +48,6 @@ from agentdouble.processes.fork_server.kernel_output import (
 )
 
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
-_OF_SOCKETS = (
-    *("context", "heartbeat", "control_thread", "shell_channel_thread", "shell_socket"),
-    *("control_socket", "stdin_socket"),
-)
-_OF_STREAMS = (
-    *("shell_stream", "control_stream", "stdin_socket", "control_thread"),
-    "shell_channel_thread",
-)
 
 
 class BecomesTemplateError(SystemExit):
@@ -82,11 +68,6 @@ class KernelApp(IPKernelApp):
     streams: tuple[str, ...] = ("stdout", "stderr")
     user_context: contextvars.Context | None = None  # in which the code of the kernel has run
     _settled = False
-
-    @property
-    def _loop(self) -> Any:
-        wrapper: Any = self.io_loop
-        return wrapper.asyncio_loop
 
     @default("session")
     def _session_default(self) -> CappedSession:
@@ -169,10 +150,8 @@ class KernelApp(IPKernelApp):
     def connect(self, connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
         """Give the kernel the sockets, ids and settings of a session.
 
-        In a copy, call ``sever`` first.
+        A copy has first severed itself from its source; see ``copies``.
         """
-        if self._settled:
-            renew_loop(self._loop)
         self.configure(config)
         self.session.renew()
         self.connection_file = connection_file
@@ -329,6 +308,8 @@ class KernelApp(IPKernelApp):
         if self.user_context is None:
             gc.freeze()
             gc.enable()
+            # The double sends it after an interrupt. Code that the interrupt reached just before it
+            # slept would else heed the interrupt only after the sleep.
             signal.signal(signal.SIGURG, _wake)
             super().start()  # type: ignore[no-untyped-call]
         else:
@@ -344,24 +325,6 @@ class KernelApp(IPKernelApp):
         """Return how many contexts of ZMQ every kernel has."""
         heartbeat: Any = self.heartbeat
         return len({self.context, heartbeat.context})
-
-    def sever(self, exempt: Container[int] = ()) -> None:
-        """Make this new fork of a running kernel harmless to the process that it comes from.
-
-        Its objects no longer reach any socket. ``exempt`` are descriptors that stay unchanged; of
-        the others, those of files, directories and devices stay open.
-        """
-        self.iopub_thread.sever()
-        heartbeat: Any = self.heartbeat
-        abandon(self.context, heartbeat.context, self.shell_channel_thread.manager)
-        for holder, names in ((self, _OF_SOCKETS), (self.kernel, _OF_STREAMS)):
-            for name in names:
-                abandon(getattr(holder, name))
-                setattr(holder, name, None)
-        self.kernel._main_asyncio_lock = asyncio.Lock()  # the request to fork holds the other one
-        deaden_descriptors(exempt)
-        for stream in self.outputs:
-            stream.sever()
 
 
 def _profile_in(ipython_dir: str) -> ProfileDir:

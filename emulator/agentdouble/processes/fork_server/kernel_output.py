@@ -23,7 +23,6 @@ from ipykernel.iostream import BackgroundSocket, IOPubThread, OutStream
 from jupyter_client.session import Session, new_id
 from traitlets import Integer
 
-from agentdouble.processes.fork_server.kernel_connection import abandon
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 
@@ -51,11 +50,15 @@ class OutputThread(IOPubThread):
         self._early = list[bytes]()
         self.start()  # type: ignore[no-untyped-call]
 
-    def sever(self) -> None:
-        """Drop all output from now on, because the parent process sends it."""
+    def sever(self) -> Mapping[str, object]:
+        """Drop all output from now on, because the parent process sends it.
+
+        Returns the parent's sockets and loop, which the caller must keep alive.
+        """
         self._connected = False
-        abandon(dict(vars(self)))
+        parents = dict(vars(self))
         self.socket, self.thread = None, threading.Thread(name="IOPub")
+        return parents
 
     def _handle_subscription(self, frames: list[bytes]) -> None:
         """Welcome a client, but not before the kernel is ready to run code."""
@@ -69,8 +72,10 @@ class OutputThread(IOPubThread):
         self._welcomes = True
         self._handle_subscription(self._early)
 
+    # The base class's timer woke each idle kernel every ten seconds. The double's watch then saw
+    # processor time, and measured the whole session.
     async def _run_event_pipe_gc(self) -> None:
-        """Do nothing: its timer would wake every idle kernel. ``schedule`` does it instead."""
+        """Do nothing; ``schedule`` closes the sockets of ended threads instead."""
 
     def schedule(self, f: Callable[[], object]) -> None:
         """Schedule a function in the thread, if there is one.
@@ -112,6 +117,7 @@ class CappedStream(OutStream):
         """Drop the parent's unsent output, and leave its file alone."""
         self._should_watch = False
         self._drop_unsent()
+        # A write of the copy would reach the file or terminal of the parent.
         if self._original_stdstream_copy is not None:
             null = os.open(os.devnull, os.O_RDWR)
             os.dup2(null, self._original_stdstream_copy, inheritable=False)

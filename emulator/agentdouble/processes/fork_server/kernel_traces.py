@@ -56,9 +56,8 @@ class Traces:
         os.environ.update(self.environment)
         sys.modules["__main__"] = self.main
         signal.signal(signal.SIGINT, self.on_interrupt)
-        for cache in (linecache.cache, getattr(linecache, "_ipython_cache", {})):
-            for name in [name for name in cache if "ipykernel_" in name]:
-                del cache[name]
+        for name in [name for name in linecache.cache if "ipykernel_" in name]:
+            del linecache.cache[name]
 
     def restore_attributes(self) -> None:
         """Set the attributes of ``sys`` and ``builtins`` alone."""

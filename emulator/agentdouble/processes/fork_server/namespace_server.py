@@ -13,7 +13,8 @@ import socket
 from pathlib import Path
 from typing import NoReturn
 
-from agentdouble.processes.fork_server import child, copied_view, linux, processes, protocol
+from agentdouble.processes.copies import copied_view
+from agentdouble.processes.fork_server import child, linux, processes, protocol
 from agentdouble.processes.fork_server.namespaces import fork_init
 from agentdouble.processes.fork_server.protocol import Mount
 
@@ -50,7 +51,7 @@ class NamespaceServer:
 
     def _ask(self, request: bytes, *descriptors: int) -> bytes:
         answer = self._answer(request, *descriptors)
-        if not answer:
+        if not answer:  # it has been killed, for example by the system for want of memory
             self._channel.close()
             self._start()
             answer = self._answer(request, *descriptors)
@@ -77,6 +78,7 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
         signal.set_wakeup_fd(-1)
         child.reset_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Compared, because the parent may have ended before it was asked to take this process along.
         while os.getppid() == parent:
             request, descriptors, _, _ = socket.recv_fds(
                 channel, protocol.MAX_DATAGRAM, protocol.MAX_DESCRIPTORS

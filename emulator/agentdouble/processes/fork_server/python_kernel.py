@@ -110,7 +110,7 @@ class SandboxKernel(IPythonKernel):
     def _fork_template(
         self, content: dict[str, Any], answer: asyncio.Future[dict[str, Any]]
     ) -> None:
-        from agentdouble.processes.fork_server import template  # slow: few kernels become one
+        from agentdouble.processes.copies import template  # slow: few kernels become one
 
         try:
             answer.set_result(template.fork_from(self._app, **content))
@@ -235,7 +235,7 @@ def serve(app: KernelApp) -> None:
     except BecomesTemplateError as error:
         request = error
     # Not inside the except clause: it would be the context of every error of a copy.
-    from agentdouble.processes.fork_server import template  # slow: few kernels become one
+    from agentdouble.processes.copies import template  # slow: few kernels become one
 
     template.serve(app, request, serve)
 

@@ -298,6 +298,8 @@ class ForkServer:
         if kernels:
             # orphans that dead kernels have left and this process has adopted
             templates = {*self._templates.values()}
+            # Helpers are among them. One that was taken for an orphan was killed together with the
+            # copy that it had just forked: of 60 copies, 4 at once, 3 did not start.
             own = self._namespaces.keepers
             if self._namespace_server is not None:
                 own.add(self._namespace_server.pid)

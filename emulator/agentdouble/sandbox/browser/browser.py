@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import BrowserError
 from agentdouble.processes.fork_server.confinement import MIB
+from agentdouble.processes.launcher import launch
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.browser.process import LARGEST_MESSAGE
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.session_process import SessionProcess, launch
+from agentdouble.sandbox.session_process import SessionProcess
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.fork_planner import ForkPlan
-    from agentdouble.sandbox.session_process import StartedProcess
+    from agentdouble.processes.launcher import ForkPlan, StartedProcess
 
 PROGRAM = Language(  # it is started in the same way as a kernel
     name="browser",
@@ -156,7 +156,7 @@ async def start(
         with remote_control:
             descriptors = (remote_control.fileno(),)
             process = await launch(
-                *(PROGRAM, plan, workspace, run), config=config, descriptors=descriptors
+                *(PROGRAM.kernel, plan, workspace, run), config=config, descriptors=descriptors
             )
             return Browser(process, control)
     except BaseException:

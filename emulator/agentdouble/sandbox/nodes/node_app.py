@@ -29,10 +29,10 @@ from agentdouble.errors import (
     UnknownSessionError,
 )
 from agentdouble.processes import capacity
+from agentdouble.processes.copies.kernel_snapshot import Snapshot
 from agentdouble.sandbox.ended_instances import EndedInstance
 from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.instances import Instances
-from agentdouble.sandbox.kernel_snapshot import Snapshot
 from agentdouble.sandbox.nodes.node import FAULT, KEY, OURS, PREFIX, SCHEME, SESSION, UNKNOWNS
 from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
 from agentdouble.sandbox.result import ExecutionResult

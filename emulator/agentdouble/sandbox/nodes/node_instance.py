@@ -23,6 +23,7 @@ from agentdouble.errors import (
     SnapshotRefusedError,
 )
 from agentdouble.journal.entries import note_node
+from agentdouble.processes.watch import Used
 from agentdouble.sandbox import exec_bash, languages
 from agentdouble.sandbox.instance import Instance, ends_session
 from agentdouble.sandbox.languages import Language
@@ -30,11 +31,10 @@ from agentdouble.sandbox.nodes.node import described
 from agentdouble.sandbox.nodes.proxy import DataPlaneProxy
 from agentdouble.sandbox.questions import Completion, Variables, no_completion
 from agentdouble.sandbox.result import ExecutionResult, Output
-from agentdouble.sandbox.watch import Used
 
 if TYPE_CHECKING:
+    from agentdouble.processes.copies.kernel_snapshot import Snapshot
     from agentdouble.sandbox.kernel import Kernel
-    from agentdouble.sandbox.kernel_snapshot import Snapshot
     from agentdouble.sandbox.nodes.node import Node, OnEvent
     from agentdouble.sandbox.nodes.node_places import NodePlaces
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher

@@ -11,14 +11,14 @@ import httpx
 
 from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import WorkbenchError
+from agentdouble.processes.launcher import launch
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.session_process import SessionProcess, launch
+from agentdouble.sandbox.session_process import SessionProcess
 from agentdouble.server.sockets import open_unix_socket
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.fork_planner import ForkPlan
-    from agentdouble.sandbox.session_process import StartedProcess
+    from agentdouble.processes.launcher import ForkPlan, StartedProcess
 
 SOCKET = "workbench.sock"  # next to the session's directories, so its code cannot reach it
 # No connection is kept, because it may be closed just when it is used again. That call would fail.
@@ -94,7 +94,7 @@ async def start(
     with open_unix_socket(path) as listener:
         descriptors = (listener.fileno(),)
         process = await launch(
-            *(PROGRAM, plan, workspace, run),
+            *(PROGRAM.kernel, plan, workspace, run),
             config=config,
             descriptors=descriptors,
             ends_with_stdin=True,

@@ -73,6 +73,7 @@ class InheritedFiles:
     def __init__(self) -> None:
         self._files = _files()
         for (path, inode), file in self._files.items():
+            # At the path may be another file by now, or none.
             if path.startswith(_SHARED_MEMORY) or not _is_at(path, inode):
                 file.content = _unnamed_copy(file)
 
@@ -86,6 +87,7 @@ class InheritedFiles:
             descriptor = _open_own(file, moved_path(file.path, moved), shared_memory=shared_memory)
             for opened in file.descriptors:
                 number = opened.number
+                # Opened anew by its name in /proc: a duplicate would share the position.
                 replacement = os.open(f"/proc/self/fd/{descriptor}", opened.flags & _OF_USE)
                 os.lseek(replacement, opened.position, os.SEEK_SET)
                 os.dup2(replacement, number, inheritable=os.get_inheritable(number))
@@ -163,6 +165,7 @@ def _open_own(file: _File, path: str, *, shared_memory: bool) -> int:
     """Return a descriptor of the copy's own version of a file."""
     if file.content is None:
         with suppress(OSError):  # its path no longer exists
+            # O_NONBLOCK, because code may have put a FIFO there: to open one waits for a peer.
             return os.open(path, (os.O_RDWR if file.is_written else os.O_RDONLY) | os.O_NONBLOCK)
     elif shared_memory and path.startswith(_SHARED_MEMORY) and not path.endswith(" (deleted)"):
         named = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -200,6 +203,7 @@ def _copy_memory(mapping: _Mapping, target: int) -> None:
     """Copy the content of a mapping to the same offset of a file."""
     end = mapping.offset + mapping.size
     os.truncate(target, max(end, os.fstat(target).st_size))
+    # Not by its address: pages behind the end of the mapped file would raise SIGBUS.
     memory = os.open("/proc/self/mem", os.O_RDONLY)
     done = 0
     with suppress(OSError):  # it has no content behind the end of its file

@@ -15,15 +15,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from agentdouble.processes.fork_server import kernel_copy, processes, protocol
-from agentdouble.processes.fork_server.inherited_files import unshareable
-from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError
-from agentdouble.processes.fork_server.omissions import (
+from agentdouble.processes.copies import kernel_copy, severing
+from agentdouble.processes.copies.inherited_files import unshareable
+from agentdouble.processes.copies.omissions import (
     break_pools,
     omissions,
     pause_openmp,
     zmq_contexts,
 )
+from agentdouble.processes.fork_server import processes, protocol
+from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError
 from agentdouble.processes.fork_server.protocol import ForkRequest
 from agentdouble.processes.fork_server.server import ForkServer
 
@@ -48,6 +49,7 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
         raise ValueError("its code has ZMQ contexts: terminate them first")
     lacks = omissions(app.own_threads(), _templates, own_view=own_view)
     pause_openmp()
+    # Connected before the fork, so that a failure is the kernel's answer.
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
     with warnings.catch_warnings():
@@ -81,7 +83,7 @@ def serve(
         inherited = kernel_copy.Inherited.take()
         if request.lacks:
             break_pools()
-        app.sever([request.channel.fileno()])
+        severing.sever(app, [request.channel.fileno()])
         gc.disable()
         gc.freeze()  # or the first collection in a copy would write to most of the shared pages
         processes.adopt_orphans()

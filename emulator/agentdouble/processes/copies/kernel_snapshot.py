@@ -1,7 +1,4 @@
-"""A snapshot of a living Python kernel: its template, and the files of its session.
-
-See ``processes.fork_server.template`` for what happens on the other side.
-"""
+"""A snapshot of a living Python kernel: its template, and the files of its session."""
 
 from __future__ import annotations
 
@@ -21,18 +18,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
-from agentdouble.processes import usage
-from agentdouble.processes.fork_server.client import ForkServerGoneError, Template
+from agentdouble.processes import capacity, usage
+from agentdouble.processes.copies.template_channel import Template
+from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.fork_server.confinement import give
 from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Mount
+from agentdouble.processes.launcher import ForkPlan
 from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox.fork_planner import ForkPlan, family_limit
 
 if TYPE_CHECKING:
     from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
     from agentdouble.processes.fork_server.protocol import ForkRequest
-    from agentdouble.sandbox.kernel import Kernel
 
 _PATIENCE_S = 10.0
 _LONGEST_ADDRESS = 107  # bytes of a Unix socket's path
@@ -40,6 +37,25 @@ _NEEDED = (
     "it needs the measures files and pid_namespace, with which a copy has files and processes of "
     "its own: `agentdouble doctor` says what they need here"
 )
+
+
+class LivingKernel(Protocol):
+    """A kernel of a session; ``plan`` says how it was forked, None if it was not."""
+
+    plan: ForkPlan | None
+    run: Path
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def alive(self) -> bool: ...
+
+    def how_it_ended(self) -> str: ...
+
+    async def ask(
+        self, msg_type: str, content: Mapping[str, Any], timeout_s: float
+    ) -> Mapping[str, Any] | None: ...
 
 
 @dataclass(frozen=True)
@@ -62,9 +78,10 @@ class CopyPlan(ForkPlan):
             with remote:
                 process = await self.server.fork(request, remote.fileno())
             try:
+                # The copy has the only other end now, so its death ends this wait.
                 if not await loop.sock_recv(gate, 1):
                     raise OSError("the copy ended before it had its files")
-                await self.files
+                await self.files  # they have been copied while the process was forked
                 if self.confinement is not None:
                     if self.confinement["uid"] is not None:
                         give(self.confinement["run"], self.confinement["uid"])
@@ -153,7 +170,7 @@ class KernelSnapshot:
 
 
 async def take(
-    kernel: Kernel, source: Workspace, files: Workspace, root: ForkServer
+    kernel: LivingKernel, source: Workspace, files: Workspace, root: ForkServer
 ) -> KernelSnapshot:
     """Fork a template from an idle kernel, and copy the files of its session to ``files``.
 
@@ -166,11 +183,13 @@ async def take(
         raise SnapshotRefusedError(kernel.how_it_ended())
     _check_confinement(plan.confinement)
     template, omitted = await _fork_template(kernel, run, plan)
-    source.hold()
+    source.hold()  # copies mount their own directories over these
     template.gone.add_done_callback(lambda _: source.release())
     try:
         home = str(source.home) if plan.confinement is None else plan.confinement["home"]
-        plan.server.keep_template(template, home)
+        # Nothing is awaited before this. If the kernel ends now, its fork server ends all that the
+        # kernel has left, except templates that it was told to keep.
+        plan.server.keep_template(template.process, home)
         _raise_process_limit(kernel, template, plan.confinement)
         size = await run_in_thread(lambda: _copied_size(source, files))
     except BaseException as error:
@@ -190,7 +209,7 @@ def _check_confinement(confinement: Mapping[str, Any] | None) -> None:
 
 
 async def _fork_template(
-    kernel: Kernel, run: Path, plan: ForkPlan
+    kernel: LivingKernel, run: Path, plan: ForkPlan
 ) -> tuple[Template, tuple[str, ...]]:
     with _listening(run, (plan.confinement or {}).get("uid")) as (socket_, address):
         request = {"address": address, "own_view": plan.confinement is not None}
@@ -209,7 +228,7 @@ async def _fork_template(
 
 
 def _raise_process_limit(
-    kernel: Kernel, template: Template, confinement: Mapping[str, Any] | None
+    kernel: LivingKernel, template: Template, confinement: Mapping[str, Any] | None
 ) -> None:
     """Raise a session's process limit, because Linux counts its copies' processes too.
 
@@ -218,7 +237,7 @@ def _raise_process_limit(
     """
     if confinement is None or confinement["uid"] is None or confinement["process_limit"] is None:
         return
-    limit = family_limit(confinement["process_limit"])
+    limit = capacity.family_limit(confinement["process_limit"])
     for pid in (kernel.pid, template.process.pid):
         if pid is not None:
             with contextlib.suppress(OSError):

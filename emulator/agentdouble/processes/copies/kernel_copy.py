@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from agentdouble.processes.copies import severing
+from agentdouble.processes.copies.inherited_files import InheritedFiles, moved_path
 from agentdouble.processes.fork_server import child, linux, namespaces, processes
 from agentdouble.processes.fork_server.confinement import Confinement, give_up_rights
-from agentdouble.processes.fork_server.inherited_files import InheritedFiles, moved_path
 from agentdouble.processes.fork_server.protocol import GO, READY, ForkRequest
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def run(
                 os.chdir(moved_path(inherited.directory, moved))
         inherited.files.replace(moved, shared_memory=request.confinement is not None)
         gc.enable()
+        severing.renew_loop(app.io_loop)
         app.connect(request.connection_file, config)
         run_kernel(app)
 
