@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import pytest
 
 from doublecheck.compare import journal_reader
-from doublecheck.contracts import engine, wire
+from doublecheck.contracts import clauses, engine, wire
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference import executor
-from doublecheck.contracts.verdicts import CLAUSE, VERDICT, Verdict
+from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.run import pytest_run
 from tests.mutants import (
     Mutant,
@@ -64,7 +64,7 @@ def verdicts(mutant: Mutant) -> dict[str, Verdict]:
         run = pytest_run.run(
             ["-k", mutant.clause, *QUIET],
             verbose=False,
-            modules=modules_of([mutant.clause]),
+            modules=clauses.modules_of(mutant.clause),
             plugins=[_StopWhenCaught()],
         )
     return {clause.id: verdict for clause, verdict in run.verdicts().items()}
@@ -93,23 +93,3 @@ def outcome(number: int) -> str:
         return CAUGHT
     others = [f"{id_} {mark.value}" for id_, mark in result.items() if mark is not Verdict.PASSED]
     return f"{SURVIVED} ({', '.join(others)})" if others else SURVIVED
-
-
-def modules_of(chosen: Iterable[str]) -> list[str]:
-    """Return the modules that contain the checks of these clauses."""
-    return sorted({module for id_ in chosen for module in _modules_of_clauses()[id_]})
-
-
-@cache
-def _modules_of_clauses() -> dict[str, set[str]]:
-    modules: dict[str, set[str]] = {}
-
-    class Collected:
-        def pytest_collection_finish(self, session: pytest.Session) -> None:
-            for item in session.items:
-                clause = dict(item.user_properties)[CLAUSE]
-                modules.setdefault(str(clause), set()).add(item.path.stem)
-
-    with contextlib.redirect_stderr(io.StringIO()):
-        pytest_run.run(["--collect-only", *QUIET], verbose=False, plugins=[Collected()])
-    return modules

@@ -12,7 +12,7 @@ import pytest
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.doubles import serving_double
 from doublecheck.contracts import evidence
-from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.clauses import clauses, modules_of
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.run_result import Run
@@ -129,5 +129,5 @@ def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:
     return pytest_run.run(
         ["-k", " or ".join(sorted(chosen - APART)), FEW, *QUIET],
         verbose=False,
-        modules=campaign.modules_of(chosen - APART),
+        modules=modules_of(" or ".join(chosen - APART)),
     )

@@ -42,11 +42,10 @@ def calibrate(
 
     findings.ids_of(only)
     profile_file.check(output)
-    sources = Sources.of(options)
-    planned = plan(sources)
+    planned = plan(Sources.of(options))
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")
-    target, results = opened(sources, planned), []
+    target, results = opened(planned, "--target"), []
     with Platform(target, longest_answer_s=transport.LONGEST_ANSWER_S) as platform:
         for finding in findings.calibrate(platform, slow=slow, only=only):
             _progress(finding)

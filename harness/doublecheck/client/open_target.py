@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from doublecheck.client import log_filter, preflight
+from doublecheck.client.doubles import answers_as_double, environment_of, is_double, start_double
 from doublecheck.errors import ArgumentError, TargetError
+from doublecheck.target.conversions import target_of_plan
 from doublecheck.target.facts import FACTS, variable
-from doublecheck.target.plan import Plan, Sources, plan, target_of_plan
+from doublecheck.target.plan import Plan, Sources, plan
 from doublecheck.target.target import Target, is_loopback, named_url
 
 if TYPE_CHECKING:
     from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
-from doublecheck.client.doubles import answers_as_double, environment_of, is_double, start_double
 
 Stop: TypeAlias = Callable[[], None]
 
@@ -26,17 +27,30 @@ _ARGUMENTS = tuple(fact for fact in FACTS if fact.argument)
 _OF_SURFACES = tuple(fact.name for fact in FACTS if fact.type == "address" and fact.name != "url")
 
 
-def opened(sources: Sources, planned: Plan) -> Target:
+def opened(plan: Plan, target_option: str = "target") -> Target:
     """Return the target of a plan that has an address, with the problems of its surfaces.
 
-    Raises TargetError for a target that is unusable or should be a double but is not. If no surface
-    answers, raises the error of one.
+    For a double of this user, its own keys are used. Raises TargetError for a target that is
+    unusable or should be a double but is not; the message names the ``target_option``. If no
+    surface answers, raises the error of one.
     """
-    target = require_answer(_located(sources, planned))
+    if plan.kind == "double":
+        plan = plan.with_variables(environment_of(plan.value("url"), {}))
+    target = require_answer(target_of_plan(plan))
     if target.kind == "double" and not is_double(target):
         raise TargetError(
             f"{target.url} answers, but not as a double. To use a live platform, give its URL "
-            f"and {sources.option('target')}=live."
+            f"and {target_option}=live."
+        )
+    return target
+
+
+def target_of(platform: object) -> Target:
+    """Return the target of an open platform. Raise ArgumentError if it is not a platform."""
+    target = getattr(platform, "target", None)
+    if not isinstance(target, Target):
+        raise ArgumentError(
+            f"{platform!r:.80} is not a platform: pass a URL, or what connect() returned."
         )
     return target
 
@@ -47,15 +61,6 @@ def require_answer(target: Target) -> Target:
     if preflight.none_left(target, problems):
         raise next(iter(problems.values()))
     return replace(target, problems=problems)
-
-
-def _located(sources: Sources, planned: Plan) -> Target:
-    """Return the target, with the double's keys if it is a double of this user."""
-    if planned.kind == "live":
-        return target_of_plan(planned, sources.environ)
-    environ = environment_of(planned.value("url"), sources.environ)
-    replanned = plan(replace(sources, environ=environ), planned.name, planned.chosen_by)
-    return target_of_plan(replanned, environ)
 
 
 @dataclass(frozen=True)
@@ -117,11 +122,10 @@ class ConnectArguments:
         if any(fact.secret and getattr(self, fact.name) for fact in _ARGUMENTS):
             raise TargetError(f"The keys of target {name!r} must come from the environment.")
         options = {fact.key: getattr(self, fact.name) for fact in _ARGUMENTS if not fact.secret}
-        sources = Sources.of(options, spelled=str)
-        planned = plan(sources, name)
+        planned = plan(Sources.of(options, spelled=str), name)
         if planned.in_process:
             return _own_double()
-        return opened(sources, planned), None
+        return opened(planned), None
 
 
 def _target_of(double: Emulator) -> Target:

@@ -52,7 +52,7 @@ def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:
             yield target
         return
     try:
-        target = open_target.opened(pytest_options.sources(config), plan)
+        target = open_target.opened(plan, "--platform-target")
     except TargetError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     yield target

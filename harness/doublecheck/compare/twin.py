@@ -16,7 +16,6 @@ from doublecheck.compare.differences import Comparison, ConversationPart
 from doublecheck.errors import InterruptedTwinError, TargetError
 from doublecheck.run.platform import Platform, connect
 from doublecheck.run.progress_bar import Bar
-from doublecheck.run.subject import target_of
 from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import Target
 
@@ -110,11 +109,10 @@ def double_of(
 
 def configured(**options: Any) -> Target:
     """Return the platform that options and the configuration name."""
-    sources = Sources.of(options)
-    planned = plan(sources)
+    planned = plan(Sources.of(options))
     if planned.in_process:
         raise TargetError("Name the other platform with --url or --target.")
-    return open_target.opened(sources, planned)
+    return open_target.opened(planned, "--target")
 
 
 def _double(
@@ -127,7 +125,7 @@ def _double(
         raise TargetError("profile= applies to a double started here, not to a running one.")
     if isinstance(double, str):
         return doubles.running_double(double)
-    target = target_of(double)
+    target = open_target.target_of(double)
     if target.kind != "double":
         raise TargetError(
             f"{target.url} is a live platform: pass the double first, then the other platform."
@@ -143,6 +141,6 @@ def _other_target(other: Platform | AsyncPlatform | str | None, target: str | No
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: remove one.")
     if not isinstance(other, str):
-        return open_target.require_answer(target_of(other))
+        return open_target.require_answer(open_target.target_of(other))
     with connect(other) as platform:
         return open_target.require_answer(platform.target)

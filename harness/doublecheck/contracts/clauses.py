@@ -82,6 +82,25 @@ def selection(expression: str) -> str:
     return re.sub(rf"(?<![^\s()])({groups})(?![^\s()])", r"group:\1", expression)
 
 
+def modules_of(expression: str) -> list[str]:
+    """Return the modules with the checks of clauses and groups. Return [] for any other selection.
+
+    To collect all modules takes longer than most checks.
+    """
+    words = [word for word in re.split(r"[\s()]+", expression) if word not in ("", "or")]
+    ids = {id_ for id_ in clauses() if any(word in (id_, id_[:3]) for word in words)}
+    if not words or not all(word in _SURFACE_OF_GROUP or word in ids for word in words):
+        return []
+    folder = resources.files("doublecheck.contracts")
+    texts = {
+        file.name.removesuffix(".py"): file.read_text("utf-8")
+        for file in folder.iterdir()
+        if file.name.startswith("test_")
+    }
+    named = re.compile("|".join(map(re.escape, ids)) or "(?!)")
+    return sorted(module for module, text in texts.items() if named.search(text))
+
+
 def find(id_: str) -> Clause:
     """Return the clause with this id. Raise ArgumentError, with the closest id, if none has it."""
     match = clauses().get(id_)

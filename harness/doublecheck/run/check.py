@@ -14,10 +14,10 @@ from doublecheck.client import open_target, transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import ConnectArguments
 from doublecheck.errors import InterruptedCalibrationError, TargetError
-from doublecheck.run import checks_process, subject
+from doublecheck.run import checks_process
 from doublecheck.run.platform import connect
 from doublecheck.run.progress_bar import Bar
-from doublecheck.run.subject import Subject, target_of
+from doublecheck.target.plan import Plan
 from doublecheck.values.double import Unknowns, ledger_unknowns
 
 if TYPE_CHECKING:
@@ -52,26 +52,26 @@ def check(
     """
     checks_process.require_runnable()
     checks_process.require_consistent(level, strict_should)
-    checked = _subject(
+    plan = _plan(
         platform, target, allow_writes=allow_writes, level=level, examples=examples, seed=seed
     )
-    return checks_process.run_checks(checked, only=only, strict_should=strict_should)
+    return checks_process.run_checks(plan, only=only, strict_should=strict_should)
 
 
-def _subject(
+def _plan(
     platform: Platform | AsyncPlatform | str | None,
     target: str | None,
     **of_the_run: Any,
-) -> Subject:
+) -> Plan:
     if platform is None:
-        return subject.from_configuration(target, **of_the_run)
+        return checks_process.plan_of_configuration(target, **of_the_run)
     if target is not None:
         raise TargetError(f"Both a platform and the target {target!r} are given: remove one.")
-    if not isinstance(platform, str):
-        opened = target_of(platform)
-        return subject.from_target(opened, **of_the_run)
-    opened, _ = ConnectArguments(platform).open()
-    return subject.from_target(opened, **of_the_run)
+    if isinstance(platform, str):
+        opened, _ = ConnectArguments(platform).open()
+    else:
+        opened = open_target.target_of(platform)
+    return checks_process.plan_of_platform(opened, **of_the_run)
 
 
 def calibrate(
@@ -94,7 +94,7 @@ def calibrate(
     ids = findings.ids_of([only] if isinstance(only, str) else only)
     with ExitStack() as stack:
         opened = stack.enter_context(connect(platform)) if isinstance(platform, str) else platform
-        target = open_target.require_answer(target_of(opened))
+        target = open_target.require_answer(open_target.target_of(opened))
         allowed = dataclasses.replace(target, allow_writes=target.allow_writes or allow_writes)
         client = stack.enter_context(Platform(allowed, longest_answer_s=transport.LONGEST_ANSWER_S))
         bar, came = stack.enter_context(Bar("unknowns")), list[Finding]()
@@ -117,6 +117,10 @@ def unknowns(platform: Platform | AsyncPlatform | str | None = None) -> Unknowns
         return ledger_unknowns()
     if isinstance(platform, Platform):
         return platform.unknowns()
-    opened = connect(platform) if isinstance(platform, str) else Platform(target_of(platform))
+    opened = (
+        connect(platform)
+        if isinstance(platform, str)
+        else Platform(open_target.target_of(platform))
+    )
     with opened as client:
         return client.unknowns()

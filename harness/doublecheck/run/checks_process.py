@@ -1,8 +1,9 @@
 """Run the checks of a platform object in a separate process.
 
 pytest takes over the streams of its process, and a notebook's kernel has a running loop and shows
-everything that is printed. So the checks run in another process: it gets the keys in the
-environment, and prints a line for each check that begins. A bar shows its progress.
+everything that is printed. So the checks run in another process: it reads what to do, with the
+keys, from its standard input, and prints a line for each check that begins. A bar shows its
+progress.
 """
 
 from __future__ import annotations
@@ -17,54 +18,70 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from agentdouble.processes.fork_server import processes
-from doublecheck.client import transport
+from doublecheck.client import open_target, transport
 from doublecheck.errors import ChecksCrashedError, DoubleCheckError, InterruptedChecksError
 from doublecheck.run import command
+from doublecheck.run.progress_bar import Bar
+from doublecheck.target.conversions import plan_of_target, to_json
+from doublecheck.target.plan import Plan
 from doublecheck.target.target import Target
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
-from doublecheck.run.progress_bar import Bar
-from doublecheck.run.subject import Subject, from_target
+    from doublecheck.run.pytest_run import Checks
 
 # The module path is that of this process; it does not contain the initial folder.
 _BEGIN = (
-    "import json, sys; order = json.loads(sys.argv[1]); sys.path[:] = order['path']; "
-    "from doublecheck.run import pytest_run; "
-    "pytest_run.main(order['report'], order['arguments'])"
+    "import json, sys; order = json.loads(sys.stdin.readline()); sys.path[:] = order.pop('path'); "
+    "from doublecheck.run import pytest_run; pytest_run.main(**order)"
 )
 _PATIENCE_S = 20.0  # seconds; an interrupted run still stops its double
 _LAST_LINES = 8
+# from a pytest run or a kernel in this process; or they would name another platform
+_UNWANTED = ("PYTEST_", "JPY_", "DOUBLECHECK_", "PLATFORM_")
 
 
 class ChecksProcess:
-    """A run of the checks with some pytest options. Use it in a with statement."""
+    """A run of the checks of a plan. Use it in a with statement."""
 
-    def __init__(self, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+    def __init__(self, plan: Plan, checks: Checks) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="doublecheck-")
         self._report = Path(self._folder.name, "report.json")
         self._printed = Path(self._folder.name, "printed.txt")
         order = {
             "path": [entry for entry in sys.path if entry],
-            "arguments": list(arguments),
             "report": str(self._report),
+            "plan": to_json(plan),
+            "checks": dataclasses.asdict(checks),
+        }
+        inherited = {
+            name: value for name, value in os.environ.items() if not name.startswith(_UNWANTED)
         }
         with self._printed.open("wb") as printed:
             self._process = subprocess.Popen(  # noqa: S603 (this interpreter)
-                [sys.executable, "-c", _BEGIN, json.dumps(order)],
+                [sys.executable, "-c", _BEGIN],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=printed,
                 encoding="utf-8",
-                env={**environ, "PY_COLORS": "0"},  # a notebook's kernel requests colours
+                env={**inherited, "PY_COLORS": "0"},  # a notebook's kernel requests colours
                 start_new_session=True,  # an interrupt of our process group does not reach it
             )
+        # other users can read arguments, and some the environment, but not this pipe
+        with suppress(BrokenPipeError):  # it has crashed, which document() reports
+            self._lifeline.write(json.dumps(order) + "\n")
+            self._lifeline.flush()
+
+    @property
+    def _lifeline(self) -> IO[str]:
+        assert self._process.stdin is not None
+        return self._process.stdin
 
     @property
     def _channel(self) -> IO[str]:
@@ -80,8 +97,8 @@ class ChecksProcess:
 
     def interrupt(self) -> None:
         """End the run early. Its report then says that it was interrupted."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it crashed before it read what to do
+            self._lifeline.close()
 
     def document(self) -> Mapping[str, Any]:
         """Return the report. Raise ChecksCrashedError if the process ended without one."""
@@ -128,8 +145,30 @@ def check_target(
     """
     require_runnable()
     require_consistent(level, strict_should)
-    checked = from_target(target, level=level, **of_the_run)
-    return run_checks(checked, only=only, strict_should=strict_should, on_begun=on_begun)
+    plan = plan_of_platform(target, level=level, **of_the_run)
+    return run_checks(plan, only=only, strict_should=strict_should, on_begun=on_begun)
+
+
+def plan_of_platform(target: Target, **of_the_run: Any) -> Plan:
+    """Return the plan of an open platform or a URL. Raise an error if it cannot be used.
+
+    ``of_the_run`` are fields of the target that the run sets; None leaves one unchanged.
+    """
+    open_target.require_answer(target)
+    chosen = {name: value for name, value in of_the_run.items() if value}
+    return plan_of_target(dataclasses.replace(target, **chosen))
+
+
+def plan_of_configuration(target: str | None, **of_the_run: Any) -> Plan:
+    """Return the plan of the platform that the configuration names, by default a double.
+
+    ``of_the_run`` are options of ``doublecheck run`` by name; None leaves one unchanged. Raises an
+    error if the platform cannot be used.
+    """
+    options = {"target": target, **{name: value or None for name, value in of_the_run.items()}}
+    run = command.RunOptions(options, spelled=str)
+    command.require_target(run)
+    return run.plan
 
 
 async def check_target_async(target: Target, **options: Any) -> Report:
@@ -167,7 +206,7 @@ def require_consistent(level: str | None, strict_should: bool) -> None:
 
 
 def run_checks(
-    subject: Subject,
+    plan: Plan,
     *,
     only: str | None,
     strict_should: bool,
@@ -175,11 +214,9 @@ def run_checks(
 ) -> Report:
     """Run the checks. Raise InterruptedChecksError if they are interrupted."""
     from doublecheck.reports.document import from_document  # optional: pytest
+    from doublecheck.run.pytest_run import Checks  # optional: pytest
 
-    choice = [] if only is None else command.selection(only)
-    strict = ["--platform-strict-should"] if strict_should else []
-    arguments = [*subject.arguments, *strict, *choice]
-    with ChecksProcess(arguments, subject.environ) as process:
+    with ChecksProcess(plan, Checks(only, strict_should)) as process:
         on_begun(process)
         try:
             with Bar("contract checks") as bar:
@@ -188,7 +225,7 @@ def run_checks(
         except KeyboardInterrupt:
             process.end()
         report = dataclasses.replace(
-            from_document(process.document()), name=subject.name, kind=subject.kind, url=subject.url
+            from_document(process.document()), name=plan.name, kind=plan.kind, url=plan.value("url")
         )
     if report.run.interrupted:
         raise InterruptedChecksError(report)

@@ -34,26 +34,9 @@ class RunOptions:
     spelled: Callable[[str], str] = "--{}".format
 
     @cached_property
-    def sources(self) -> Sources:
-        """The options about the platform, with the environment and the project."""
-        return Sources.of(self.platform, self.spelled)
-
-    @cached_property
     def plan(self) -> Plan:
         """The plan of the platform. Raises TargetError."""
-        return plan(self.sources)
-
-    def arguments(self) -> list[str]:
-        """Return the options as pytest options."""
-        arguments = [f"--platform-project={self.sources.project or ''}"]
-        for name, value in self.sources.options.items():
-            option = f"--platform-{name.replace('_', '-')}"
-            arguments.append(option if value is True else f"{option}={value}")
-        if self.strict_should:
-            arguments.append("--platform-strict-should")
-        if self.select is not None:
-            arguments += selection(self.select)
-        return arguments
+        return plan(Sources.of(self.platform, self.spelled))
 
 
 @dataclass(frozen=True)
@@ -98,7 +81,7 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.verbose:
-            print(*described(run.plan, run.sources.environ), sep="\n", file=sys.stderr)  # noqa: T201
+            print(*described(run.plan), sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
     reports, codes = _run_all(runs)
     if reports:
@@ -114,7 +97,10 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
     reports: list[Report] = []
     codes: set[ExitCode] = set()
     for run in runs:
-        result = pytest_run.run(run.arguments(), verbose=run.verbose)
+        checks = pytest_run.Checks(run.select, run.strict_should)
+        result = pytest_run.run(
+            checks.arguments(), verbose=run.verbose, plan=run.plan, modules=checks.modules()
+        )
         if not result.checks and not result.interrupted:
             codes.add(_nothing_ran(run, result.pytest_exit))
             continue
@@ -123,13 +109,6 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
         if result.interrupted:
             break
     return reports, codes
-
-
-def selection(expression: str) -> list[str]:
-    """Return the pytest options that select these clauses, groups of clauses or checks."""
-    from doublecheck.contracts import clauses  # optional: pytest
-
-    return ["-k", clauses.selection(expression)]
 
 
 def require_pytest() -> None:
@@ -145,7 +124,7 @@ def require_target(run: RunOptions) -> None:
     else:
         from doublecheck.client import open_target, preflight  # slow: 0.4 s
 
-        target = open_target.opened(run.sources, run.plan)
+        target = open_target.opened(run.plan, run.spelled("target"))
         preflight.require(target, pair_variables(run.plan))
 
 

@@ -14,7 +14,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
@@ -22,27 +23,53 @@ from typing import Any, TextIO
 import pytest
 
 from doublecheck import contracts
+from doublecheck.contracts import clauses
 from doublecheck.contracts.run_result import Run
 from doublecheck.core import atomic_files
 from doublecheck.reports.collector import Collector
 from doublecheck.reports.document import to_document
 from doublecheck.reports.report import Report
+from doublecheck.target import pytest_options
+from doublecheck.target.conversions import from_json
+from doublecheck.target.plan import Plan
 
 _FOLDER = Path(contracts.__file__).parent
 _UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The checks to run: ``select`` is an expression of clauses, groups and names of checks.
+
+    If ``strict_should``, a clause that is only recommended can fail the run.
+    """
+
+    select: str | None = None
+    strict_should: bool = False
+
+    def arguments(self) -> list[str]:
+        """Return the pytest options that select them."""
+        strict = ["--platform-strict-should"] if self.strict_should else []
+        return strict if self.select is None else [*strict, "-k", clauses.selection(self.select)]
+
+    def modules(self) -> list[str]:
+        """Return the modules to collect, [] for all."""
+        return [] if self.select is None else clauses.modules_of(self.select)
 
 
 def run(
     arguments: Sequence[str],
     *,
     verbose: bool,
+    plan: Plan | None = None,
     modules: Sequence[str] = (),
     plugins: Sequence[object] = (),
 ) -> Run:
     """Run the checks with additional pytest options. pytest's own output goes to stderr.
 
-    ``modules`` are the modules with the checks to run, by default all, because collecting takes
-    time. ``plugins`` are pytest plugins that follow the progress.
+    ``plan`` describes the platform; without it, the options do. ``modules`` are the modules with
+    the checks to run, by default all, because collecting takes time. ``plugins`` are pytest plugins
+    that follow the progress.
 
     The working directory has no influence: no ini file, conftest, addopts or plugins except ours
     are used.
@@ -59,8 +86,20 @@ def run(
     ]
     with _clean_room(), contextlib.redirect_stdout(sys.stderr), _Interrupts() as interrupts:
         shown = (interrupts,) if verbose else (interrupts, _Quiet())
-        ended = pytest.main([*options, *arguments], plugins=[collector, *shown, *plugins])
+        planned = () if plan is None else (_Planned(plan),)
+        ended = pytest.main([*options, *arguments], plugins=[*planned, collector, *shown, *plugins])
     return collector.run(int(ended))
+
+
+class _Planned:
+    """A pytest plugin that gives the run its platform, instead of the options."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[pytest_options.PLAN] = self._plan
 
 
 class _Interrupts:
@@ -115,15 +154,22 @@ def _clean_room() -> Iterator[None]:
         os.environ.update(environment)
 
 
-def main(report: str, arguments: Sequence[str]) -> None:
-    """Run the checks with these pytest options and write the report to a file."""
+def main(report: str, plan: Mapping[str, Any], checks: Mapping[str, Any]) -> None:
+    """Run the checks of a plan, which is JSON, and write the report to a file."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the signal may have been ignored
     _watch(os.dup(0))
     result = Run((), pytest_exit=2, interrupted=True)
     try:
         with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
             os.dup2(2, 1)
-            result = run(arguments, verbose=False, plugins=[ProgressReporter(channel)])
+            chosen = Checks(**checks)
+            result = run(
+                chosen.arguments(),
+                verbose=False,
+                plan=from_json(plan),
+                modules=chosen.modules(),
+                plugins=[ProgressReporter(channel)],
+            )
     except KeyboardInterrupt:  # before pytest began, or after it ended
         pass
     document = to_document(Report("", "double", None, result))

@@ -14,30 +14,22 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from agentdouble.core.environment import TOKEN
-from agentdouble.core.signing import Credentials
-from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import config_files
 from doublecheck.target.config_files import KEYED, RESERVED, File, Table, Value, read_value, shown
 from doublecheck.target.facts import BY_KEY, BY_NAME, FACTS, Surface, variable
-from doublecheck.target.target import Kind, Target
+from doublecheck.target.target import Kind
 
 BY_CALLER = "the caller"
 _OF_SURFACES = frozenset(fact.key for fact in FACTS if fact.type == "address") - {"url"}
 _OF_THE_CHECKS = frozenset({"allow_writes", "examples", "level", "seed"})
 
-# the fields that a target stores unchanged; others are secrets, or say how a target is made
-FIELDS = {
-    fact.key: "offered" if fact.name == "offers" else fact.name
-    for fact in FACTS
-    if fact.type in ("address", "count", "file", "flag", "level", "number", "surfaces", "text")
-}
-_ADDRESSES = tuple(fact.key for fact in FACTS if fact.type == "address")
+_SECRETS = tuple(fact for fact in FACTS if fact.secret)
 
 
 @dataclass(frozen=True)
@@ -52,7 +44,9 @@ class SourcedValue:
 class Plan:
     """The plan of a target: its name, its kind, and its facts by key.
 
-    ``unused`` are the variables with addresses that belong to another URL than the target's.
+    ``variables`` are the variables with its secrets, and ``options`` what the command line says, by
+    the name of the fact. ``unused`` are the variables with addresses that belong to another URL
+    than the target's.
     """
 
     name: str
@@ -60,6 +54,8 @@ class Plan:
     facts: Mapping[str, SourcedValue] = field(default_factory=dict)
     chosen_by: str = ""
     unused: Sequence[str] = ()
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def in_process(self) -> bool:
@@ -70,6 +66,17 @@ class Plan:
         """Return the value of a key, or None."""
         fact = self.facts.get(key)
         return None if fact is None else fact.value
+
+    def with_variables(self, variables: Mapping[str, str]) -> Plan:
+        """Return the plan with further variables. They replace those of the same name."""
+        facts = dict(self.facts)
+        for fact in FACTS:
+            known = facts.get(fact.key)
+            is_own = known is None or known.source == fact.variable
+            if fact.help and fact.variable in variables and is_own:
+                value = read_value(fact, variables[fact.variable])
+                facts[fact.key] = SourcedValue(value, fact.variable)
+        return replace(self, facts=facts, variables={**self.variables, **variables})
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,8 @@ def plan(sources: Sources, name: str | None = None, chosen_by: str = BY_CALLER) 
         strange = [key for key in _OF_SURFACES if key in facts and facts[key] is own.get(key)]
         unused = sorted(facts.pop(key).source for key in strange)
     kind: Kind = "double" if (table.values.get("kind") or name) == "double" else "live"
-    planned = Plan(name, kind, facts, chosen_by, unused)
+    variables = _variables_with_secrets(facts, sources.environ)
+    planned = Plan(name, kind, facts, chosen_by, unused, variables, sources.options)
     _require(sources, planned)
     return planned
 
@@ -159,6 +167,21 @@ def _environment(sources: Sources) -> tuple[dict[str, SourcedValue], dict[str, S
     return _read(values, own), _read(values, others)
 
 
+def _variables_with_secrets(
+    facts: Mapping[str, SourcedValue], environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables that have a secret of a target, or are named for one in a file."""
+    names = {TOKEN, *(fact.variable for fact in _SECRETS), *map(variable_of, KEYED)}
+    for value in (facts[fact.key].value for fact in _SECRETS if fact.key in facts):
+        names |= {*value.values()} if isinstance(value, Mapping) else {str(value)}
+    return {name: environ[name] for name in sorted(names) if name in environ}
+
+
+def variable_of(surface: Surface) -> str:
+    """Return the variable with the API key of one surface."""
+    return f"DOUBLECHECK_{surface.upper()}_API_KEY"
+
+
 def _read(facts: Mapping[str, Any], sources: Mapping[str, str]) -> dict[str, SourcedValue]:
     """Read the given values by key, each with its source. Raise ConfigurationError."""
     values = {}
@@ -197,33 +220,6 @@ def _require(sources: Sources, planned: Plan) -> None:
         )
 
 
-def target_of_plan(plan: Plan, environ: Mapping[str, str]) -> Target:
-    """Return the target that a plan describes. The plan must have an address.
-
-    Raises TargetError if the target is unusable, or if a file names a variable that is not set.
-    """
-    fields = {field: plan.value(key) for key, field in FIELDS.items() if key in plan.facts}
-    addresses = (plan.value(key) or "" for key in _ADDRESSES)
-    if not any(address.startswith("https") for address in addresses):
-        fields.pop("ca_file", None)  # SSL_CERT_FILE is often set, and its file may be unreadable
-    return Target(
-        **fields,
-        kind=plan.kind,
-        name=plan.name,
-        credentials=_pair(plan, environ, ""),
-        restricted=_pair(plan, environ, "restricted_"),
-        api_key=_wrapped(_secret(plan, environ, "api_key")),
-        token=_wrapped(environ.get(TOKEN)),
-        api_keys=_api_keys(plan, environ),
-        other_key=_wrapped(_secret(plan, environ, "other_api_key")),
-    )
-
-
-def variable_of(surface: Surface) -> str:
-    """Return the variable for the API key of a single surface."""
-    return f"DOUBLECHECK_{surface.upper()}_API_KEY"
-
-
 def pair_variables(plan: Plan) -> tuple[str, str]:
     """Return the variables for the key pair of a target."""
     access, secret = (
@@ -232,47 +228,7 @@ def pair_variables(plan: Plan) -> tuple[str, str]:
     return access, secret
 
 
-def _pair(plan: Plan, environ: Mapping[str, str], prefix: str) -> Credentials | None:
-    access_key = _secret(plan, environ, f"{prefix}access_key")
-    secret_key = _secret(plan, environ, f"{prefix}secret_key")
-    return Credentials(access_key, secret_key) if access_key and secret_key else None
-
-
-def _api_keys(plan: Plan, environ: Mapping[str, str]) -> dict[Surface, Secret]:
-    key = BY_NAME["api_key"].key
-    keys = {surface: value for surface in KEYED if (value := environ.get(variable_of(surface)))}
-    if isinstance(named := plan.value(key), Mapping):
-        for surface, name in named.items():
-            keys[surface] = _required_variable(plan, environ, key, name)
-    return {surface: Secret(keys[surface]) for surface in KEYED if surface in keys}
-
-
-def _secret(plan: Plan, environ: Mapping[str, str], name: str) -> str | None:
-    """Return the value of the variable that a file names, or of the fact's own variable."""
-    key = BY_NAME[name].key
-    named = plan.value(key)
-    if isinstance(named, str):
-        return _required_variable(plan, environ, key, named)
-    return environ.get(variable(name))
-
-
-def _wrapped(secret: str | None) -> Secret | None:
-    return Secret(secret) if secret else None
-
-
-def _required_variable(plan: Plan, environ: Mapping[str, str], key: str, named: str) -> str:
-    value = environ.get(named)
-    if not value:
-        source = plan.facts[key].source
-        raise ConfigurationError(
-            f"{source} names the environment variable {named}, which is not set.",
-            source=source,
-            key=key,
-        )
-    return value
-
-
-def described(plan: Plan, environ: Mapping[str, str]) -> list[str]:
+def described(plan: Plan) -> list[str]:
     """Return a plan in words: one line for the target, and one for each of its facts."""
     name = plan.kind if plan.name == plan.kind else f"{plan.name}, {plan.kind},"
     if plan.in_process:
@@ -283,8 +239,8 @@ def described(plan: Plan, environ: Mapping[str, str]) -> list[str]:
         for key, fact in plan.facts.items()
         if key not in ("kind", "url")
     ]
-    usual = (fact.variable for fact in FACTS if fact.secret)
-    variables = [key for key in (*usual, *map(variable_of, KEYED)) if environ.get(key)]
+    usual = (*(fact.variable for fact in _SECRETS), *map(variable_of, KEYED))
+    variables = [name for name in usual if plan.variables.get(name)]
     unused = "not used for this platform; set DOUBLECHECK_URL to use them"
     return [
         f"platform: {name} at {url.value} ({url.source})",

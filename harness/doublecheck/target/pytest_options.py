@@ -26,7 +26,7 @@ _HELP = {  # options with another meaning in pytest, which can start a double in
 _VARIABLES = tuple(fact.variable for fact in OPTIONS if fact.variable.startswith("DOUBLECHECK_"))
 # a line that may begin the table; a parser is imported only if there is one
 _TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
-_PLAN = pytest.StashKey["Plan"]()
+PLAN = pytest.StashKey["Plan"]()  # given to the run, or made of the options
 
 
 def add(group: pytest.OptionGroup) -> None:
@@ -50,9 +50,9 @@ def plan_of(config: pytest.Config) -> Plan:
     """Return the plan of the platform. Raise TargetError if it is invalid."""
     from doublecheck.target.plan import plan  # slow: 20 ms, in every test run
 
-    if _PLAN not in config.stash:
-        config.stash[_PLAN] = plan(sources(config))
-    return config.stash[_PLAN]
+    if PLAN not in config.stash:
+        config.stash[PLAN] = plan(_sources(config))
+    return config.stash[PLAN]
 
 
 def in_process(config: pytest.Config) -> bool:
@@ -78,21 +78,21 @@ def header(config: pytest.Config) -> list[str] | None:
         return None
     from doublecheck.target.plan import described  # slow: 20 ms, in every test run
 
-    return described(plan_of(config), os.environ)
+    return described(plan_of(config))
 
 
 def words(config: pytest.Config) -> list[str]:
     """Return the facts of the platform as options of ``doublecheck run``."""
-    options = _options(config)
+    options = plan_of(config).options
     written = []
-    for key, value in options.items():
-        if key == "url" or value != options.get("url"):
-            option = f"--{BY_NAME[key].option}"
+    for name, value in options.items():
+        if name == "url" or value != options.get("url"):
+            option = f"--{BY_NAME[name].option}"
             written += [option] if value is True else [option, str(value)]
     return written
 
 
-def sources(config: pytest.Config) -> Sources:
+def _sources(config: pytest.Config) -> Sources:
     """Return the sources of the facts about the platform."""
     from doublecheck.target.plan import Sources  # slow: 20 ms, in every test run
 
@@ -109,7 +109,7 @@ def _project(config: pytest.Config) -> Path:
 
 
 def _anything_configured(config: pytest.Config) -> bool:
-    if _options(config) or any(map(os.environ.get, _VARIABLES)):
+    if PLAN in config.stash or _options(config) or any(map(os.environ.get, _VARIABLES)):
         return True
     project = _project(config)
     return project.is_file() and _TABLE.search(project.read_bytes()) is not None

@@ -13,10 +13,10 @@ import pytest
 
 from agentdouble.core import ledger
 from agentdouble.sandbox.browser import chromium
-from doublecheck.contracts.clauses import clauses
+from doublecheck.contracts.clauses import clauses, modules_of
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict, select
-from doublecheck.run import command, pytest_run
+from doublecheck.run import pytest_run
 from tests.machine import REQUIRE_ALL
 
 pytestmark = pytest.mark.once
@@ -75,10 +75,24 @@ def test_every_check_passes_on_the_double(check: Callable[..., Run]) -> None:
 def test_a_group_name_selects_only_its_checks(pytester: pytest.Pytester) -> None:
     """A check whose name happens to contain RUN is not selected."""
     arguments = ("--pyargs", "doublecheck.contracts", "--collect-only")
-    recorded = pytester.inline_run(*arguments, *command.selection("RUN"))
+    recorded = pytester.inline_run(*arguments, *pytest_run.Checks("RUN").arguments())
 
     items = recorded.getcall("pytest_collection_finish").session.items
     assert {"RUN"} == {dict(item.user_properties)["clause"][:3] for item in items}
+
+
+def test_a_clause_collects_the_modules_with_its_checks() -> None:
+    """Other selections collect all."""
+    modules: dict[str, set[str]] = {}
+    for module, marks in collected().items():
+        for mark in marks:
+            modules.setdefault(mark.args[0].id, set()).add(module)
+
+    assert modules.keys() == clauses().keys()
+    assert [] == [id_ for id_ in modules if not modules[id_] <= {*modules_of(id_)}]
+    assert ["test_probes"] == modules_of("(PRB-01 or PRB-02)")
+    assert {*modules_of("PRB")} <= {*modules_of("PRB or INV-04")}
+    assert [[]] * 3 == [modules_of(name) for name in ("not PRB", "test_sandbox", "INV or x")]
 
 
 def test_a_check_must_name_exactly_one_clause(pytester: pytest.Pytester) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import doublecheck
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.run import checks_process, subject
+from doublecheck.run import checks_process
 from tests.doublecheck.notebook.kernels import notebook_kernel
 
 pytestmark = pytest.mark.once
@@ -73,7 +73,7 @@ def test_cancelling_ends_the_process_of_the_checks(
 def test_keys_are_not_passed_as_arguments(
     platform: doublecheck.Platform, monkeypatch: pytest.MonkeyPatch
 ):
-    """Other users can read those. Variables that name another platform are not passed on."""
+    """Nor in the environment. Variables that name another platform are not passed on."""
     monkeypatch.setenv("DOUBLECHECK_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("PLATFORM_SECRET_KEY", "another")
     keys = doublecheck.Credentials("AK", SECRET)
@@ -81,14 +81,18 @@ def test_keys_are_not_passed_as_arguments(
         platform.target, credentials=keys, api_key=doublecheck.Secret(SECRET)
     )
 
-    checked = subject.from_target(target, allow_writes=False)
+    visible: list[tuple[list[str], dict[str, str]]] = []
 
-    assert not [argument for argument in checked.arguments if SECRET in argument]
-    assert (SECRET, SECRET) == (
-        checked.environ["PLATFORM_SECRET_KEY"],
-        checked.environ["DOUBLECHECK_API_KEY"],
-    )
-    assert "DOUBLECHECK_URL" not in checked.environ
+    def on_begun(process: checks_process.ChecksProcess) -> None:
+        begun = psutil.Process(process._process.pid)
+        visible.append((begun.cmdline(), begun.environ()))
+
+    report = checks_process.check_target(target, only="PRB-01", on_begun=on_begun)
+
+    ((arguments, environ),) = visible
+    assert [] == [text for text in (*arguments, *environ.values()) if SECRET in text]
+    assert not {"DOUBLECHECK_URL", "PLATFORM_SECRET_KEY"} & environ.keys()
+    assert report.run.checks
 
 
 def test_a_crashed_process_is_reported_with_its_output(

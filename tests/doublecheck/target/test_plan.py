@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ import pytest
 from doublecheck import Credentials, Secret
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import config_files
-from doublecheck.target.plan import Plan, Sources, described, plan, target_of_plan
+from doublecheck.target.conversions import target_of_plan
+from doublecheck.target.plan import Plan, Sources, described, plan
 
 pytestmark = pytest.mark.smoke
 
@@ -79,7 +81,7 @@ def test_a_target_is_made_from_its_plan(project: Path) -> None:
         "PLATFORM_TOOL_HOST": "tools.example",
     }
 
-    chosen = target_of_plan(planned(environ, project, target="staging"), environ)
+    chosen = target_of_plan(planned(environ, project, target="staging"))
 
     assert ("staging", "live", True) == (chosen.name, chosen.kind, chosen.allow_writes)
     assert {"https://project.example"} == chosen.addresses
@@ -101,12 +103,12 @@ def test_a_file_may_name_a_variable_for_each_key(tmp_path: Path) -> None:
     environ = {"PLATFORM_ACCESS_KEY": "other", "PLATFORM_SECRET_KEY": "other", **named}
     resolved = planned(environ, written(tmp_path, table), target="mine")
 
-    target = target_of_plan(resolved, environ)
+    target = target_of_plan(resolved)
 
     assert Credentials("AK", "SK") == target.credentials
     assert (Secret("K"), Secret("A2A")) == (target.key_of("mcp"), target.key_of("a2a"))
     with pytest.raises(ConfigurationError, match="MY_ACCESS, which is not set"):
-        target_of_plan(resolved, {})
+        target_of_plan(dataclasses.replace(resolved, variables={}))
 
 
 def test_environment_addresses_apply_only_to_the_environment_url(project: Path) -> None:
@@ -175,7 +177,7 @@ def test_a_plan_is_shown_with_its_sources(project: Path) -> None:
     }
     resolved = planned(environ, project, target="staging", offers="mcp")
 
-    lines = [line.replace(f"{project.parent}/", "") for line in described(resolved, environ)]
+    lines = [line.replace(f"{project.parent}/", "") for line in described(resolved)]
 
     assert [
         f"platform: staging, live, at https://project.example ({TABLE} url)",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from doublecheck import Credentials, Platform, Secret, Target
 from doublecheck.cli import app
 from doublecheck.errors import CredentialsMissingError, TargetError, UnreachableError
 from doublecheck.target import config_files
+from doublecheck.target.conversions import from_json, plan_of_target, target_of_plan, to_json
 from doublecheck.target.fact import Fact
 from doublecheck.target.facts import FACTS, OPTIONS, surface_of
-from doublecheck.target.plan import FIELDS, Sources, plan
+from doublecheck.target.plan import Sources, plan
 from doublecheck.target.target import is_loopback, named_url
 
 pytestmark = pytest.mark.smoke
@@ -260,9 +262,38 @@ def test_the_arguments_of_connect_are_facts() -> None:
     assert expected == arguments - {"timeout_s", "apps"}
 
 
-def test_a_target_has_a_field_for_each_fact() -> None:
-    """Secrets are excepted."""
-    assert set(FIELDS.values()) <= {field.name for field in fields(Target)}
+def test_a_target_survives_the_way_to_another_process() -> None:
+    """Each field that a fact sets, and each secret, as a plan and as JSON."""
+    pair = Credentials("AK", "SK")
+    target = Target(
+        "https://a.example",
+        control_plane="https://tools.example",
+        api_server="https://agents.example",
+        mcp="https://mcp.example",
+        a2a="https://a2a.example",
+        tool_id="t-1",
+        region="eu-1",
+        credentials=pair,
+        restricted=Credentials("AKr", "SKr"),
+        api_key=Secret("KEY"),
+        api_keys={"mcp": Secret("MCP")},
+        other_key=Secret("OTHER"),
+        token=Secret("TOKEN"),
+        reference_app=True,
+        allow_writes=True,
+        ca_file="/ca.pem",
+        examples=3,
+        seed=7,
+        level="quick",
+        offered=frozenset({"application", "mcp"}),
+    )
+
+    copied = target_of_plan(from_json(json.loads(json.dumps(to_json(plan_of_target(target))))))
+
+    assert target == copied
+    assert target.other_key == copied.other_key
+    unset = {field.name for field in fields(Target) if getattr(target, field.name) == field.default}
+    assert {"kind", "name", "make_service", "drop_service", "offers_assumed"} >= unset
 
 
 def test_secrets_are_not_options() -> None:
