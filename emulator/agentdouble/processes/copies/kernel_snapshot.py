@@ -154,6 +154,8 @@ class KernelSnapshot:
         if self.plan.confinement is None:
             moved |= {str(self.source.home): target["home"], str(self.source.tmp): target["tmp"]}
         else:
+            # A template is a fork of a confined kernel, which has no rights of root any more. So its
+            # copies get their namespaces as those of an ordinary user do.
             confinement = {**self.plan.confinement, **target, "namespaces": "user"}
         root = str(workspace.root)
         request = Mount(target["home"], target["tmp"], target["run"], root, self.home_of_first)
@@ -187,8 +189,8 @@ async def take(
     template.gone.add_done_callback(lambda _: source.release())
     try:
         home = str(source.home) if plan.confinement is None else plan.confinement["home"]
-        # Nothing is awaited before this. If the kernel ends now, its fork server ends all that the
-        # kernel has left, except templates that it was told to keep.
+        # Nothing is awaited between the template's arrival and this. When a kernel ends, its fork
+        # server ends all that the kernel has left, except templates that it was told to keep.
         plan.server.keep_template(template.process, home)
         _raise_process_limit(kernel, template, plan.confinement)
         size = await run_in_thread(lambda: _copied_size(source, files))
