@@ -20,9 +20,9 @@ from agentdouble.core.environment import DoubleConnection
 HOLD = """
 import sys
 from agentdouble.core import running_doubles
-from agentdouble.core.environment import Connection
+from agentdouble.core.environment import DoubleConnection
 
-with running_doubles.announced(Connection(sys.argv[1], "tool", "key", "secret", "region")):
+with running_doubles.announced(DoubleConnection(sys.argv[1], "tool", "key", "secret", "region")):
     print(flush=True)
     sys.stdin.read()
 """
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_record_is_ignored(directory: Path, content: str) -> N
 
 def test_doubles_that_start_at_once_have_one_key_pair() -> None:
     """The first one makes it, and the others wait for it."""
-    code = "from agentdouble.core import running; print(running_doubles.credentials()[1])"
+    code = "from agentdouble.core import running_doubles; print(running_doubles.credentials()[1])"
     command = [sys.executable, "-c", code]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     tokens = {process.communicate()[0] for process in started}
