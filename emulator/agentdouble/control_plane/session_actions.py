@@ -210,7 +210,7 @@ class SessionActions(ActionMethods):
         return {
             "ToolId": request.ToolId,
             "SessionId": instance.id,
-            "ExpireAt": wire.stamp(instance.deadline),
+            "ExpireAt": wire.stamp(instance.lifetime.deadline),
         }
 
     @action("PauseSession", OneSession, SessionId=str, Status=str)
@@ -231,7 +231,7 @@ class SessionActions(ActionMethods):
         return {
             "SessionId": instance.id,
             "Status": _status(instance),
-            "ExpireAt": wire.stamp(instance.deadline),
+            "ExpireAt": wire.stamp(instance.lifetime.deadline),
         }
 
     @action("DeleteSession", DeleteSession, SessionId=str)
@@ -270,7 +270,7 @@ class SessionActions(ActionMethods):
             "Status": _status(session) if isinstance(session, Instance) else "Terminated",
             "CreatedAt": wire.stamp(session.created_at),
             "ExpireAt": wire.stamp(
-                session.deadline if isinstance(session, Instance) else session.at
+                session.lifetime.deadline if isinstance(session, Instance) else session.at
             ),
             "Endpoint": addresses.endpoint(session) if isinstance(session, Instance) else "",
             "InternalEndpoint": "",
@@ -278,7 +278,9 @@ class SessionActions(ActionMethods):
 
 
 def _status(instance: Instance) -> Literal["Ready", "Paused"]:
-    paused = instance.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
+    paused = (
+        instance.lifetime.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
+    )
     return "Paused" if paused else "Ready"
 
 

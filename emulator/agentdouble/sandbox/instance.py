@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from agentdouble.core import ledger
 from agentdouble.core.threads import run_in_thread
@@ -24,6 +24,7 @@ from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
+from agentdouble.sandbox.lifetime import Lifetime
 from agentdouble.sandbox.named_kernels import NamedKernels, inside
 from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
@@ -70,8 +71,7 @@ class Instance:
         self.token = secrets.token_urlsafe(24)  # a client shows it to the data plane to enter
         self.key = key
         self.created_at = created_at
-        self.ttl = ttl
-        self.deadline = created_at + ttl
+        self.lifetime = Lifetime(created_at, ttl)
         self.executions = 0
         self.used: Used | None = None  # when it was measured, at most 5 s ago
         self.variables = variables
@@ -87,14 +87,12 @@ class Instance:
         self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
         self._workbench = self._on_demand("workbench", self._start_workbench)
         self._exec_bash = ExecBash()
-        self._at_work = 0  # how many executions and workbench calls run or wait
         self._executing = 0
         self._browser = self._on_demand("browser", self._start_browser)
         self._turn = asyncio.Lock()
         self._making_workspace = asyncio.Lock()
         self._ended: str | None = None
         self.processes_gone = asyncio.Event()  # set when it has ended and all of its processes too
-        self._paused_at: dt.datetime | None = None
 
     @property
     def node(self) -> str | None:
@@ -107,34 +105,6 @@ class Instance:
         return None
 
     @property
-    def state(self) -> Literal["active", "paused"]:
-        """The state of the instance while it lives."""
-        return "active" if self._paused_at is None else "paused"
-
-    def pause(self, now: dt.datetime) -> None:
-        """Start no code until ``resume``; code that runs already goes on."""
-        if self._paused_at is None:
-            self._paused_at = now
-
-    def resume(self, now: dt.datetime) -> None:
-        """Run code again; if the ledger says so, move the deadline by the time of the pause."""
-        if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
-            self.deadline += now - self._paused_at
-        self._paused_at = None
-
-    def is_due(self, now: dt.datetime) -> bool:
-        """Return whether the deadline has come and nothing defers the end."""
-        return self.deadline <= now and self.deferred_by() is None
-
-    def deferred_by(self) -> Literal["U-TTL-DURING", "U-TTL-PAUSED"] | None:
-        """Return the id of the unknown that defers the end past the deadline now, or None."""
-        if self._paused_at is not None and ledger.choose("U-TTL-PAUSED") == "stops":
-            return "U-TTL-PAUSED"
-        if self._at_work and ledger.choose("U-TTL-DURING") == "finishes":
-            return "U-TTL-DURING"
-        return None
-
-    @property
     def busy(self) -> bool:
         """Whether code runs or waits for its turn."""
         return self._executing > 0
@@ -142,13 +112,12 @@ class Instance:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Count as being at work inside, which may defer the end (U-TTL-DURING)."""
-        self._at_work += 1
-        self._on_change(self)
         try:
-            yield
+            with self.lifetime.working():
+                self._on_change(self)
+                yield
         finally:
-            self._at_work -= 1
-            if not self._at_work:
+            if not self.lifetime.at_work:
                 self._on_change(self)
 
     @asynccontextmanager
@@ -274,7 +243,12 @@ class Instance:
         does not count as use of the session. Raises SandboxError for an unknown language.
         """
         kernel = self._kernels.get(languages.find(language).name)
-        free = kernel is not None and kernel.alive and not self.busy and self.state == "active"
+        free = (
+            kernel is not None
+            and kernel.alive
+            and not self.busy
+            and self.lifetime.state == "active"
+        )
         if kernel is None or not free:
             return questions.no_completion(position)
         return await questions.complete(kernel, code, position)
@@ -287,7 +261,7 @@ class Instance:
         kernel = self._kernels.get(languages.PYTHON.name)
         if kernel is None or not kernel.alive:
             return Variables("none")
-        if self.busy or self.state != "active":
+        if self.busy or self.lifetime.state != "active":
             return Variables("busy")
         return await listed_variables(kernel)
 
@@ -385,7 +359,7 @@ class Instance:
         """Raise InstanceEndedError, or SandboxError if the instance is paused."""
         if self._ended is not None:
             raise InstanceEndedError(self.key.user_session_id, self._ended)
-        if self._paused_at is not None:
+        if self.lifetime.state == "paused":
             raise session_process.paused_error(self.key.user_session_id)
 
     async def _kernel(self, language: Language) -> Kernel:
@@ -512,7 +486,7 @@ class Instance:
         """Raise SnapshotRefusedError if the session has ended, is paused or is running code."""
         if self._ended is not None:
             raise _terminating(self._ended)
-        if self._paused_at is not None:
+        if self.lifetime.state == "paused":
             raise SnapshotRefusedError(
                 "the session is paused: resume it first", "InvalidSnapshot.InstancePaused"
             )

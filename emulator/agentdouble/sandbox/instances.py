@@ -14,7 +14,6 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
 from agentdouble.core.threads import pause, run_in_thread
@@ -33,6 +32,7 @@ from agentdouble.sandbox.ended_instances import (
     ended_instance,
 )
 from agentdouble.sandbox.instance import Instance, ends_session
+from agentdouble.sandbox.lifetime import may_begin_again
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.places import Places
 from agentdouble.sandbox.result import ExecutionResult
@@ -130,7 +130,7 @@ class Instances:
         instance = self._living.get(key)
         if instance is None:
             ended = self._history.latest(key)
-            if ended is not None and ledger.choose("U-TTL-AFTER") == "error":
+            if ended is not None and not may_begin_again():
                 raise InstanceEndedError(user_session_id, ended.dated_reason)
             return await self._create(key, ttl_s, variables)
         return self.use(instance, ttl_s)
@@ -147,12 +147,9 @@ class Instances:
     def use(self, instance: Instance, ttl_s: int | None = None) -> Instance:
         """Use a living instance, and move its deadline if the ledger says so."""
         note_session(instance.id)
-        renewed = ttl_s is not None and ledger.choose("U-TTL-REPEATED") == "renews"
-        if renewed and ttl_s is not None:
-            instance.ttl = dt.timedelta(seconds=ttl_s)
-        if renewed or ledger.choose("U-TTL-EXTENDS") == "sliding":
-            instance.deadline = self._clock.now() + instance.ttl
-            self._earliest = min(self._earliest, instance.deadline)
+        ttl = None if ttl_s is None else dt.timedelta(seconds=ttl_s)
+        if instance.lifetime.renew(self._clock.now(), ttl):
+            self._earliest = min(self._earliest, instance.lifetime.deadline)
             self._publish(instance, "ttl")
         return instance
 
@@ -233,9 +230,9 @@ class Instances:
         if identity is not None:
             instance.id, instance.token = identity
         self._living[key] = self._by_id[instance.id] = instance
-        self._earliest = min(self._earliest, instance.deadline)
+        self._earliest = min(self._earliest, instance.lifetime.deadline)
         note_session(instance.id)
-        instance.log.note(f"created; expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}")
+        instance.log.note(f"created; expires at {instance.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._publish(instance, "begun")
         try:
             await self._history.begin(instance)
@@ -333,10 +330,11 @@ class Instances:
 
         Return when its processes have ended, or at once if the ledger lets the code finish.
         """
-        instance.deadline = self._earliest = self._clock.now()
+        instance.lifetime.expire(now := self._clock.now())
+        self._earliest = now
         instance.log.note("reached its deadline, because a fault was armed")
         self._publish(instance, "ttl")
-        if instance.is_due(instance.deadline):
+        if instance.lifetime.is_due(now):
             # Not awaited: it waits for the code.
             self._destroy_in_background(instance, _expired(instance))
             await instance.processes_gone.wait()
@@ -347,22 +345,21 @@ class Instances:
 
     def pause(self, instance: Instance) -> None:
         """Pause an instance: it starts no code until it is resumed."""
-        instance.pause(self._clock.now())
+        instance.lifetime.pause(self._clock.now())
         instance.log.note("paused")
         self._publish(instance, "paused")
 
     def resume(self, instance: Instance) -> None:
         """Resume a paused instance (U-TTL-PAUSED)."""
-        instance.resume(self._clock.now())
+        instance.lifetime.resume(self._clock.now())
         instance.log.note("resumed")
         self._publish(instance, "resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Set the deadline of an instance to ``ttl`` from now."""
-        instance.deadline = self._clock.now() + ttl  # first: fails beyond the calendar
-        instance.ttl = ttl
-        self._earliest = min(self._earliest, instance.deadline)
-        instance.log.note(f"expires at {instance.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
+        instance.lifetime.set_ttl(self._clock.now(), ttl)
+        self._earliest = min(self._earliest, instance.lifetime.deadline)
+        instance.log.note(f"expires at {instance.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
         self._publish(instance, "ttl")
 
     def destroy_due(self) -> None:
@@ -370,9 +367,11 @@ class Instances:
         now = self._clock.now()
         if now < self._earliest:  # thousands of sessions would cost every call a millisecond
             return
-        for instance in [candidate for candidate in self._living.values() if candidate.is_due(now)]:
-            self._destroy_in_background(instance, _expired(instance), instance.deadline)
-        self._earliest = min((i.deadline for i in self._living.values()), default=_NEVER)
+        for instance in [
+            candidate for candidate in self._living.values() if candidate.lifetime.is_due(now)
+        ]:
+            self._destroy_in_background(instance, _expired(instance), instance.lifetime.deadline)
+        self._earliest = min((i.lifetime.deadline for i in self._living.values()), default=_NEVER)
 
     async def settle(self) -> None:
         """Destroy the instances that are due; return when all ending instances have ended."""
@@ -451,7 +450,7 @@ class Instances:
 
 
 def _expired(instance: Instance) -> str:
-    return f"expired at {instance.deadline:%Y-%m-%dT%H:%M:%SZ}"
+    return f"expired at {instance.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -151,7 +151,7 @@ class CodeRoutes:
             "default_kernel": "python3",
             "available_kernels": sorted(languages.names()),
             "active_sessions": len(instance.named_kernels),
-            "session_timeout_seconds": int(instance.ttl.total_seconds()),
+            "session_timeout_seconds": int(instance.lifetime.ttl.total_seconds()),
             "max_sessions": named_kernels.MOST,
             "description": "Each Jupyter session has its own kernel and ends with its sandbox",
             "kernel_detection": "static",

@@ -117,7 +117,7 @@ class SessionTokenMiddleware:
             raise Refused(404, str(error)) from None
         if not hmac.compare_digest(presented.encode(), instance.token.encode()):
             raise Refused(403, f"That is not the token of the session instance {name!r}.")
-        if instance.state == "paused":
+        if instance.lifetime.state == "paused":
             raise Refused(409, str(paused_error(instance.key.user_session_id)))
         return self._instances.use(instance)
 

@@ -172,7 +172,9 @@ class NodeApp:
             key = InstanceKey(self._instances.settings.tool_id, id_)
             identity = (id_, part["token"])
             instance = await self._instances.create_as(identity, key, part["variables"])
-            instance.ttl = dt.timedelta(seconds=part["ttl_s"])  # only shown, see ``create_as``
+            instance.lifetime.ttl = dt.timedelta(
+                seconds=part["ttl_s"]
+            )  # only shown, see ``create_as``
 
     async def _open(self, _instance: Instance, _body: Body, _output: _Output) -> Reply:
         return {}

@@ -166,7 +166,7 @@ class NodeInstance(Instance):
                 self._places.move(self, reply["unopened"])
 
     def _part(self) -> Mapping[str, Any]:
-        ttl_s, variables = self.ttl.total_seconds(), dict(self.variables)
+        ttl_s, variables = self.lifetime.ttl.total_seconds(), dict(self.variables)
         return {"token": self.token, "ttl_s": ttl_s, "variables": variables}
 
     def _hearing(self, opening: ExitStack, on_event: OnEvent | None) -> OnEvent:
@@ -255,7 +255,7 @@ class NodeInstance(Instance):
 
     async def complete(self, code: str, position: int, language: str) -> Completion:
         name = languages.find(language).name
-        if not self._sent or self.busy or self.state != "active":
+        if not self._sent or self.busy or self.lifetime.state != "active":
             return no_completion(position)
         body = {"code": code, "position": position, "language": name}
         reply = await self._short("/complete", body)
@@ -264,7 +264,7 @@ class NodeInstance(Instance):
     async def list_variables(self) -> Variables:
         if not self._sent:
             return Variables("none")
-        if self.busy or self.state != "active":
+        if self.busy or self.lifetime.state != "active":
             return Variables("busy")
         reply = await self._short("/variables", {})
         return Variables(reply["state"], tuple(reply["variables"]), reply["omitted"])
