@@ -192,19 +192,20 @@ def ended(instance: EndedInstance) -> dict[str, Any]:
 
 
 class SessionEvents:
-    """Publishes what happens to session instances; callers look at ``bus.watched`` first."""
+    """Publishes what happens to session instances, if somebody listens."""
 
     def __init__(self, bus: EventBus, clock: Clock) -> None:
-        self.bus = bus
+        self._bus = bus
         self._clock = clock
 
     def publish(self, instance: Instance, happened: Happened) -> None:
         """Publish what happened to a living instance."""
-        if instance.end_reason is None:  # the end was the last event of its session
-            self.bus.publish(
+        if self._bus.watched and instance.end_reason is None:  # the end is the last event
+            self._bus.publish(
                 "session", instance.id, happened, lambda: living(instance, self._clock)
             )
 
     def ended(self, instance: EndedInstance) -> None:
         """Publish the end of an instance."""
-        self.bus.publish("session", instance.id, "ended", lambda: ended(instance))
+        if self._bus.watched:
+            self._bus.publish("session", instance.id, "ended", lambda: ended(instance))

@@ -28,6 +28,7 @@ from agentdouble.sandbox.lifetime import Lifetime
 from agentdouble.sandbox.named_kernels import NamedKernels, inside
 from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.turn import ExecutionTurn
 from agentdouble.sandbox.workbench.wire import DIRECTORY
 
 if TYPE_CHECKING:
@@ -81,15 +82,13 @@ class Instance:
         self._on_lost = on_lost
         self._expire: Callable[[], Awaitable[None]] = lambda: expire(self)
         self._on_change = on_change  # called when it is used, becomes idle or starts a process
-        self._events = events
         self._workspace: Workspace | None = None
         self._kernels: dict[str, Kernel] = {}
         self.named_kernels = NamedKernels(self._start_further_kernel, output_limit, self._expire)
         self._workbench = self._on_demand("workbench", self._start_workbench)
         self._exec_bash = ExecBash()
-        self._executing = 0
         self._browser = self._on_demand("browser", self._start_browser)
-        self._turn = asyncio.Lock()
+        self._turn = ExecutionTurn(key.user_session_id, lambda now: events.publish(self, now))
         self._making_workspace = asyncio.Lock()
         self._ended: str | None = None
         self.processes_gone = asyncio.Event()  # set when it has ended and all of its processes too
@@ -107,7 +106,7 @@ class Instance:
     @property
     def busy(self) -> bool:
         """Whether code runs or waits for its turn."""
-        return self._executing > 0
+        return self._turn.busy
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -123,16 +122,8 @@ class Instance:
     @asynccontextmanager
     async def _taking_turns(self) -> AsyncIterator[None]:
         with self.working():
-            self._executing += 1
-            if self._events.bus.watched:
-                self._events.publish(self, "busy")
-            try:
-                async with self._turn:
-                    yield
-            finally:
-                self._executing -= 1
-                if self._events.bus.watched and not self._executing:
-                    self._events.publish(self, "idle")
+            async with self._turn.taken():
+                yield
 
     @property
     def home(self) -> Path | None:
@@ -168,8 +159,7 @@ class Instance:
         busy.
         """
         kind = languages.find(language)
-        if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise session_process.busy_error(self.key.user_session_id)
+        self._turn.check_free()
         async with self._taking_turns():
             self.check_usable()
             return await self._run(kind, code, timeout_s, cwd, publisher)
@@ -226,8 +216,7 @@ class Instance:
     @asynccontextmanager
     async def notebook_turn(self, kernel: Kernel) -> AsyncIterator[None]:
         """Hold the session's turn while a client of the kernel runs code (SBX-02)."""
-        if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise session_process.busy_error(self.key.user_session_id)
+        self._turn.check_free()
         async with self._taking_turns():
             self.check_usable()
             self.executions += 1
@@ -518,7 +507,12 @@ class Instance:
         self.refuse(reason)
         await asyncio.gather(*(process.kill(reason) for process in self._processes()))
         self.processes_gone.set()
-        async with self._turn, self._workbench.turn, self._browser.turn, self._making_workspace:
+        async with (
+            self._turn.over(),
+            self._workbench.turn,
+            self._browser.turn,
+            self._making_workspace,
+        ):
             # processes that were starting meanwhile have ended by now
             if self._workspace is not None:  # in a thread: there may be a million files
                 await run_in_thread(self._workspace.remove)

@@ -27,7 +27,6 @@ from agentdouble.processes.watch import Watch, Watched
 from agentdouble.sandbox.ended_instances import (
     EndedInstance,
     EndedInstances,
-    Happened,
     SessionEvents,
     ended_instance,
 )
@@ -150,7 +149,7 @@ class Instances:
         ttl = None if ttl_s is None else dt.timedelta(seconds=ttl_s)
         if instance.lifetime.renew(self._clock.now(), ttl):
             self._earliest = min(self._earliest, instance.lifetime.deadline)
-            self._publish(instance, "ttl")
+            self._events.publish(instance, "ttl")
         return instance
 
     async def look_up(self, session_id: str, tool_id: str | None = None) -> Instance:
@@ -233,7 +232,7 @@ class Instances:
         self._earliest = min(self._earliest, instance.lifetime.deadline)
         note_session(instance.id)
         instance.log.note(f"created; expires at {instance.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}")
-        self._publish(instance, "begun")
+        self._events.publish(instance, "begun")
         try:
             await self._history.begin(instance)
         except StateError:
@@ -245,7 +244,7 @@ class Instances:
         """End an instance as if it had never been made, because its record was not saved."""
         reason = "its record could not be saved"
         instance.refuse(reason)
-        if self._remove(instance) and self._events.bus.watched:
+        if self._remove(instance):
             self._events.ended(ended_instance(instance, reason, self._clock.now()))
         self._ending_of(instance, reason).add_done_callback(_log_failure)
 
@@ -310,8 +309,7 @@ class Instances:
         if not self._closing:
             ended = self._history.end(instance, reason, at)
             self.on_end(ended)
-            if self._events.bus.watched:
-                self._events.ended(ended)
+            self._events.ended(ended)
 
     def _destroy_in_background(
         self, instance: Instance, reason: str, at: dt.datetime | None = None
@@ -333,34 +331,30 @@ class Instances:
         instance.lifetime.expire(now := self._clock.now())
         self._earliest = now
         instance.log.note("reached its deadline, because a fault was armed")
-        self._publish(instance, "ttl")
+        self._events.publish(instance, "ttl")
         if instance.lifetime.is_due(now):
             # Not awaited: it waits for the code.
             self._destroy_in_background(instance, _expired(instance))
             await instance.processes_gone.wait()
 
-    def _publish(self, instance: Instance, happened: Happened) -> None:
-        if self._events.bus.watched:
-            self._events.publish(instance, happened)
-
     def pause(self, instance: Instance) -> None:
         """Pause an instance: it starts no code until it is resumed."""
         instance.lifetime.pause(self._clock.now())
         instance.log.note("paused")
-        self._publish(instance, "paused")
+        self._events.publish(instance, "paused")
 
     def resume(self, instance: Instance) -> None:
         """Resume a paused instance (U-TTL-PAUSED)."""
         instance.lifetime.resume(self._clock.now())
         instance.log.note("resumed")
-        self._publish(instance, "resumed")
+        self._events.publish(instance, "resumed")
 
     def set_ttl(self, instance: Instance, ttl: dt.timedelta) -> None:
         """Set the deadline of an instance to ``ttl`` from now."""
         instance.lifetime.set_ttl(self._clock.now(), ttl)
         self._earliest = min(self._earliest, instance.lifetime.deadline)
         instance.log.note(f"expires at {instance.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ} from now on")
-        self._publish(instance, "ttl")
+        self._events.publish(instance, "ttl")
 
     def destroy_due(self) -> None:
         """Make due instances unreachable, and end them in the background (SBX-03)."""
