@@ -28,8 +28,8 @@ State = Literal["joining", "open", "draining", "drained", "refused", "lost"]
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
-class Session(Protocol):
-    """A session that has its place on a node."""
+class PlacedSession(Protocol):
+    """A session whose processes run on a node."""
 
     def lose(self, reason: str) -> None:
         """End it, because its node no longer has it."""
@@ -41,7 +41,7 @@ def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
 
 
 class Node:
-    """One node; ``sessions`` are the instances that have their place there.
+    """One node; ``sessions`` are those that have their place there, by id.
 
     ``key`` is the header with the secret of the front. A node that does not answer for
     ``silence_s`` is lost.
@@ -54,7 +54,7 @@ class Node:
         self.capacity = joined.capacity
         self.state: State = "joining"  # until it has answered
         self.reason: str | None = None  # why it is not open
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, PlacedSession] = {}
         # done when it is lost
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.free = joined.capacity  # for how many more sessions it has resources

@@ -1,4 +1,4 @@
-"""The session instances that have ended, the records of all in the store, and the events about them."""
+"""The sessions that have ended, the records of all in the store, and the events about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 from agentdouble.core.clock import Clock
 from agentdouble.core.event_bus import EventBus
 from agentdouble.errors import UnknownSessionError
-from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_process import InstanceKey, SessionLog
 from agentdouble.state import Change, Record, Store
 
@@ -23,8 +23,8 @@ RESTARTED = "the double was restarted"
 
 
 @dataclass(frozen=True)
-class EndedInstance:
-    """An instance that has ended: when, why, and after how many executions.
+class EndedSession:
+    """A session that has ended: when, why, and after how many executions.
 
     ``log`` is None when the log is no longer kept.
     """
@@ -44,7 +44,7 @@ class EndedInstance:
         return self.reason if when in self.reason else f"{self.reason}, at {when}"
 
     def to_record(self) -> Record:
-        """Return the instance and its end as JSON-ready data."""
+        """Return the session and its end as JSON-ready data."""
         return {
             **_creation(self.key, self.created_at),
             "at": self.at.isoformat(),
@@ -53,8 +53,8 @@ class EndedInstance:
         }
 
     @classmethod
-    def of(cls, id_: str, record: Record, now: dt.datetime) -> EndedInstance:
-        """Return the instance of a record; without an end, a restart of the double ended it."""
+    def of(cls, id_: str, record: Record, now: dt.datetime) -> EndedSession:
+        """Return the session of a record; without an end, a restart of the double ended it."""
         at = record.get("at")
         return cls(
             id=id_,
@@ -66,63 +66,63 @@ class EndedInstance:
         )
 
 
-def ended_instance(instance: Instance, reason: str, at: dt.datetime) -> EndedInstance:
-    """Return the end of an instance."""
-    return EndedInstance(
-        id=instance.id,
-        key=instance.key,
+def ended_session(session: SandboxSession, reason: str, at: dt.datetime) -> EndedSession:
+    """Return the end of a session."""
+    return EndedSession(
+        id=session.id,
+        key=session.key,
         at=at,
         reason=reason,
-        executions=instance.executions,
-        created_at=instance.created_at,
-        log=instance.log,
+        executions=session.executions,
+        created_at=session.created_at,
+        log=session.log,
     )
 
 
-class EndedInstances:
-    """The session instances that have ended, oldest first, and the records of all in the store."""
+class EndedSessions:
+    """The sessions that have ended, oldest first, and the records of all in the store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._ended: OrderedDict[str, EndedInstance] = OrderedDict()
+        self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._latest: dict[InstanceKey, str] = {}
         self._with_log: deque[str] = deque()
 
     async def load(self, now: dt.datetime) -> None:
-        """Load the records of the store; instances that lived then ended with that process."""
+        """Load the records of the store; sessions that lived then ended with that process."""
         records = await self._store.load(KIND)
-        instances = [EndedInstance.of(id_, record, now) for id_, record in records.items()]
-        for ended in sorted(instances, key=lambda instance: instance.at):
+        sessions = [EndedSession.of(id_, record, now) for id_, record in records.items()]
+        for ended in sorted(sessions, key=lambda session: session.at):
             if "at" in records[ended.id]:
                 self._take_up(ended)
             else:
                 self._remember(ended)
         await self._store.saved()
 
-    def all(self) -> tuple[EndedInstance, ...]:
-        """Return the remembered instances, oldest first."""
+    def all(self) -> tuple[EndedSession, ...]:
+        """Return the remembered sessions, oldest first."""
         return tuple(self._ended.values())
 
-    def find(self, session_id: str) -> EndedInstance:
-        """Return an ended instance; raise UnknownSessionError if it is not remembered."""
+    def find(self, session_id: str) -> EndedSession:
+        """Return an ended session; raise UnknownSessionError if it is not remembered."""
         ended = self._ended.get(session_id)
         if ended is None:
             raise UnknownSessionError(session_id)
         return ended
 
-    def latest(self, key: InstanceKey) -> EndedInstance | None:
-        """Return the last ended instance of a session, or None if none is remembered."""
+    def latest(self, key: InstanceKey) -> EndedSession | None:
+        """Return the last ended session of a session, or None if none is remembered."""
         id_ = self._latest.get(key)
         return None if id_ is None else self._ended[id_]
 
-    async def begin(self, instance: Instance) -> None:
-        """Record a living instance; raise StateError if that fails."""
-        record = _creation(instance.key, instance.created_at)
-        await self._store.write(Change(KIND, instance.id, record))
+    async def begin(self, session: SandboxSession) -> None:
+        """Record a living session; raise StateError if that fails."""
+        record = _creation(session.key, session.created_at)
+        await self._store.write(Change(KIND, session.id, record))
 
-    def end(self, instance: Instance, reason: str, at: dt.datetime) -> EndedInstance:
-        """Remember an instance that has ended, even if the write fails; return its end."""
-        self._remember(ended := ended_instance(instance, reason, at))
+    def end(self, session: SandboxSession, reason: str, at: dt.datetime) -> EndedSession:
+        """Remember a session that has ended, even if the write fails; return its end."""
+        self._remember(ended := ended_session(session, reason, at))
         return ended
 
     async def clear(self) -> None:
@@ -131,7 +131,7 @@ class EndedInstances:
         self._ended, self._latest = OrderedDict(), {}
         self._with_log.clear()
 
-    def _remember(self, ended: EndedInstance) -> None:
+    def _remember(self, ended: EndedSession) -> None:
         self._store.put(Change(KIND, ended.id, ended.to_record()))
         self._take_up(ended)
         self._with_log.append(ended.id)
@@ -139,7 +139,7 @@ class EndedInstances:
             id_ = self._with_log.popleft()
             self._ended[id_] = replace(self._ended[id_], log=None)
 
-    def _take_up(self, ended: EndedInstance) -> None:
+    def _take_up(self, ended: EndedSession) -> None:
         self._ended[ended.id] = ended
         self._latest[ended.key] = ended.id
         if len(self._ended) > REMEMBERED:
@@ -157,55 +157,53 @@ def _creation(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:
     }
 
 
-def living(instance: Instance, clock: Clock) -> dict[str, Any]:
-    """Return how a living instance is shown."""
-    used = instance.used
+def living(session: SandboxSession, clock: Clock) -> dict[str, Any]:
+    """Return how a living session is shown."""
+    used, processes = session.used, session.processes
     return {
-        "SessionId": instance.id,
-        "UserSessionId": instance.key.user_session_id,
-        "ToolId": instance.key.tool_id,
-        **({} if instance.node is None else {"node": instance.node}),
-        "state": instance.lifetime.state,
-        "busy": instance.busy,
-        "created_at": instance.created_at.isoformat(),
-        "deadline": instance.lifetime.deadline.isoformat(),
-        "remaining_s": (instance.lifetime.deadline - clock.now()).total_seconds(),
-        "executions": instance.executions,
-        "pids": list(instance.pids),
-        "home": None if instance.home is None else str(instance.home),
+        "SessionId": session.id,
+        "UserSessionId": session.key.user_session_id,
+        "ToolId": session.key.tool_id,
+        **({} if processes.node is None else {"node": processes.node}),
+        "state": session.lifetime.state,
+        "busy": session.turn.busy,
+        "created_at": session.created_at.isoformat(),
+        "deadline": session.lifetime.deadline.isoformat(),
+        "remaining_s": (session.lifetime.deadline - clock.now()).total_seconds(),
+        "executions": session.executions,
+        "pids": list(processes.pids),
+        "home": None if processes.home is None else str(processes.home),
         "memory_bytes": None if used is None else used.memory,
         "cpu_s": None if used is None else used.cpu_s,
     }
 
 
-def ended(instance: EndedInstance) -> dict[str, Any]:
-    """Return how an instance that has ended is shown."""
+def ended(session: EndedSession) -> dict[str, Any]:
+    """Return how a session that has ended is shown."""
     return {
-        "SessionId": instance.id,
-        "UserSessionId": instance.key.user_session_id,
-        "ToolId": instance.key.tool_id,
+        "SessionId": session.id,
+        "UserSessionId": session.key.user_session_id,
+        "ToolId": session.key.tool_id,
         "state": "destroyed",
-        "ended_at": instance.at.isoformat(),
-        "reason": instance.reason,
-        "executions": instance.executions,
+        "ended_at": session.at.isoformat(),
+        "reason": session.reason,
+        "executions": session.executions,
     }
 
 
 class SessionEvents:
-    """Publishes what happens to session instances, if somebody listens."""
+    """Publishes what happens to sessions, if somebody listens."""
 
     def __init__(self, bus: EventBus, clock: Clock) -> None:
         self._bus = bus
         self._clock = clock
 
-    def publish(self, instance: Instance, happened: Happened) -> None:
-        """Publish what happened to a living instance."""
-        if self._bus.watched and instance.end_reason is None:  # the end is the last event
-            self._bus.publish(
-                "session", instance.id, happened, lambda: living(instance, self._clock)
-            )
+    def publish(self, session: SandboxSession, happened: Happened) -> None:
+        """Publish what happened to a living session."""
+        if self._bus.watched and session.end_reason is None:  # the end is the last event
+            self._bus.publish("session", session.id, happened, lambda: living(session, self._clock))
 
-    def ended(self, instance: EndedInstance) -> None:
-        """Publish the end of an instance."""
+    def ended(self, session: EndedSession) -> None:
+        """Publish the end of a session."""
         if self._bus.watched:
-            self._bus.publish("session", instance.id, "ended", lambda: ended(instance))
+            self._bus.publish("session", session.id, "ended", lambda: ended(session))

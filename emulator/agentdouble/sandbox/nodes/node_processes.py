@@ -1,4 +1,9 @@
-"""A session whose processes run on a node: its calls go there."""
+"""The processes of a session on a node: what is asked of them is a request to the node.
+
+A request may have run code when its answer is lost, so it is never sent again; the session ends
+then. The one exception is the request that makes the node's part of a session, while it is certain
+that no node has received it (``unreached``), or a node says that it has made nothing (``unopened``).
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-from starlette.types import ASGIApp
 
 from agentdouble import faults
 from agentdouble.core import ledger
@@ -24,8 +28,7 @@ from agentdouble.errors import (
 )
 from agentdouble.journal.entries import note_node
 from agentdouble.processes.watch import Used
-from agentdouble.sandbox import exec_bash, languages
-from agentdouble.sandbox.instance import Instance, ends_session
+from agentdouble.sandbox import exec_bash
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.nodes.node import described
 from agentdouble.sandbox.nodes.proxy import DataPlaneProxy
@@ -33,11 +36,14 @@ from agentdouble.sandbox.questions import Completion, Variables, no_completion
 from agentdouble.sandbox.result import ExecutionResult, Output
 
 if TYPE_CHECKING:
-    from agentdouble.processes.copies.kernel_snapshot import Snapshot
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
     from agentdouble.sandbox.kernel import Kernel
     from agentdouble.sandbox.nodes.node import Node, OnEvent
-    from agentdouble.sandbox.nodes.node_places import NodePlaces
+    from agentdouble.sandbox.nodes.node_placement import NodePlacement
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
+    from agentdouble.sandbox.session import SandboxSession
+    from agentdouble.sandbox.session_processes import Snapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +69,16 @@ class NodeSnapshot:
                 await self.node.ask("/discard", {"snapshot": self.id})
 
 
-class NodeInstance(Instance):
-    """A session on a node; the node makes its part of the session when it is first needed."""
+class NodeProcesses:
+    """The processes of one session on ``home_node``, which makes them when they are first needed."""
 
-    home_node: Node | None = None
+    directories: tuple[Path, ...] = ()  # the node itself limits memory and files
+    kernels: Mapping[str, Kernel] = MappingProxyType({})
 
-    def __init__(self, key: Any, *, places: NodePlaces, **parts: Any) -> None:
-        super().__init__(key, **parts)
-        self._places = places
+    def __init__(self, session: SandboxSession, node: Node, placement: NodePlacement) -> None:
+        self.session = session
+        self.home_node = node
+        self._placement = placement
         self._opening = asyncio.Lock()  # while it is not decided which node has its part
         self._sent = False  # whether a node may have a part of it
         self._opened = False  # whether its node has its part
@@ -78,56 +86,48 @@ class NodeInstance(Instance):
         self._pids: tuple[int, ...] = ()
 
     @property
-    def node(self) -> str | None:
-        return None if self.home_node is None else self.home_node.name
+    def node(self) -> str:
+        return self.home_node.name
 
     @property
-    def data_plane(self) -> ASGIApp:
-        return DataPlaneProxy(self)
+    def home(self) -> Path | None:
+        return self._home
 
-    def lose(self, reason: str) -> None:
-        if self._ended is None:
-            self._on_lost(self, reason)
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return self._pids
+
+    async def serve(self, _app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        await DataPlaneProxy(self)(scope, receive, send)
 
     async def open(self) -> Node:
         """Return the node that has the session's part, made there if need be.
 
         Raises the errors of ``_ask``.
         """
-        self.check_usable()
+        self.session.check_usable()
         if not self._opened:
             await self._ask("/open", {})
-        assert self.home_node is not None
         note_node(self.home_node.name)
         return self.home_node
 
-    @property
-    def home(self) -> Path | None:
-        """The directory of the session's own files on its node."""
-        return self._home
-
-    @property
-    def pids(self) -> tuple[int, ...]:
-        """The process ids of the session on its node."""
-        return self._pids
-
     def note(self, facts: Mapping[str, Any]) -> None:
         """Note what the node says of the session."""
-        self.executions = facts.get("executions", self.executions)
+        self.session.executions = facts.get("executions", self.session.executions)
         self._pids = tuple(facts.get("pids", self._pids))
         if facts.get("home") is not None:
             self._home = Path(facts["home"])
         if facts.get("used") is not None:
-            self.used = Used(**facts["used"])
+            self.session.used = Used(**facts["used"])
         if facts.get("ended") is not None:
-            self.lose(facts["ended"])
+            self.session.lose(facts["ended"])
 
     async def note_fault(self, fault: faults.InjectedFault | None, *, happened: bool) -> None:
         """Note that a fault has happened on the node, or not."""
         if fault is not None and happened:
             fault.happened()
             if fault.kind != "kill_kernel":
-                await self._expire()
+                await self.session.expire()
 
     async def _ask(
         self, path: str, body: Mapping[str, Any], on_event: OnEvent | None = None
@@ -143,11 +143,10 @@ class NodeInstance(Instance):
                 if not self._opened:
                     await self._opening.acquire()
                     opening.callback(self._opening.release)
-                self.check_usable()
+                self.session.check_living()
                 node = self.home_node
-                assert node is not None
                 note_node(node.name)
-                hear, fields = on_event, {**body, "id": self.id}
+                hear, fields = on_event, {**body, "id": self.session.id}
                 if self._opened:
                     opening.close()
                 else:
@@ -156,18 +155,24 @@ class NodeInstance(Instance):
                 try:
                     reply = await node.ask(path, fields, hear)
                 except AnswerLostError as error:
-                    if path != "/open" and (self._opened or self._ended or not error.unreached):
+                    if path != "/open" and (
+                        self._opened or self.session.end_reason or not error.unreached
+                    ):
                         raise
                     reply = {"unopened": str(error)}
                 self._opened = "unopened" not in reply
                 if self._opened:
                     return self._read(reply)
-                self.check_usable()
-                self._places.move(self, reply["unopened"])
+                self.session.check_living()
+                self._placement.move(self, reply["unopened"])
 
     def _part(self) -> Mapping[str, Any]:
-        ttl_s, variables = self.lifetime.ttl.total_seconds(), dict(self.variables)
-        return {"token": self.token, "ttl_s": ttl_s, "variables": variables}
+        session = self.session
+        return {
+            "token": session.token,
+            "ttl_s": session.lifetime.ttl.total_seconds(),
+            "variables": dict(session.variables),
+        }
 
     def _hearing(self, opening: ExitStack, on_event: OnEvent | None) -> OnEvent:
         def hear(event: Mapping[str, Any]) -> None:
@@ -188,24 +193,23 @@ class NodeInstance(Instance):
         self.note({**facts, "ended": ended})
         if error is not None:
             if ended is not None:
-                raise InstanceEndedError(self.key.user_session_id, ended)
+                raise InstanceEndedError(self.session.key.user_session_id, ended)
             raise SandboxError(error["message"], error["code"], error["status"])
         return reply
 
     def cut_off(self, error: AnswerLostError) -> SandboxError:
         """End the session, because a call was cut off; return the error for the caller."""
         reason = self._lost(error)
-        self.lose(reason)
+        self.session.lose(reason)
         message = f"The session is lost, and the call may have run: {reason}."
         return SandboxError(message, "InternalError.Node", 502)
 
     def _lost(self, error: AnswerLostError) -> str:
         """Return what is said of a call that was cut off."""
-        node = self.home_node
-        reason = (node.reason if node is not None else None) or f"broke off ({error})"
+        reason = self.home_node.reason or f"broke off ({error})"
         return f"its node {self.node} {reason}"
 
-    async def _run(
+    async def execute(
         self,
         language: Language,
         code: str,
@@ -219,6 +223,7 @@ class NodeInstance(Instance):
             "code": code,
             "language": language.name,
             "timeout_s": timeout_s,
+            "cwd": cwd,
             "streams": streams,
             "fault": described(fault),
         }
@@ -229,7 +234,7 @@ class NodeInstance(Instance):
             reply = await self._ask("/execute", body, on_event)
             await self.note_fault(fault, happened=reply.get("fault_happened", False))
             result = _result(reply["result"], code)
-            ended, lost = result.status, ends_session(result)
+            ended, lost = result.status, result.ends_session
         except AnswerLostError as error:
             lost, ended = True, "error"
             result = self._died(code, self._lost(error))
@@ -247,24 +252,23 @@ class NodeInstance(Instance):
             status="error",
             message=f"Code execution failed: {text}",
             outputs=(output,),
-            execution_count=self.executions + 1,
+            execution_count=self.session.executions + 1,
             code=code,
             msg_id=str(uuid.uuid4()),
             context_lost=True,
         )
 
-    async def complete(self, code: str, position: int, language: str) -> Completion:
-        name = languages.find(language).name
-        if not self._sent or self.busy or self.lifetime.state != "active":
+    async def complete(self, code: str, position: int, language: Language) -> Completion:
+        if not self._sent or not self.session.idle:
             return no_completion(position)
-        body = {"code": code, "position": position, "language": name}
+        body = {"code": code, "position": position, "language": language.name}
         reply = await self._short("/complete", body)
         return Completion(tuple(reply["matches"]), reply["start"], reply["end"])
 
     async def list_variables(self) -> Variables:
         if not self._sent:
             return Variables("none")
-        if self.busy or self.lifetime.state != "active":
+        if not self.session.idle:
             return Variables("busy")
         reply = await self._short("/variables", {})
         return Variables(reply["state"], tuple(reply["variables"]), reply["omitted"])
@@ -277,15 +281,15 @@ class NodeInstance(Instance):
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher
     ) -> dict[str, Any]:
-        self.check_usable()
+        self.session.check_usable()
         publisher.started("bash", None)
         ended: ExecutionEnded = "interrupted"
-        with self.working():
+        with self.session.working():
             try:
                 reply = await self._short("/bash", {"command": dict(command)})
                 ended = exec_bash.publish(reply["answer"], publisher)
             finally:
-                publisher.finished(ended, context_lost=self._ended is not None)
+                publisher.finished(ended, context_lost=self.session.end_reason is not None)
         answer: dict[str, Any] = reply["answer"]
         return answer
 
@@ -296,35 +300,39 @@ class NodeInstance(Instance):
         except AnswerLostError as error:
             raise self.cut_off(error) from error
 
-    async def _kernel(self, language: Language) -> Kernel:
+    async def kernel(self, _language: Language) -> Kernel:
         raise NotBuiltError("A notebook of a session on a node", "Use InvokeTool or /v1/jupyter.")
 
+    async def drop_kernel(self, _language: Language) -> None:
+        """Do nothing: notebooks have no kernel here."""
+
+    def note_death(self, _kernel: Kernel, _circumstances: str) -> None:
+        """Do nothing: the node reports the deaths of its kernels."""
+
     async def snapshot(self) -> NodeSnapshot:
-        self.check_at_rest()
         id_ = secrets.token_hex(8)
-        async with self._taking_turns():
-            reply = await self._short("/snapshot", {"snapshot": id_})
-        assert self.home_node is not None
+        reply = await self._short("/snapshot", {"snapshot": id_})
         return NodeSnapshot(self.home_node, id_, reply["size"], tuple(reply["omitted"]))
 
     async def return_to(self, snapshot: Snapshot) -> None:
-        assert isinstance(snapshot, NodeSnapshot)
+        if not isinstance(snapshot, NodeSnapshot):
+            raise SnapshotRefusedError("it is on no node, and the session is")
         node = snapshot.node
         if not self._sent and node.room > 0:
-            self._places.place(self, node)
+            self._placement.place(self, node)
         if self.home_node is not node:
             reason = f"the session is on {self.node}" if self._sent else "that has no place now"
             raise SnapshotRefusedError(f"it is on the node {node.name}, and {reason}")
-        async with self._taking_turns():
-            await self._short("/return", {"snapshot": snapshot.id})
+        await self._short("/return", {"snapshot": snapshot.id})
 
-    async def end(self, reason: str) -> None:
-        self.refuse(reason)
+    async def kill(self, reason: str) -> None:
         async with self._opening:  # its node may be making its part
-            if self._sent and self.home_node is not None:
-                await self.home_node.end(self.id, reason)
-        self._places.leave(self)
-        self.processes_gone.set()
+            if self._sent:
+                await self.home_node.end(self.session.id, reason)
+        self._placement.leave(self)
+
+    async def remove(self) -> None:
+        """Do nothing: the node has removed the files."""
 
 
 def _publishing(publisher: ExecutionPublisher) -> OnEvent:

@@ -16,14 +16,13 @@ from agentdouble.errors import (
     SettingsError,
     TooManyInstancesError,
 )
-from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.nodes import ray_token
 from agentdouble.sandbox.nodes.engine import Connected, Engine, Event, Failed, Joined
 from agentdouble.sandbox.nodes.node import Node
-from agentdouble.sandbox.nodes.node_instance import NodeInstance
+from agentdouble.sandbox.nodes.node_processes import NodeProcesses
 from agentdouble.sandbox.nodes.ray_token import Access
-from agentdouble.sandbox.places import Places
-from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.placement import unknown_node
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -40,11 +39,10 @@ _OF_THE_FRONT = {
 }
 
 
-class NodePlaces(Places):
+class NodePlacement:
     """Places sessions on nodes, which an engine starts and replaces."""
 
     def __init__(self, settings: Settings, ledger: Ledger, version: str) -> None:
-        super().__init__(settings)
         assert settings.nodes is not None
         if settings.nodes.startswith("ray://") and importlib.util.find_spec("ray") is None:
             raise MissingExtraError("The setting nodes = ray://...", extra="ray")
@@ -120,35 +118,37 @@ class NodePlaces(Places):
             raise SandboxError(message, "QuotaExceeded", 429)
         return best
 
-    def make(self, key: InstanceKey, **parts: Any) -> Instance:
-        """Return a new instance on the node with the most room."""
-        parts["on_change"] = lambda _instance: None  # the node itself limits memory and files
-        instance = NodeInstance(key, places=self, kernels=self._kernels, **parts)
-        self.place(instance, self.choose())
-        return instance
+    def processes_for(self, session: SandboxSession) -> NodeProcesses:
+        """Return the processes of a new session on the node with the most room."""
+        processes = NodeProcesses(session, self.choose(), self)
+        self._enter(processes, processes.home_node)
+        return processes
 
-    def place(self, instance: NodeInstance, node: Node) -> None:
-        """Give an instance its place on a node."""
-        self.leave(instance)
-        node.free -= 1  # until the node says how much is really free
-        node.sessions[instance.id] = instance
-        instance.home_node = node
+    def place(self, processes: NodeProcesses, node: Node) -> None:
+        """Give a session a place on another node than the one it has."""
+        self.leave(processes)
+        self._enter(processes, node)
 
-    def move(self, instance: NodeInstance, reason: str) -> None:
-        """Give an instance that has run nothing a place on another node.
+    def _enter(self, processes: NodeProcesses, node: Node) -> None:
+        # The node's news, which say what is really free, come once a second. Sessions that arrive
+        # in between would all choose the same node if each did not count here.
+        node.free -= 1
+        node.sessions[processes.session.id] = processes.session
+        processes.home_node = node
+
+    def move(self, processes: NodeProcesses, reason: str) -> None:
+        """Give a session that has run nothing a place on another node.
 
         ``reason`` is why its node could not make its part of the session. Raises SandboxError.
         """
-        node = instance.home_node
-        if node is not None:
-            node.free, node.reason = 0, reason
-        self.place(instance, self.choose(except_for=node))
+        node = processes.home_node
+        node.free, node.reason = 0, reason
+        self.place(processes, self.choose(except_for=node))
 
-    def leave(self, instance: NodeInstance) -> None:
-        """Take the place of an instance away from it."""
-        if instance.home_node is not None:
-            instance.home_node.sessions.pop(instance.id, None)
-            self._finish_draining(instance.home_node)
+    def leave(self, processes: NodeProcesses) -> None:
+        """Take the place of a session away from it."""
+        processes.home_node.sessions.pop(processes.session.id, None)
+        self._finish_draining(processes.home_node)
 
     def start(self) -> None:
         """Start the engine, and follow it until ``close``."""
@@ -193,9 +193,9 @@ class NodePlaces(Places):
 
     async def _watch(self, node: Node) -> None:
         def end(id_: str, reason: str) -> None:
-            instance = node.sessions.get(id_)
-            if instance is not None:
-                instance.lose(reason)
+            session = node.sessions.get(id_)
+            if session is not None:
+                session.lose(reason)
 
         reason = await node.watch(self._joined.set, end)
         if self.nodes.get(node.name) is node:
@@ -214,8 +214,8 @@ class NodePlaces(Places):
             self._joined.clear()
             self._failure = f"the node {node.name} {reason}"
         node.lose(reason)
-        for instance in [*node.sessions.values()]:
-            instance.lose(f"its node {node.name} {reason}")
+        for session in [*node.sessions.values()]:
+            session.lose(f"its node {node.name} {reason}")
 
     def list_nodes(self) -> list[dict[str, Any]]:
         return [node.to_dict() for node in self.nodes.values()]
@@ -223,8 +223,7 @@ class NodePlaces(Places):
     def drain(self, name: str, deadline_s: float) -> None:
         node = self.nodes.get(name)
         if node is None:
-            super().drain(name, deadline_s)
-            return
+            raise unknown_node(name, [*self.nodes])
         if node.state in ("joining", "open"):
             node.state, node.reason = "draining", f"no new sessions; it ends in {deadline_s:g} s"
             loop = asyncio.get_running_loop()
@@ -232,8 +231,8 @@ class NodePlaces(Places):
             self._finish_draining(node)
 
     def _end_drained(self, node: Node) -> None:
-        for instance in [*node.sessions.values()]:
-            instance.lose(f"its node {node.name} was drained")
+        for session in [*node.sessions.values()]:
+            session.lose(f"its node {node.name} was drained")
 
     def _finish_draining(self, node: Node) -> None:
         if node.state == "draining" and not node.sessions:
@@ -251,4 +250,3 @@ class NodePlaces(Places):
         await asyncio.gather(*tasks, return_exceptions=True)
         for node in self.nodes.values():
             node.connections.close()
-        await super().close()
