@@ -29,14 +29,6 @@ _log = logging.getLogger(__name__)
 
 _ACCESS_S = 5.0  # a cluster that answers later is asked when it is joined
 PATIENCE_S = 30.0  # for the first node of a front that has just started
-# Settings that are the front's alone: a node has no state and serves no client.
-_OF_THE_FRONT = {
-    *("host", "port", "api_key", "token", "insecure", "allow_hosts", "allow_origins"),
-    *("tls", "tls_directory", "console", "console_port", "agents", "reload", "access_key"),
-    *("secret_key", "keys", "check_signatures", "tool_id", "state", "runtimes"),
-    *("runtime_sources", "faults", "unknowns", "profile", "nodes", "node_capacity"),
-    *("node_silence_s", "ray_without_token", "session_ttl_s", "max_instances", "journal_size"),
-}
 
 
 class NodePlacement:
@@ -67,7 +59,7 @@ class NodePlacement:
             "silence_s": 2 * settings.node_silence_s,
             "capacity": settings.node_capacity,
             "needs_token": self._needs_token,
-            "settings": settings.model_dump(mode="json", exclude=_OF_THE_FRONT, exclude_unset=True),
+            "settings": settings.for_nodes(),
         }
 
     @property
