@@ -30,16 +30,17 @@ from agentdouble.errors import (
 )
 from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
 from agentdouble.processes.workspace import Workspace
-from agentdouble.sandbox import languages, questions
+from agentdouble.sandbox import completions, languages
+from agentdouble.sandbox.completions import Completion
 from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.named_kernels import NamedKernels, inside
-from agentdouble.sandbox.questions import Completion, Variables, listed_variables
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
 from agentdouble.sandbox.session_processes import SCOPE_KEY, Snapshot
+from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.wire import DIRECTORY
 
 if TYPE_CHECKING:
@@ -187,8 +188,8 @@ class LocalProcesses:
     async def complete(self, code: str, position: int, language: Language) -> Completion:
         kernel = self._kernels.get(language.name)
         if kernel is None or not kernel.alive or not self.session.idle:
-            return questions.no_completion(position)
-        return await questions.complete(kernel, code, position)
+            return completions.no_completion(position)
+        return await completions.complete(kernel, code, position)
 
     async def list_variables(self) -> Variables:
         kernel = self._kernels.get(languages.PYTHON.name)

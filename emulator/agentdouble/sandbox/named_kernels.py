@@ -17,9 +17,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from agentdouble.errors import DirectoryError, SandboxError
+from agentdouble.sandbox.expressions import ExpressionError
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import PYTHON, Language
-from agentdouble.sandbox.questions import ExpressionError
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.turn import ExecutionTurn
 
@@ -80,7 +80,7 @@ class NamedKernel:
 
 
 class NamedKernels:
-    """The named kernels of one instance, at most ``MOST``."""
+    """The named kernels of one session, at most ``MOST``."""
 
     def __init__(
         self, start: Start, output_limit: int, expire: Callable[[], Awaitable[None]]

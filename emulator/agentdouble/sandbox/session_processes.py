@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from agentdouble.sandbox.completions import Completion
 from agentdouble.sandbox.languages import Language
-from agentdouble.sandbox.questions import Completion, Variables
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.variables import Variables
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -44,8 +45,10 @@ class Processes(Protocol):
 
     Nothing runs before it is needed. Methods that say so are called in the session's turn. Those
     that start or run something raise InstanceEndedError if the session has ended or ends meanwhile,
-    SandboxError if it is paused, and ResourceExhaustedError if the machine has no room. If the
-    session's state is lost and no result says so, they call ``SandboxSession.lose``.
+    SandboxError if it is paused, and ResourceExhaustedError if the machine has no room. An error of
+    a node is a SandboxError with the message, code and status of the error that is named here; if
+    its answer is lost, the session ends, and the code is InternalError.Node. If the session's state
+    is lost and no result says so, they call ``SandboxSession.lose``.
     """
 
     @property

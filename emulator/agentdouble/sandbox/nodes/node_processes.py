@@ -29,11 +29,12 @@ from agentdouble.errors import (
 from agentdouble.journal.entries import note_node
 from agentdouble.processes.watch import Used
 from agentdouble.sandbox import exec_bash
+from agentdouble.sandbox.completions import Completion, no_completion
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.nodes.node import described
 from agentdouble.sandbox.nodes.proxy import DataPlaneProxy
-from agentdouble.sandbox.questions import Completion, Variables, no_completion
 from agentdouble.sandbox.result import ExecutionResult, Output
+from agentdouble.sandbox.variables import Variables
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
