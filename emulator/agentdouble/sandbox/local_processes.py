@@ -37,6 +37,7 @@ from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.named_kernels import NamedKernels, inside
+from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
 from agentdouble.sandbox.session_processes import SCOPE_KEY, Snapshot
@@ -55,18 +56,21 @@ if TYPE_CHECKING:
 
 
 class LocalProcesses:
-    """The processes of one session on this machine, which ``kernels`` starts."""
+    """The processes of one session on this machine, started by ``kernels`` and ``starter``."""
 
     node: str | None = None
 
-    def __init__(self, session: SandboxSession, kernels: KernelPool, output_limit: int) -> None:
+    def __init__(
+        self, session: SandboxSession, kernels: KernelPool, starter: ProcessStarter
+    ) -> None:
         self.session = session
         self._pool = kernels
-        self._output_limit = output_limit
+        self._starter = starter
+        self._output_limit = starter.settings.output_limit
         self._workspace: Workspace | None = None
         self._making_workspace = asyncio.Lock()
         self._kernels: dict[str, Kernel] = {}  # by the names of their languages
-        self.named_kernels = NamedKernels(self._start_named, output_limit, session.expire)
+        self.named_kernels = NamedKernels(self._start_named, self._output_limit, session.expire)
         self._exec_bash = ExecBash()
         self._workbench = self._on_demand("workbench", self._start_workbench)
         self._browser = self._on_demand("browser", self._start_browser)
@@ -212,7 +216,7 @@ class LocalProcesses:
             try:
                 return await self._exec_bash.run(workbench, command, publisher)
             except WorkbenchError:
-                self.session.check_usable()  # "the instance has ended" is the more helpful error
+                self.session.check_usable()  # "the session has ended" is the more helpful error
                 raise
 
     async def directory(self, path: str | None) -> str | None:
@@ -263,16 +267,16 @@ class LocalProcesses:
 
     async def _start_workbench(self) -> Workbench:
         async with self._making_workspace:
-            return await self._pool.workbench(self._get_workspace(), self._all())
+            return await self._starter.workbench(self._get_workspace(), self._all())
 
     async def _start_browser(self) -> Browser:
         async with self._making_workspace:  # only for this: kernels need not wait for the browser
             workspace = self._get_workspace()
-        return await self._pool.browser(workspace, self._all())
+        return await self._starter.browser(workspace, self._all())
 
     def _get_workspace(self) -> Workspace:
         if self._workspace is None:
-            self._workspace = self._pool.workspace(self.session.variables)
+            self._workspace = self._starter.workspace(self.session.variables)
         return self._workspace
 
     async def snapshot(self) -> KernelSnapshot:

@@ -10,6 +10,7 @@ from agentdouble.processes import capacity
 from agentdouble.processes.capacity import SessionLimit
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.local_processes import LocalProcesses
+from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_processes import Processes
 from agentdouble.settings import Settings
@@ -53,8 +54,8 @@ class LocalPlacement:
         self._limit = capacity.session_limit()
         if settings.max_instances is not None:
             self._limit = SessionLimit(settings.max_instances, None)
-        self._output_limit = settings.output_limit
-        self.kernels = KernelPool(settings)
+        self._starter = ProcessStarter(settings)
+        self.kernels = KernelPool(self._starter)
 
     async def check_access(self) -> None:
         """Accept this machine: ``isolation`` says how far sessions are confined here."""
@@ -68,7 +69,7 @@ class LocalPlacement:
         capacity.check()
 
     def processes_for(self, session: SandboxSession) -> Processes:
-        return LocalProcesses(session, self.kernels, self._output_limit)
+        return LocalProcesses(session, self.kernels, self._starter)
 
     def list_nodes(self) -> list[dict[str, Any]]:
         return []
@@ -80,7 +81,9 @@ class LocalPlacement:
         """Do nothing: kernels start when they are needed."""
 
     async def close(self) -> None:
+        self._starter.refuse()
         await self.kernels.close()
+        await self._starter.close()
 
 
 def unknown_node(name: str, nodes: Collection[str]) -> SandboxError:
