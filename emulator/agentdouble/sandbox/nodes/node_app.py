@@ -152,7 +152,7 @@ class NodeApp:
                 await self._open_part(body["id"], body["open"])
             except SandboxError as error:
                 return {"unopened": str(error)}
-            output.write({"kind": "opened"})
+            output.write({"kind": "opened"})  # now, so that others need not wait for the reply
         try:
             session = await self._sessions.look_up(body["id"])
             reply = await self._session_operations[path](session, body, output)
@@ -171,6 +171,8 @@ class NodeApp:
                 message = f"it has {self.capacity} sessions, as many as it can hold"
                 raise SandboxError(message, "QuotaExceeded", 429)
             key = InstanceKey(self._sessions.settings.tool_id, id_)
+            # Nothing suspends between the count and the creation, and the front sends one first
+            # call of a session at a time, so two at once cannot exceed the limit.
             identity = (id_, part["token"])
             session = await self._sessions.create_as(identity, key, part["variables"])
             session.lifetime.ttl = dt.timedelta(
@@ -242,6 +244,7 @@ class NodeApp:
 
         Wait ``wait_s`` seconds for one to end.
         """
+        # Not before the front has said that it has them: an answer can be lost on its way.
         for number in [number for number in self._news if number <= body["seen"]]:
             del self._news[number]
         if not self._news:
@@ -309,7 +312,7 @@ class _Output:
             headers = [_TYPE, (b"content-length", b"%d" % len(body))]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         else:
-            await self._lines.join()
+            await self._lines.join()  # the reply is the last line, after all events
         await self._send({"type": "http.response.body", "body": body})
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from agentdouble.errors import (
 from agentdouble.sandbox.nodes import ray_token
 from agentdouble.sandbox.nodes.engine import Connected, Engine, Event, Failed, Joined
 from agentdouble.sandbox.nodes.node import Node
+from agentdouble.sandbox.nodes.node_part import NodePart
 from agentdouble.sandbox.nodes.node_processes import NodeProcesses
 from agentdouble.sandbox.nodes.ray_token import Access
 from agentdouble.sandbox.placement import unknown_node
@@ -112,35 +113,35 @@ class NodePlacement:
 
     def processes_for(self, session: SandboxSession) -> NodeProcesses:
         """Return the processes of a new session on the node with the most room."""
-        processes = NodeProcesses(session, self.choose(), self)
-        self._enter(processes, processes.home_node)
-        return processes
+        part = NodePart(session, self.choose(), self)
+        self._enter(part, part.home_node)
+        return NodeProcesses(part)
 
-    def place(self, processes: NodeProcesses, node: Node) -> None:
+    def place(self, part: NodePart, node: Node) -> None:
         """Give a session a place on another node than the one it has."""
-        self.leave(processes)
-        self._enter(processes, node)
+        self.leave(part)
+        self._enter(part, node)
 
-    def _enter(self, processes: NodeProcesses, node: Node) -> None:
+    def _enter(self, part: NodePart, node: Node) -> None:
         # The node's news, which say what is really free, come once a second. Sessions that arrive
         # in between would all choose the same node if each did not count here.
         node.free -= 1
-        node.sessions[processes.session.id] = processes.session
-        processes.home_node = node
+        node.sessions[part.session.id] = part.session
+        part.home_node = node
 
-    def move(self, processes: NodeProcesses, reason: str) -> None:
+    def move(self, part: NodePart, reason: str) -> None:
         """Give a session that has run nothing a place on another node.
 
         ``reason`` is why its node could not make its part of the session. Raises SandboxError.
         """
-        node = processes.home_node
-        node.free, node.reason = 0, reason
-        self.place(processes, self.choose(except_for=node))
+        node = part.home_node
+        node.free, node.reason = 0, reason  # until its next news, no other session tries it
+        self.place(part, self.choose(except_for=node))
 
-    def leave(self, processes: NodeProcesses) -> None:
+    def leave(self, part: NodePart) -> None:
         """Take the place of a session away from it."""
-        processes.home_node.sessions.pop(processes.session.id, None)
-        self._finish_draining(processes.home_node)
+        part.home_node.sessions.pop(part.session.id, None)
+        self._finish_draining(part.home_node)
 
     def start(self) -> None:
         """Start the engine, and follow it until ``close``."""
@@ -190,7 +191,9 @@ class NodePlacement:
                 session.lose(reason)
 
         reason = await node.watch(self._joined.set, end)
-        if self.nodes.get(node.name) is node:
+        if (
+            self.nodes.get(node.name) is node
+        ):  # else the engine noticed first, or its successor is here
             self._lose(node, reason)
             self._engine.order({"replace": node.name})
 
@@ -198,7 +201,7 @@ class NodePlacement:
         """Give a node up, with the sessions that it has."""
         del self.nodes[node.name]
         watch = self._watches.pop(node.name, None)
-        if watch is not None and watch is not asyncio.current_task():
+        if watch is not None and watch is not asyncio.current_task():  # the watch may have found it
             watch.cancel()
         if node.state != "drained":
             _log.warning("The node %s %s; %d sessions.", node.name, reason, len(node.sessions))

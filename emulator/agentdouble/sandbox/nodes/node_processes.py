@@ -1,9 +1,4 @@
-"""The processes of a session on a node: what is asked of them is a request to the node.
-
-A request may have run code when its answer is lost, so it is never sent again; the session ends
-then. The one exception is the request that makes the node's part of a session, while it is certain
-that no node has received it (``unreached``), or a node says that it has made nothing (``unopened``).
-"""
+"""The processes of a session on a node: what is asked of them is a request to the node."""
 
 from __future__ import annotations
 
@@ -11,23 +6,18 @@ import asyncio
 import secrets
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from agentdouble import faults
-from agentdouble.core import ledger
 from agentdouble.errors import (
     AnswerLostError,
-    InstanceEndedError,
     NotBuiltError,
-    SandboxError,
     SnapshotRefusedError,
 )
-from agentdouble.journal.entries import note_node
-from agentdouble.processes.watch import Used
 from agentdouble.sandbox import exec_bash
 from agentdouble.sandbox.completions import Completion, no_completion
 from agentdouble.sandbox.languages import Language
@@ -41,9 +31,8 @@ if TYPE_CHECKING:
 
     from agentdouble.sandbox.kernel import Kernel
     from agentdouble.sandbox.nodes.node import Node, OnEvent
-    from agentdouble.sandbox.nodes.node_placement import NodePlacement
+    from agentdouble.sandbox.nodes.node_part import NodePart
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
-    from agentdouble.sandbox.session import SandboxSession
     from agentdouble.sandbox.session_processes import Snapshot
 
 
@@ -71,144 +60,29 @@ class NodeSnapshot:
 
 
 class NodeProcesses:
-    """The processes of one session on ``home_node``, which makes them when they are first needed."""
+    """The processes of one session, which its node makes when they are first needed."""
 
     directories: tuple[Path, ...] = ()  # the node itself limits memory and files
     kernels: Mapping[str, Kernel] = MappingProxyType({})
 
-    def __init__(self, session: SandboxSession, node: Node, placement: NodePlacement) -> None:
-        self.session = session
-        self.home_node = node
-        self._placement = placement
-        self._opening = asyncio.Lock()  # while it is not decided which node has its part
-        self._sent = False  # whether a node may have a part of it
-        self._opened = False  # whether its node has its part
-        self._home: Path | None = None
-        self._pids: tuple[int, ...] = ()
+    def __init__(self, part: NodePart) -> None:
+        self._session = part.session
+        self._part = part
 
     @property
     def node(self) -> str:
-        return self.home_node.name
+        return self._part.home_node.name
 
     @property
     def home(self) -> Path | None:
-        return self._home
+        return self._part.home
 
     @property
     def pids(self) -> tuple[int, ...]:
-        return self._pids
+        return self._part.pids
 
     async def serve(self, _app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        await DataPlaneProxy(self)(scope, receive, send)
-
-    async def open(self) -> Node:
-        """Return the node that has the session's part, made there if need be.
-
-        Raises the errors of ``_ask``.
-        """
-        self.session.check_usable()
-        if not self._opened:
-            await self._ask("/open", {})
-        note_node(self.home_node.name)
-        return self.home_node
-
-    def note(self, facts: Mapping[str, Any]) -> None:
-        """Note what the node says of the session."""
-        self.session.executions = facts.get("executions", self.session.executions)
-        self._pids = tuple(facts.get("pids", self._pids))
-        if facts.get("home") is not None:
-            self._home = Path(facts["home"])
-        if facts.get("used") is not None:
-            self.session.used = Used(**facts["used"])
-        if facts.get("ended") is not None:
-            self.session.lose(facts["ended"])
-
-    async def note_fault(self, fault: faults.InjectedFault | None, *, happened: bool) -> None:
-        """Note that a fault has happened on the node, or not."""
-        if fault is not None and happened:
-            fault.happened()
-            if fault.kind != "kill_kernel":
-                await self.session.expire()
-
-    async def _ask(
-        self, path: str, body: Mapping[str, Any], on_event: OnEvent | None = None
-    ) -> dict[str, Any]:
-        """Send a request about the session to its node and return the answer.
-
-        The first one makes the node's part of the session; until the node says that it has, others
-        wait. It goes to another node if it reached none, or if that one is full. Raises
-        AnswerLostError, InstanceEndedError, and SandboxError with the node's refusal.
-        """
-        while True:
-            with ExitStack() as opening:
-                if not self._opened:
-                    await self._opening.acquire()
-                    opening.callback(self._opening.release)
-                self.session.check_living()
-                node = self.home_node
-                note_node(node.name)
-                hear, fields = on_event, {**body, "id": self.session.id}
-                if self._opened:
-                    opening.close()
-                else:
-                    self._sent, fields["open"] = True, self._part()
-                    hear = self._hearing(opening, on_event)
-                try:
-                    reply = await node.ask(path, fields, hear)
-                except AnswerLostError as error:
-                    if path != "/open" and (
-                        self._opened or self.session.end_reason or not error.unreached
-                    ):
-                        raise
-                    reply = {"unopened": str(error)}
-                self._opened = "unopened" not in reply
-                if self._opened:
-                    return self._read(reply)
-                self.session.check_living()
-                self._placement.move(self, reply["unopened"])
-
-    def _part(self) -> Mapping[str, Any]:
-        session = self.session
-        return {
-            "token": session.token,
-            "ttl_s": session.lifetime.ttl.total_seconds(),
-            "variables": dict(session.variables),
-        }
-
-    def _hearing(self, opening: ExitStack, on_event: OnEvent | None) -> OnEvent:
-        def hear(event: Mapping[str, Any]) -> None:
-            if event["kind"] == "opened":
-                self._opened = True
-                opening.close()
-            elif on_event is not None:
-                on_event(event)
-
-        return hear
-
-    def _read(self, reply: dict[str, Any]) -> dict[str, Any]:
-        for unknown in reply.get("unknowns", ()):
-            ledger.choose(unknown)
-        facts, error = reply.get("session", {}), reply.get("error")
-        # A result that ends the session says so itself.
-        ended = None if "result" in reply else facts.get("ended")
-        self.note({**facts, "ended": ended})
-        if error is not None:
-            if ended is not None:
-                raise InstanceEndedError(self.session.key.user_session_id, ended)
-            raise SandboxError(error["message"], error["code"], error["status"])
-        return reply
-
-    def cut_off(self, error: AnswerLostError) -> SandboxError:
-        """End the session, because a call was cut off; return the error for the caller."""
-        reason = self._lost(error)
-        self.session.lose(reason)
-        message = f"The session is lost, and the call may have run: {reason}."
-        return SandboxError(message, "InternalError.Node", 502)
-
-    def _lost(self, error: AnswerLostError) -> str:
-        """Return what is said of a call that was cut off."""
-        reason = self.home_node.reason or f"broke off ({error})"
-        return f"its node {self.node} {reason}"
+        await DataPlaneProxy(self._part)(scope, receive, send)
 
     async def execute(
         self,
@@ -232,13 +106,13 @@ class NodeProcesses:
         ended: ExecutionEnded = "interrupted"
         lost = False
         try:
-            reply = await self._ask("/execute", body, on_event)
-            await self.note_fault(fault, happened=reply.get("fault_happened", False))
+            reply = await self._part.ask("/execute", body, on_event)
+            await self._part.note_fault(fault, happened=reply.get("fault_happened", False))
             result = _result(reply["result"], code)
             ended, lost = result.status, result.ends_session
         except AnswerLostError as error:
             lost, ended = True, "error"
-            result = self._died(code, self._lost(error))
+            result = self._died(code, self._part.loss(error))
         finally:
             if publisher is not None:
                 publisher.finished(ended, context_lost=lost)
@@ -253,53 +127,46 @@ class NodeProcesses:
             status="error",
             message=f"Code execution failed: {text}",
             outputs=(output,),
-            execution_count=self.session.executions + 1,
+            execution_count=self._session.executions + 1,
             code=code,
             msg_id=str(uuid.uuid4()),
             context_lost=True,
         )
 
     async def complete(self, code: str, position: int, language: Language) -> Completion:
-        if not self._sent or not self.session.idle:
+        if not self._part.sent or not self._session.idle:
             return no_completion(position)
         body = {"code": code, "position": position, "language": language.name}
-        reply = await self._short("/complete", body)
+        reply = await self._part.ask_or_end("/complete", body)
         return Completion(tuple(reply["matches"]), reply["start"], reply["end"])
 
     async def list_variables(self) -> Variables:
-        if not self._sent:
+        if not self._part.sent:
             return Variables("none")
-        if not self.session.idle:
+        if not self._session.idle:
             return Variables("busy")
-        reply = await self._short("/variables", {})
+        reply = await self._part.ask_or_end("/variables", {})
         return Variables(reply["state"], tuple(reply["variables"]), reply["omitted"])
 
     async def interrupt(self) -> tuple[str, ...]:
-        if not self._sent:
+        if not self._part.sent:
             return ()
-        return tuple((await self._short("/interrupt", {}))["languages"])
+        return tuple((await self._part.ask_or_end("/interrupt", {}))["languages"])
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher
     ) -> dict[str, Any]:
-        self.session.check_usable()
+        self._session.check_usable()
         publisher.started("bash", None)
         ended: ExecutionEnded = "interrupted"
-        with self.session.working():
+        with self._session.working():
             try:
-                reply = await self._short("/bash", {"command": dict(command)})
+                reply = await self._part.ask_or_end("/bash", {"command": dict(command)})
                 ended = exec_bash.publish(reply["answer"], publisher)
             finally:
-                publisher.finished(ended, context_lost=self.session.end_reason is not None)
+                publisher.finished(ended, context_lost=self._session.end_reason is not None)
         answer: dict[str, Any] = reply["answer"]
         return answer
-
-    async def _short(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the node; if the answer is lost, end the session and raise SandboxError."""
-        try:
-            return await self._ask(path, body)
-        except AnswerLostError as error:
-            raise self.cut_off(error) from error
 
     async def kernel(self, _language: Language) -> Kernel:
         raise NotBuiltError("A notebook of a session on a node", "Use InvokeTool or /v1/jupyter.")
@@ -312,25 +179,24 @@ class NodeProcesses:
 
     async def snapshot(self) -> NodeSnapshot:
         id_ = secrets.token_hex(8)
-        reply = await self._short("/snapshot", {"snapshot": id_})
-        return NodeSnapshot(self.home_node, id_, reply["size"], tuple(reply["omitted"]))
+        reply = await self._part.ask_or_end("/snapshot", {"snapshot": id_})
+        return NodeSnapshot(self._part.home_node, id_, reply["size"], tuple(reply["omitted"]))
 
     async def return_to(self, snapshot: Snapshot) -> None:
         if not isinstance(snapshot, NodeSnapshot):
             raise SnapshotRefusedError("it is on no node, and the session is")
         node = snapshot.node
-        if not self._sent and node.room > 0:
-            self._placement.place(self, node)
-        if self.home_node is not node:
-            reason = f"the session is on {self.node}" if self._sent else "that has no place now"
+        if not self._part.sent and node.room > 0:
+            self._part.chooser.place(self._part, node)
+        if self._part.home_node is not node:
+            reason = (
+                f"the session is on {self.node}" if self._part.sent else "that has no place now"
+            )
             raise SnapshotRefusedError(f"it is on the node {node.name}, and {reason}")
-        await self._short("/return", {"snapshot": snapshot.id})
+        await self._part.ask_or_end("/return", {"snapshot": snapshot.id})
 
     async def kill(self, reason: str) -> None:
-        async with self._opening:  # its node may be making its part
-            if self._sent:
-                await self.home_node.end(self.session.id, reason)
-        self._placement.leave(self)
+        await self._part.end(reason)
 
     async def remove(self) -> None:
         """Do nothing: the node has removed the files."""

@@ -13,7 +13,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import SettingsError
-from agentdouble.sandbox.nodes.engine import Lost, NodeProcess
+from agentdouble.sandbox.nodes.engine import ChildNode, Lost
 from agentdouble.sandbox.nodes.node import Node
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
@@ -154,7 +154,7 @@ def test_a_node_ends_when_no_front_asks_it() -> None:
 def test_a_node_that_does_not_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentdouble.sandbox.nodes.engine.START_S", 1)
     before = psutil.Process().children()
-    node = NodeProcess({})
+    node = ChildNode({})
     (process,) = set(psutil.Process().children()) - set(before)
     process.suspend()
     try:
