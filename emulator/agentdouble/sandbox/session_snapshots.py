@@ -101,6 +101,7 @@ class SessionSnapshots:
         living = len(self._states.keys() - {snapshot.id for snapshot in too_old})
         if living + self._taking >= self._most:
             raise _too_many(self._most, "the setting max_session_snapshots")
+        # A snapshot counts from now on, not only when it is there: several may be on their way.
         self._taking += 1
         try:
             state = await session.snapshot()
@@ -119,6 +120,8 @@ class SessionSnapshots:
             omitted=state.omitted,
             variables=session.variables,
         )
+        # Asked again, because other snapshots came or went while this one was taken. Its size is
+        # known only now; nothing awaits from here until it is counted, so two cannot both pass.
         dropped = self._surplus(session.key, retention)
         others = sum(
             self._states[other.id].size
@@ -134,6 +137,7 @@ class SessionSnapshots:
                 "QuotaExceeded",
             )
         self._all[new.id], self._states[new.id] = new, state
+        # If the state is lost already, this is called in the loop's next step.
         state.gone.add_done_callback(lambda _: self._lose(new.id, state.ending))
         session.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
         for old in dropped:
@@ -157,6 +161,7 @@ class SessionSnapshots:
         ``SandboxSessions.get_or_create``.
         """
         state = self._states.get(snapshot.id)
+        # If it is lost later, while it is copied, the copy fails and says so.
         if state is None or state.gone.done():
             reason = snapshot.lost or "its process has ended"
             raise SnapshotRefusedError(
@@ -186,7 +191,7 @@ class SessionSnapshots:
                 "InvalidSnapshot.InstanceRunning",
             )
         note_session(living.id)
-        living.check_at_rest()
+        living.check_at_rest()  # ``return_to`` would wait for the code and then discard its effects
         await living.return_to(state)
         if ttl_s is not None or ledger.choose("U-SNAPSHOT-TTL") == "anew":
             ttl = dt.timedelta(seconds=ttl_s or self._session_ttl_s)
@@ -242,6 +247,7 @@ class SessionSnapshots:
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""
+        # Taken out first, so that ``gone``, which follows, finds nothing to lose.
         state = self._states.pop(id_, None)
         if state is None:
             return False

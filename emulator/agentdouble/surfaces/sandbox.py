@@ -3,7 +3,7 @@
 ``/_emulator/sessions``: facts about sandbox sessions that no action of the platform returns.
 
 ====================================== =========================================================
-``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``ended_sessions``
+``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``session_events``
 ``POST /sessions/{id}/interrupt``      ``{"SessionId", "interrupted": ["python3"]}``: the languages
                                        whose code was interrupted
 ``GET  /sessions/{id}/variables``      ``{"SessionId", "language", "state", "variables":
@@ -41,10 +41,10 @@ from agentdouble.openapi import Format
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
-from agentdouble.sandbox.ended_sessions import ended, living
 from agentdouble.sandbox.live_routes import live_routes
 from agentdouble.sandbox.placement import Placement
 from agentdouble.sandbox.session import SandboxSession
+from agentdouble.sandbox.session_events import ended, living
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
@@ -250,7 +250,7 @@ class Sandbox(Surface):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.sessions.close)
             stack.push_async_callback(self.snapshots.close)
-            for background in (self.sessions.reap(), self.sessions.watch()):
+            for background in (self.sessions.reap(), self.sessions.usage.watch()):
                 stack.callback(asyncio.ensure_future(background).cancel)
             self.sessions.placement.start()
             yield
