@@ -56,7 +56,10 @@ if TYPE_CHECKING:
 
 
 class LocalProcesses:
-    """The processes of one session on this machine, started by ``kernels`` and ``starter``."""
+    """The processes of one session on this machine, started by ``kernels`` and ``starter``.
+
+    ``Processes`` says what its methods promise.
+    """
 
     node: str | None = None
 

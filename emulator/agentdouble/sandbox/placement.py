@@ -48,7 +48,7 @@ class Placement(Protocol):
 
 
 class LocalPlacement:
-    """Places all sessions on this machine."""
+    """Places all sessions on this machine; ``Placement`` says what its methods promise."""
 
     def __init__(self, settings: Settings) -> None:
         self._limit = capacity.session_limit()

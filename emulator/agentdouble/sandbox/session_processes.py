@@ -44,11 +44,12 @@ class Processes(Protocol):
     """The processes and files of one session: ``LocalProcesses`` or ``NodeProcesses``.
 
     Nothing runs before it is needed. Methods that say so are called in the session's turn. Those
-    that start or run something raise InstanceEndedError if the session has ended or ends meanwhile,
-    SandboxError if it is paused, and ResourceExhaustedError if the machine has no room. An error of
-    a node is a SandboxError with the message, code and status of the error that is named here; if
-    its answer is lost, the session ends, and the code is InternalError.Node. If the session's state
-    is lost and no result says so, they call ``SandboxSession.lose``.
+    that start something raise InstanceEndedError if the session has ended, or ends during the start,
+    SandboxError if it is paused, and ResourceExhaustedError if the machine has no room. If the
+    session's state is lost and no result says so, they call ``SandboxSession.lose``.
+
+    An error of a node is a SandboxError with the message, code and status of the error that is named
+    here. If a node's answer is lost, the session ends, and the code is InternalError.Node.
     """
 
     @property

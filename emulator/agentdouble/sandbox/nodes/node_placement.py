@@ -33,7 +33,7 @@ PATIENCE_S = 30.0  # for the first node of a front that has just started
 
 
 class NodePlacement:
-    """Places sessions on nodes, which an engine starts and replaces."""
+    """Places sessions on nodes, which an engine starts and replaces (see ``Placement``)."""
 
     def __init__(self, settings: Settings, ledger: Ledger, version: str) -> None:
         assert settings.nodes is not None

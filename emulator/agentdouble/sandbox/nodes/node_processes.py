@@ -60,7 +60,10 @@ class NodeSnapshot:
 
 
 class NodeProcesses:
-    """The processes of one session, which its node makes when they are first needed."""
+    """The processes of one session, which its node makes when they are first needed.
+
+    ``Processes`` says what its methods promise.
+    """
 
     directories: tuple[Path, ...] = ()  # the node itself limits memory and files
     kernels: Mapping[str, Kernel] = MappingProxyType({})
