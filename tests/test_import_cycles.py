@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = {"agentdouble": "emulator", "doublecheck": "harness"}
 # In these packages, as many modules as LARGEST may import each other. Elsewhere none may.
 ALLOWED = (
-    "agentdouble.sandbox",
     "agentdouble.runtimes",
     "agentdouble.processes",
     "doublecheck.client",

@@ -15,8 +15,9 @@ import re
 import secrets
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar
 
 import pydantic_settings
 from pydantic import (
@@ -47,6 +48,17 @@ CONFIG_VARIABLE = "AGENTDOUBLE_CONFIG"
 DEFAULT_FILE = "agentdouble.toml"
 MIB = 1024 * 1024
 ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a signature's scope
+
+
+@dataclass(frozen=True)
+class _OnNodes:
+    """Marks a setting that takes effect where sessions run, so that nodes get it."""
+
+
+_T = TypeVar("_T")
+_ON_NODES = _OnNodes()
+# A setting without this goes to no node: it may be a secret, and a node runs code of sessions.
+OnNodes: TypeAlias = Annotated[_T, _ON_NODES]
 
 
 class KeyPair(BaseModel):
@@ -134,46 +146,52 @@ class Settings(BaseSettings):
         description="where to keep records: memory, sqlite:///FILE or postgresql://...",
     )
 
-    provisioner: Literal["auto", "agentdouble-fork", "local-provisioner"] = Field(
+    provisioner: OnNodes[Literal["auto", "agentdouble-fork", "local-provisioner"]] = Field(
         "auto",
         description="how to start kernels: with the fork server or, with local-provisioner, as programs; "
         "auto uses the fork server on Linux",
     )
-    pool_size: int = Field(2, ge=0, description="kernels to keep ready once the sandbox is in use")
-    preload: tuple[str, ...] = Field(
+    pool_size: OnNodes[int] = Field(
+        2, ge=0, description="kernels to keep ready once the sandbox is in use"
+    )
+    preload: OnNodes[tuple[str, ...]] = Field(
         (), description="modules to import in advance, so that new kernels have them"
     )
-    kernel_start_timeout_s: float = Field(30.0, gt=0, description="longest start of a kernel")
-    isolation: Literal["auto", "none"] = Field(
+    kernel_start_timeout_s: OnNodes[float] = Field(
+        30.0, gt=0, description="longest start of a kernel"
+    )
+    isolation: OnNodes[Literal["auto", "none"]] = Field(
         "auto", description="auto isolates kernels and runtimes as far as this machine can"
     )
-    network: Literal["shared", "none"] = Field(
+    network: OnNodes[Literal["shared", "none"]] = Field(
         "shared",
         description="shared: sessions use this machine's network; none: they have none, and no kernel "
         "starts where that is impossible",
     )
-    memory_limit: int = Field(
+    memory_limit: OnNodes[int] = Field(
         4096 * MIB,
         ge=64 * MIB,
         description="memory of a session, in bytes; its Python kernel cannot allocate more",
     )
-    workspace_limit: int = Field(
+    workspace_limit: OnNodes[int] = Field(
         1024 * MIB,
         ge=MIB,
         description="size of a session's files together with its snapshots', in bytes; a single file "
         "may have 7/8 of it",
     )
-    javascript_memory_limit: int = Field(
+    javascript_memory_limit: OnNodes[int] = Field(
         512 * MIB, ge=64 * MIB, description="heap of a session's JavaScript engine, in bytes"
     )
-    process_limit: int = Field(
+    process_limit: OnNodes[int] = Field(
         256, ge=32, description="processes and threads of a session, where they can be counted"
     )
-    visible_paths: tuple[Annotated[str, Field(pattern="^/")], ...] = Field(
+    visible_paths: OnNodes[tuple[Annotated[str, Field(pattern="^/")], ...]] = Field(
         (),
         description="absolute paths that sessions and runtimes may read besides system and Python",
     )
-    open_files_limit: int = Field(1024, ge=64, description="open files of a session's processes")
+    open_files_limit: OnNodes[int] = Field(
+        1024, ge=64, description="open files of a session's processes"
+    )
     max_instances: int | None = Field(
         None,
         ge=1,
@@ -195,12 +213,14 @@ class Settings(BaseSettings):
     node_silence_s: float = Field(
         5.0, ge=0.5, description="seconds without an answer until a node is lost"
     )
-    browser: str | None = Field(
+    browser: OnNodes[str | None] = Field(
         None, description="name or path of the browser for sessions; by default found on the path"
     )
-    max_browsers: int = Field(8, ge=0, description="largest number of running browsers")
-    browser_start_timeout_s: float = Field(30.0, gt=0, description="longest start of a browser")
-    browser_size: tuple[int, int] = Field(
+    max_browsers: OnNodes[int] = Field(8, ge=0, description="largest number of running browsers")
+    browser_start_timeout_s: OnNodes[float] = Field(
+        30.0, gt=0, description="longest start of a browser"
+    )
+    browser_size: OnNodes[tuple[int, int]] = Field(
         (1280, 1024), description="width and height of a browser's window, in pixels"
     )
     max_session_snapshots: int = Field(
@@ -210,16 +230,24 @@ class Settings(BaseSettings):
         86_400, ge=1, description="age at which a session snapshot ends, in seconds"
     )
     session_ttl_s: int = Field(1800, ge=1, description="lifetime of a session instance, in seconds")
-    exec_timeout_s: int = Field(30, ge=1, description="default timeout of code, in seconds")
-    exec_timeout_max_s: int = Field(300, ge=1, description="largest timeout of code, in seconds")
-    plain_tracebacks: bool = Field(False, description="remove ANSI colours from tracebacks")
-    output_limit: int = Field(
+    exec_timeout_s: OnNodes[int] = Field(
+        30, ge=1, description="default timeout of code, in seconds"
+    )
+    exec_timeout_max_s: OnNodes[int] = Field(
+        300, ge=1, description="largest timeout of code, in seconds"
+    )
+    plain_tracebacks: OnNodes[bool] = Field(
+        False, description="remove ANSI colours from tracebacks"
+    )
+    output_limit: OnNodes[int] = Field(
         MIB,
         ge=1,
         lt=8 * MIB,  # the limit of our kernels; the double must see that there was more
         description="largest output of an execution, in bytes",
     )
-    code_limit: int = Field(MIB, ge=1, description="largest code of an execution, in bytes")
+    code_limit: OnNodes[int] = Field(
+        MIB, ge=1, description="largest code of an execution, in bytes"
+    )
 
     runtimes: tuple[dict[str, Any], ...] = Field(
         (),
@@ -299,6 +327,11 @@ class Settings(BaseSettings):
         if twice:
             raise ValueError(f"the access key {twice[0]} is there twice")
         return keys
+
+    def for_nodes(self) -> dict[str, Any]:
+        """Return what a node gets, JSON-ready: the set ones of the settings marked ``OnNodes``."""
+        marked = {name for name, f in type(self).model_fields.items() if _ON_NODES in f.metadata}
+        return self.model_dump(mode="json", include=marked, exclude_unset=True)
 
     def chosen(self) -> ledger.Ledger:
         """Return the ledger with the alternatives that these settings choose."""

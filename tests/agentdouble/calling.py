@@ -21,7 +21,7 @@ import httpx
 
 from agentdouble import Emulator
 from agentdouble.core.invoke_tool import HttpRequest, RunCode, ToolAddress, build
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.surfaces.sandbox import Sandbox
 
 T = TypeVar("T")
@@ -52,9 +52,9 @@ def address(double: Emulator) -> ToolAddress:
     return ToolAddress(double.url, double.credentials)
 
 
-def instances_of(double: Emulator) -> Instances:
-    """Return the session instances of a double, for details that no answer shows."""
-    return double._platform.context.surface(Sandbox).instances
+def sessions_of(double: Emulator) -> SandboxSessions:
+    """Return the sessions of a double, for details that no answer shows."""
+    return double._platform.context.surface(Sandbox).sessions
 
 
 def signed(double: Emulator, body: Any, *, action: str = "InvokeTool") -> HttpRequest:
@@ -295,7 +295,7 @@ def exec_bash(double: Emulator, command: str, session: str = "s1", **fields: Any
 
 
 def data_plane(double: Emulator, session: str = "s1") -> DataPlane:
-    """Return the data plane of a session, creating its instance if needed."""
+    """Return the data plane of a session, creating the session if needed."""
     request = {"ToolId": double.tool_id, "UserSessionId": session}
     response = send(signed(double, request, action="CreateSession"))
     address, _, query = response.json()["Result"]["Endpoint"].partition("/?")

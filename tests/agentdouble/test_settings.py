@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
+from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from agentdouble import Emulator
 from agentdouble.cli.serving import read_faults
 from agentdouble.errors import SettingsError
-from agentdouble.settings import Settings
+from agentdouble.settings import OnNodes, Settings
 
 pytestmark = pytest.mark.smoke
 
@@ -246,3 +249,44 @@ def test_secrets_are_not_shown(key: str) -> None:
     """Neither settings nor errors about them show a secret."""
     assert SECRET not in repr(Settings.load(**{key: SECRET}))
     assert SECRET not in str(refusal(**{key: {SECRET: SECRET}}))
+
+
+class _WithMore(Settings):
+    """The settings and two new ones."""
+
+    new: str = Field("", description="says nothing about nodes")
+    new_for_nodes: OnNodes[str] = Field("", description="says that nodes get it")
+
+
+def test_a_new_setting_goes_to_no_node_unless_it_says_so() -> None:
+    settings = _WithMore(new="a", new_for_nodes="b", memory_limit=2**30)
+
+    assert {"new_for_nodes": "b", "memory_limit": 2**30} == settings.for_nodes()
+
+
+def test_no_secret_goes_to_a_node() -> None:
+    """Neither a setting that can hold one, nor its text."""
+    secrets = {name: SECRET for name, f in Settings.model_fields.items() if _may_be_secret(f)}
+    settings = Settings(
+        **{**secrets, "keys": ({"access_key": "AK", "secret_key": SECRET},)},
+        state=f"postgresql://user:{SECRET}@host/db",
+        model_scripts=({"when": {"contains": SECRET}, "steps": []},),
+        runtimes=({"name": "r", "application": "a:b", "environment": {"KEY": SECRET}},),
+        preload=("json",),
+    )
+
+    assert {"api_key", "token", "secret_key", "keys"} <= secrets.keys()
+    assert {"preload": ["json"]} == settings.for_nodes()
+
+
+def _may_be_secret(field: FieldInfo) -> bool:
+    return "Secret" in repr(field.annotation) or "KeyPair" in repr(field.annotation)
+
+
+def test_a_node_accepts_all_that_it_gets() -> None:
+    """It makes its own settings of them."""
+    settings = Settings(isolation="none", visible_paths=("/opt",), browser_size=(800, 600))
+
+    received = Settings(**json.loads(json.dumps(settings.for_nodes())))
+
+    assert settings == received

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.agentdouble.calling import instances_of
+from tests.agentdouble.calling import sessions_of
 from tests.benchmarks.conftest import Caller, fresh, pss_mib
 
 ROUNDS = 20
@@ -40,7 +40,7 @@ def _destroy(caller: Caller, session_id: str) -> None:
 
 
 def _wait_until_filled(caller: Caller) -> None:
-    kernels = instances_of(caller.double).places._kernels
+    kernels = sessions_of(caller.double).placement.kernels
     while len(kernels._ready) < caller.double.settings.pool_size:
         select.select([], [], [], 0.005)
 

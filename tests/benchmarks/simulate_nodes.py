@@ -20,10 +20,10 @@ import psutil
 
 from agentdouble import Emulator, __version__
 from agentdouble.core.clock import Clock
-from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.nodes.engine import Joined
 from agentdouble.sandbox.nodes.node import Node
-from agentdouble.sandbox.nodes.node_places import NodePlaces
+from agentdouble.sandbox.nodes.node_placement import NodePlacement
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
 from tests.benchmarks.bench_nodes import cpu_s
 from tests.benchmarks.conftest import Caller, fresh
@@ -64,22 +64,22 @@ def measured() -> Costs:
 async def placed() -> tuple[list[float], float]:
     """Return the seconds of each creation, and the bytes of a session."""
     settings = Settings(nodes="ray://127.0.0.1:9")  # the engine is not started
-    places = NodePlaces(settings, settings.chosen(), __version__)
+    placement = NodePlacement(settings, settings.chosen(), __version__)
     for number in range(NODES):
         joined = Joined(f"node-{number}", "http://127.0.0.1:9", __version__, 2 * SESSIONS // NODES)
-        node = places.nodes[joined.name] = Node(joined, "", settings.chosen(), 5)
+        node = placement.nodes[joined.name] = Node(joined, "", settings.chosen(), 5)
         node.state = "open"
-    instances = Instances(Clock(), settings, places=places)
+    sessions = SandboxSessions(Clock(), settings, placement=placement)
     creations_s, process = [], psutil.Process()
     before = process.memory_info().rss
     for number in range(SESSIONS):
         began_s = time.perf_counter()
-        await instances.get_or_create(settings.tool_id, f"s{number}")
+        await sessions.get_or_create(settings.tool_id, f"s{number}")
         creations_s.append(time.perf_counter() - began_s)
     grown = process.memory_info().rss - before
-    sizes = [len(node.sessions) for node in places.nodes.values()]
+    sizes = [len(node.sessions) for node in placement.nodes.values()]
     print(f"sessions on a node: {min(sizes)} to {max(sizes)}")
-    await places.close()
+    await placement.close()
     return creations_s, grown / SESSIONS
 
 

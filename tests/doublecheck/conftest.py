@@ -12,7 +12,7 @@ import hypothesis.strategies  # noqa: F401
 import pytest
 import trustme  # noqa: F401
 
-from agentdouble.sandbox.kernel_pool import _IMPORTS_FOR_WORKBENCHES
+from agentdouble.sandbox.process_starter import _IMPORTS_FOR_WORKBENCHES
 from doublecheck import Platform, Target
 from doublecheck.client import log_filter
 from tests.agentdouble.calling import TOKEN

@@ -22,7 +22,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.processes import capacity
-from tests.agentdouble.calling import body_of, call, eventually, http, instances_of, run, text
+from tests.agentdouble.calling import body_of, call, eventually, http, run, sessions_of, text
 from tests.agentdouble.runtimes import small
 from tests.stress.tally import Stress
 
@@ -155,15 +155,15 @@ def test_many_sessions_work_and_expire_together(stress: Stress) -> None:
             list(pool.map(lambda n: _try(stress, double, f"x = {n}", n, ""), numbers))
             stress.random.shuffle(numbers)
             list(pool.map(lambda n: _try(stress, double, "print(x)", n, f"{n}\n"), numbers))
-            stress.figures["living"] = len(instances_of(double))
+            stress.figures["living"] = len(sessions_of(double))
 
             began = time.perf_counter()
             expiring = pool.submit(double.clock.advance, 31 * MINUTE)
             while not expiring.done():
                 _try(stress, double, "print(x)", None, "-1\n")
             stress.figures["expired_s"] = round(time.perf_counter() - began, 1)
-        if len(instances_of(double)) != 1:
-            stress.lost(f"{len(instances_of(double))} live where one does")
+        if len(sessions_of(double)) != 1:
+            stress.lost(f"{len(sessions_of(double))} live where one does")
 
 
 def _try(stress: Stress, double: Emulator, code: str, number: int | None, expected: str) -> None:

@@ -37,7 +37,7 @@ class _NodeDouble(Emulator):
         context = self._platform.context
         sandbox = self._surface(Sandbox)
         self.node_app = NodeApp(
-            self.app, sandbox.instances, sandbox.data_plane, context.ledger, key, limit
+            self.app, sandbox.sessions, sandbox.data_plane, context.ledger, key, limit
         )
 
     @property

@@ -12,7 +12,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from agentdouble.control_plane.wire import Wire
 from agentdouble.sandbox.data_plane.session_token import INSTANCE, TOKEN
-from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.session import SandboxSession
 
 _base_url: ContextVar[str] = ContextVar("agentdouble_base_url")
 
@@ -32,13 +32,13 @@ def base_url() -> str:
     return _base_url.get()
 
 
-def endpoint(instance: Instance) -> str:
-    """Return the URL of an instance; a client inserts a path and keeps the query.
+def endpoint(session: SandboxSession) -> str:
+    """Return the URL of a session; a client inserts a path and keeps the query.
 
     ``http://127.0.0.1:8000/?faasInstanceName=s-...&Authorization=...``. Raises LookupError
     outside of ``seen_at``.
     """
-    query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
+    query = urlencode({INSTANCE: session.id, TOKEN: session.token})
     return f"{base_url()}/?{query}"
 
 

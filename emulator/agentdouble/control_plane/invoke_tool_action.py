@@ -14,9 +14,9 @@ from agentdouble.control_plane.action_methods import describe, fields
 from agentdouble.core import ledger, strict_json
 from agentdouble.openapi.operation import described
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.result import ResultData
+from agentdouble.sandbox.session import SandboxSession
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 from agentdouble.settings import Settings
 
@@ -91,8 +91,8 @@ _Invoked = fields(
 class InvokeTool:
     """Runs InvokeTool requests in the sessions of the tools."""
 
-    def __init__(self, instances: Instances, tools: Tools, settings: Settings) -> None:
-        self._instances = instances
+    def __init__(self, sessions: SandboxSessions, tools: Tools, settings: Settings) -> None:
+        self._sessions = sessions
         self._tools = tools
         self._settings = settings
 
@@ -102,47 +102,47 @@ class InvokeTool:
         request = wire.read(InvokeToolRequest, body)
         self._tools.get(request.ToolId)
         operation = self._run_code if request.OperationType == "RunCode" else self._exec_bash
-        instance, inner = await operation(request)
+        session, inner = await operation(request)
         return {
             "ToolId": request.ToolId,
-            "UserSessionId": instance.key.user_session_id,
-            "SessionId": instance.id,
+            "UserSessionId": session.key.user_session_id,
+            "SessionId": session.id,
             "Endpoint": "",
             "InternalEndpoint": "",
             "Result": _go_json(inner),
         }
 
-    async def _run_code(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
+    async def _run_code(self, request: InvokeToolRequest) -> tuple[SandboxSession, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
         payload = wire.read(RunCodePayload, document, "OperationPayload.")
         self._check("code", payload.code)
         timeout_s = self._timeout_s(payload.timeout)
-        languages.find(payload.kernel_name)  # a refused request must not create an instance
-        instance = await self._instance(request)
-        result = await self._instances.execute(
-            instance,
+        languages.find(payload.kernel_name)  # a refused request must not create a session
+        session = await self._session(request)
+        result = await self._sessions.execute(
+            session,
             payload.code,
             payload.kernel_name,
             timeout_s,
-            publisher=self._instances.feed.publisher(instance.key),
+            publisher=self._sessions.feed.publisher(session.key),
         )
-        return instance, {
+        return session, {
             "success": result.succeeded,
             "message": result.message,
-            "data": result.to_data(instance.id, payload.kernel_name),
+            "data": result.to_data(session.id, payload.kernel_name),
         }
 
-    async def _exec_bash(self, request: InvokeToolRequest) -> tuple[Instance, dict[str, Any]]:
+    async def _exec_bash(self, request: InvokeToolRequest) -> tuple[SandboxSession, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
         payload = wire.read(ExecBashPayload, document, "OperationPayload.")
         self._check("command", payload.command)
         if payload.exec_dir:
             self._check("exec_dir", payload.exec_dir)
         timeout_s = self._timeout_s(payload.timeout)
-        instance = await self._instance(request)
+        session = await self._session(request)
         command = {**payload.model_dump(exclude_none=True), "timeout": timeout_s}
-        publisher = self._instances.feed.publisher(instance.key)
-        return instance, await instance.exec_bash(command, publisher)
+        publisher = self._sessions.feed.publisher(session.key)
+        return session, await session.processes.exec_bash(command, publisher)
 
     def _check(self, name: str, text: str) -> None:
         """Refuse text that cannot be run, or that is too long."""
@@ -171,22 +171,22 @@ class InvokeTool:
             )
         return asked_s
 
-    async def _instance(self, request: InvokeToolRequest) -> Instance:
-        """Return the instance of a request; two names in a request must mean the same one."""
+    async def _session(self, request: InvokeToolRequest) -> SandboxSession:
+        """Return the session of a request; two names in a request must mean the same one."""
         name = request.UserSessionId
         if request.SessionId is not None:
-            instance = await self._instances.look_up(request.SessionId, request.ToolId)
-            owner = instance.key.user_session_id
+            session = await self._sessions.look_up(request.SessionId, request.ToolId)
+            owner = session.key.user_session_id
             if name not in (None, owner):
                 raise public_errors.invalid(
-                    "UserSessionId", f"the session {instance.id!r} belongs to {owner!r}"
+                    "UserSessionId", f"the session {session.id!r} belongs to {owner!r}"
                 )
             name = owner
         elif name is None:
             raise public_errors.missing("UserSessionId")
         else:
             wire.check_user_session_id(name)
-        return await self._instances.get_or_create(request.ToolId, name, request.Ttl)
+        return await self._sessions.get_or_create(request.ToolId, name, request.Ttl)
 
 
 def _json_object(text: str) -> Mapping[str, Any]:

@@ -16,10 +16,10 @@ from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, NotBuiltError
 from agentdouble.journal.entries import note_unread
-from agentdouble.sandbox.ended_instances import EndedInstance
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.ended_sessions import EndedSession
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_process import LINES, SessionLog
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 
 _FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
@@ -132,10 +132,10 @@ class ShownSession(TypedDict):
 
 
 class SessionActions(ActionMethods):
-    """The actions on sessions; a session is an instance of a tool's sandbox."""
+    """The actions on sessions of the sandbox."""
 
-    def __init__(self, instances: Instances, tools: Tools) -> None:
-        self._instances = instances
+    def __init__(self, sessions: SandboxSessions, tools: Tools) -> None:
+        self._sessions = sessions
         self._tools = tools
 
     @action(
@@ -159,14 +159,14 @@ class SessionActions(ActionMethods):
         lifetime = request.lifetime
         ttl_s = None if lifetime is None else int(lifetime.total_seconds())
         self._tools.get(request.ToolId)
-        if request.Envs and await self._instances.find(request.ToolId, name) is not None:
+        if request.Envs and await self._sessions.find(request.ToolId, name) is not None:
             note_unread(["Envs"])  # its environment already exists
         envs = wire.variables(request.Envs)
-        instance = await self._instances.get_or_create(request.ToolId, name, ttl_s, envs)
+        session = await self._sessions.get_or_create(request.ToolId, name, ttl_s, envs)
         return {
-            "SessionId": instance.id,
+            "SessionId": session.id,
             "UserSessionId": name,
-            "Endpoint": addresses.endpoint(instance),
+            "Endpoint": addresses.endpoint(session),
             "InternalEndpoint": "",
         }
 
@@ -175,11 +175,11 @@ class SessionActions(ActionMethods):
         """Return a session."""
         self._tools.get(request.ToolId)
         try:
-            session: Instance | EndedInstance = await self._look_up(request)
+            session: SandboxSession | EndedSession = await self._look_up(request)
         except InstanceEndedError:
             if not _ended_are_shown():
                 raise
-            session = self._instances.look_up_ended(request.SessionId, request.ToolId)
+            session = self._sessions.look_up_ended(request.SessionId, request.ToolId)
         return dict(self._details(session))
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
@@ -187,7 +187,7 @@ class SessionActions(ActionMethods):
         """Return the sessions of a tool that pass every filter, the oldest first."""
         matches = listing.matching(request.Filters, _FILTERS)
         self._tools.get(request.ToolId)
-        self._instances.destroy_due()
+        self._sessions.destroy_due()
         listed = [
             row
             for row in self._listed(request.ToolId)
@@ -204,42 +204,42 @@ class SessionActions(ActionMethods):
     async def set_ttl(self, request: SetSessionTtl) -> dict[str, Any]:
         """Set the lifetime of a session to Ttl from now on."""
         lifetime = request.lifetime
-        instance = await self._look_up(request)
+        session = await self._look_up(request)
         if lifetime is not None:
-            self._instances.set_ttl(instance, lifetime)
+            self._sessions.set_ttl(session, lifetime)
         return {
             "ToolId": request.ToolId,
-            "SessionId": instance.id,
-            "ExpireAt": wire.stamp(instance.deadline),
+            "SessionId": session.id,
+            "ExpireAt": wire.stamp(session.lifetime.deadline),
         }
 
     @action("PauseSession", OneSession, SessionId=str, Status=str)
     async def pause(self, request: OneSession) -> dict[str, Any]:
         """Pause a session, so that it runs nothing until it is resumed."""
-        instance = await self._look_up(request)
-        self._instances.pause(instance)
-        return {"SessionId": instance.id, "Status": _status(instance)}
+        session = await self._look_up(request)
+        self._sessions.pause(session)
+        return {"SessionId": session.id, "Status": _status(session)}
 
     @action("ResumeSession", ResumeSession, SessionId=str, Status=str, ExpireAt=str)
     async def resume(self, request: ResumeSession) -> dict[str, Any]:
         """Resume a paused session; with Ttl, also set its lifetime from now on."""
         lifetime = request.lifetime
-        instance = await self._look_up(request)
-        self._instances.resume(instance)
+        session = await self._look_up(request)
+        self._sessions.resume(session)
         if lifetime is not None:
-            self._instances.set_ttl(instance, lifetime)
+            self._sessions.set_ttl(session, lifetime)
         return {
-            "SessionId": instance.id,
-            "Status": _status(instance),
-            "ExpireAt": wire.stamp(instance.deadline),
+            "SessionId": session.id,
+            "Status": _status(session),
+            "ExpireAt": wire.stamp(session.lifetime.deadline),
         }
 
     @action("DeleteSession", DeleteSession, SessionId=str)
     async def delete(self, request: DeleteSession) -> dict[str, Any]:
         """End a session; return when its processes have ended."""
-        instance = await self._instances.look_up(request.SessionId, request.ToolId)
-        await self._instances.destroy(instance, "deleted by caller")
-        return {"SessionId": instance.id}
+        session = await self._sessions.look_up(request.SessionId, request.ToolId)
+        await self._sessions.destroy(session, "deleted by caller")
+        return {"SessionId": session.id}
 
     @action("GetSessionLogs", GetSessionLogs, Logs=str)
     async def logs(self, request: GetSessionLogs) -> dict[str, Any]:
@@ -247,38 +247,40 @@ class SessionActions(ActionMethods):
         try:
             log: SessionLog | None = (await self._look_up(request)).log
         except InstanceEndedError:  # its log is kept for a while
-            log = self._instances.look_up_ended(request.SessionId, request.ToolId).log
+            log = self._sessions.look_up_ended(request.SessionId, request.ToolId).log
             if log is None:
                 raise
         return {"Logs": log.text(request.Limit) if log else ""}
 
-    async def _look_up(self, request: OneSession) -> Instance:
-        return await self._instances.look_up(request.SessionId, request.ToolId)
+    async def _look_up(self, request: OneSession) -> SandboxSession:
+        return await self._sessions.look_up(request.SessionId, request.ToolId)
 
     def _listed(self, tool_id: str) -> Iterator[Listed]:
-        sessions: list[Instance | EndedInstance] = [*self._instances.of_tool(tool_id)]
+        sessions: list[SandboxSession | EndedSession] = [*self._sessions.of_tool(tool_id)]
         if _ended_are_shown():
-            sessions += (end for end in self._instances.ended() if end.key.tool_id == tool_id)
+            sessions += (end for end in self._sessions.ended() if end.key.tool_id == tool_id)
         for session in sessions:
             yield Listed(session.id, session.created_at, dict(self._details(session)))
 
-    def _details(self, session: Instance | EndedInstance) -> ShownSession:
+    def _details(self, session: SandboxSession | EndedSession) -> ShownSession:
         return {
             "SessionId": session.id,
             "UserSessionId": session.key.user_session_id,
             "ToolType": self._tools.get(session.key.tool_id).type,
-            "Status": _status(session) if isinstance(session, Instance) else "Terminated",
+            "Status": _status(session) if isinstance(session, SandboxSession) else "Terminated",
             "CreatedAt": wire.stamp(session.created_at),
             "ExpireAt": wire.stamp(
-                session.deadline if isinstance(session, Instance) else session.at
+                session.lifetime.deadline if isinstance(session, SandboxSession) else session.at
             ),
-            "Endpoint": addresses.endpoint(session) if isinstance(session, Instance) else "",
+            "Endpoint": addresses.endpoint(session) if isinstance(session, SandboxSession) else "",
             "InternalEndpoint": "",
         }
 
 
-def _status(instance: Instance) -> Literal["Ready", "Paused"]:
-    paused = instance.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
+def _status(session: SandboxSession) -> Literal["Ready", "Paused"]:
+    paused = (
+        session.lifetime.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
+    )
     return "Paused" if paused else "Ready"
 
 

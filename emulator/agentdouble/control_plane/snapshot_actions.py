@@ -12,8 +12,8 @@ from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.wire import stamp
 from agentdouble.core import ledger
 from agentdouble.errors import SnapshotRefusedError
-from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 
 
@@ -35,9 +35,11 @@ class ShownSnapshot(TypedDict):
 class SnapshotActions(ActionMethods):
     """The actions on session snapshots; a snapshot belongs to the tool of its session."""
 
-    def __init__(self, snapshots: SessionSnapshots, instances: Instances, tools: Tools) -> None:
+    def __init__(
+        self, snapshots: SessionSnapshots, sessions: SandboxSessions, tools: Tools
+    ) -> None:
         self._snapshots = snapshots
-        self._instances = instances
+        self._sessions = sessions
         self._tools = tools
 
     @action(
@@ -49,13 +51,13 @@ class SnapshotActions(ActionMethods):
     async def create(self, request: session_actions.CreateSessionSnapshot) -> dict[str, Any]:
         """Take a snapshot of a session's Python kernel and files, while it runs no code."""
         tool = self._tools.get(request.ToolId)
-        instance = await self._instances.look_up(request.SessionId, request.ToolId)
+        session = await self._sessions.look_up(request.SessionId, request.ToolId)
         if not tool.enables_snapshots and ledger.choose("U-SNAPSHOT-ENABLED") == "required":
             raise SnapshotRefusedError(
                 f"the tool {tool.id!r} was created without EnableSnapshot",
                 "InvalidSnapshot.NotEnabled",
             )
-        snapshot = await self._snapshots.take(instance, request.RetentionCount)
+        snapshot = await self._snapshots.take(session, request.RetentionCount)
         at_once = ledger.choose("U-SNAPSHOT-STATUS") == "ready"
         return {"SnapshotId": snapshot.id, "Status": "Ready" if at_once else "Creating"}
 

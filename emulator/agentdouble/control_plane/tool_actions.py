@@ -13,8 +13,8 @@ from agentdouble.control_plane.action_methods import Action, ActionMethods, acti
 from agentdouble.control_plane.listing import Listed, ListMade, ListNamed, page
 from agentdouble.errors import NotBuiltError
 from agentdouble.journal.entries import note_unread
-from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
 from agentdouble.state import Registry, Resource
 
@@ -217,10 +217,12 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
         *("LarkAppSecret", "TosMountConfig", "UseCodingPlan"),
     )
 
-    def __init__(self, tools: Tools, instances: Instances, snapshots: SessionSnapshots) -> None:
+    def __init__(
+        self, tools: Tools, sessions: SandboxSessions, snapshots: SessionSnapshots
+    ) -> None:
         super().__init__(tools)
         self._tools = tools
-        self._instances = instances
+        self._sessions = sessions
         self._snapshots = snapshots
 
     async def _create(self, request: CreateTool) -> Tool:
@@ -233,7 +235,7 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
 
     async def _delete(self, tool: Tool) -> None:
         await self._tools.delete(tool.id)
-        await self._instances.destroy_of(tool.id, "its tool was deleted")
+        await self._sessions.destroy_of(tool.id, "its tool was deleted")
         await self._snapshots.drop_of(tool.id)
 
     def _details(self, tool: Tool) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from agentdouble.errors import AgentDoubleError, SandboxError
 from agentdouble.jupyter.kernel_clients import KernelClient
 from agentdouble.jupyter.websocket_wire import ChannelMessage
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_channels import Message
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.sessions import SandboxSessions
 
 DISCONNECTED = 8  # clients of a kernel that may come back
 _REMEMBERED = 1000  # messages
@@ -34,13 +34,13 @@ class SessionKernel:
 
     def __init__(
         self,
-        instance: Instance,
+        session: SandboxSession,
         language: str,
         clock: Clock,
-        use: Callable[[Instance], object],
+        use: Callable[[SandboxSession], object],
         is_own: Callable[[InstanceKey], bool],
     ) -> None:
-        key = instance.key
+        key = session.key
         self.id = str(uuid.uuid5(_NAMESPACE, f"{key.tool_id}/{key.user_session_id}/{language}"))
         self.key = key
         self.language = language
@@ -48,7 +48,7 @@ class SessionKernel:
         self._clock = clock
         self._use = use  # called when a client runs code
         self._is_own = is_own  # whether Jupyter made a session
-        self._instance = instance
+        self._session = session
         self._kernel: Kernel | None = None
         self._state = "idle"
         self._last_activity = clock.now()
@@ -60,18 +60,18 @@ class SessionKernel:
     @property
     def kernel(self) -> Kernel | None:
         """The living kernel, or None if its session has ended."""
-        if self._instance.end_reason is not None:
+        if self._session.end_reason is not None:
             return None
-        newest = self._instance.kernels.get(self.language)
+        newest = self._session.processes.kernels.get(self.language)
         if newest is not None:
-            self.follow(self._instance, newest)
+            self.follow(self._session, newest)
         return newest
 
-    def follow(self, instance: Instance, kernel: Kernel) -> None:
+    def follow(self, session: SandboxSession, kernel: Kernel) -> None:
         """Use this kernel of the session from now on."""
         if kernel is self._kernel:
             return
-        self._instance, self._kernel, self._state = instance, kernel, "idle"
+        self._session, self._kernel, self._state = session, kernel, "idle"
         self._signatures.clear()
         kernel.listeners.append(self._on_iopub)
         kernel.died.add_done_callback(lambda _: self._on_death(kernel))
@@ -84,10 +84,10 @@ class SessionKernel:
             "last_activity": f"{self._last_activity.astimezone(dt.timezone.utc):%Y-%m-%dT%H:%M:%S.%fZ}",
             "execution_state": "dead" if self.kernel is None else self._state,
             "connections": sum(client.connected for client in self.clients),
-            "reason": self._instance.end_reason or "",
+            "reason": self._session.end_reason or "",
             "tool_id": self.key.tool_id,
             "user_session_id": self.key.user_session_id,
-            "session_id": self._instance.id,
+            "session_id": self._session.id,
         }
 
     async def client(self, session_id: str) -> KernelClient:
@@ -177,7 +177,7 @@ class SessionKernel:
         self._signatures.append(signature)
 
     async def _take_turn(self, msg_id: str) -> None:
-        self._use(self._instance)
+        self._use(self._session)
         kernel = self.kernel
         if kernel is None:
             raise SandboxError(self.ended(), "InvalidResource.Ended", 409)
@@ -194,7 +194,7 @@ class SessionKernel:
     ) -> None:
         """Hold the session's turn until all requests are done or the kernel ends."""
         try:
-            async with self._instance.notebook_turn(kernel):
+            async with self._session.notebook_turn(kernel):
                 turn.set_result(None)
                 waiting = asyncio.ensure_future(released.wait())
                 first: set[asyncio.Future[Any]] = {waiting, kernel.died}
@@ -227,7 +227,7 @@ class SessionKernel:
     def _on_death(self, kernel: Kernel) -> None:
         if kernel is not self._kernel:
             return
-        reason = self._instance.end_reason or kernel.how_it_ended()
+        reason = self._session.end_reason or kernel.how_it_ended()
         for client in self.clients:
             client.detach()
             client.answer_with_error("SessionEnded", self.ended(reason))
@@ -238,7 +238,7 @@ class SessionKernel:
 
     def ended(self, reason: str = "") -> str:
         """Return the sentence that says why there is no kernel, and what to do."""
-        why = reason or self._instance.end_reason or "its kernel has ended"
+        why = reason or self._session.end_reason or "its kernel has ended"
         return (
             f"The sandbox session {self.key.user_session_id!r} has no such kernel any more: {why}. "
             "Restart the kernel to get a new one; its variables and files are lost."
@@ -249,26 +249,26 @@ class SessionKernel:
         if self.kernel is not None:
             await self.kernel.interrupt()
 
-    async def restart(self, instance: Instance) -> None:
-        """Replace the kernel by a new one of ``instance``, and connect the clients to it."""
+    async def restart(self, session: SandboxSession) -> None:
+        """Replace the kernel by a new one of ``session``, and connect the clients to it."""
         before, self._kernel = self._kernel, None
         for client in self.clients:
             client.detach()
             client.answer_with_error("KernelRestarted", "The kernel was restarted.")
         self._finish(*self._running)
         if before is not None and before.alive:
-            kernel = await instance.restart_kernel(self.language)
+            kernel = await session.restart_kernel(self.language)
         else:
-            kernel = await instance.kernel(self.language)
-        self.follow(instance, kernel)
+            kernel = await session.kernel(self.language)
+        self.follow(session, kernel)
         await asyncio.gather(*(client.open(kernel) for client in self.clients))
 
 
 class SessionKernels:
     """The kernels of all sessions; ``tool_id`` is the tool of sessions that are made here."""
 
-    def __init__(self, instances: Instances, tool_id: str, clock: Clock) -> None:
-        self._instances = instances
+    def __init__(self, sessions: SandboxSessions, tool_id: str, clock: Clock) -> None:
+        self._sessions = sessions
         self._tool_id = tool_id
         self._clock = clock
         self._kernels: dict[str, SessionKernel] = {}
@@ -276,7 +276,7 @@ class SessionKernels:
 
     def all(self) -> list[SessionKernel]:
         """Return the living kernels, and those that have ended but still have clients."""
-        self._instances.destroy_due()
+        self._sessions.destroy_due()
         living = {kernel.id: kernel for kernel in self._living()}
         watched = {
             id_: kernel
@@ -287,22 +287,20 @@ class SessionKernels:
         return [*self._kernels.values()]
 
     def _living(self) -> Iterator[SessionKernel]:
-        for instance in self._instances.living():
-            for language, kernel in instance.kernels.items():
-                yield self._followed(instance, language, kernel)
+        for session in self._sessions.living():
+            for language, kernel in session.processes.kernels.items():
+                yield self._followed(session, language, kernel)
 
-    def _followed(self, instance: Instance, language: str, kernel: Kernel) -> SessionKernel:
-        candidate = SessionKernel(
-            instance, language, self._clock, self._use, self._own.__contains__
-        )
+    def _followed(self, session: SandboxSession, language: str, kernel: Kernel) -> SessionKernel:
+        candidate = SessionKernel(session, language, self._clock, self._use, self._own.__contains__)
         followed = self._kernels.setdefault(candidate.id, candidate)
-        followed.follow(instance, kernel)
+        followed.follow(session, kernel)
         return followed
 
-    def _use(self, instance: Instance) -> None:
-        self._instances.destroy_due()
-        if instance.end_reason is None:
-            self._instances.use(instance)
+    def _use(self, session: SandboxSession) -> None:
+        self._sessions.destroy_due()
+        if session.end_reason is None:
+            self._sessions.use(session)
 
     def find(self, id_: str) -> SessionKernel:
         """Return a kernel by its id; raise SandboxError."""
@@ -320,27 +318,27 @@ class SessionKernels:
         """Make a session with a kernel; raise SandboxError and the errors of its start."""
         name = languages.find(language).name
         key = InstanceKey(self._tool_id, f"jupyter-{uuid.uuid4().hex[:12]}")
-        instance = await self._instances.get_or_create(key.tool_id, key.user_session_id)
+        session = await self._sessions.get_or_create(key.tool_id, key.user_session_id)
         try:
-            kernel = await instance.kernel(name)
+            kernel = await session.kernel(name)
         except AgentDoubleError as error:
-            await self._instances.destroy(instance, f"its kernel did not start: {error}")
+            await self._sessions.destroy(session, f"its kernel did not start: {error}")
             raise
         self._own.add(key)
-        return self._followed(instance, name, kernel)
+        return self._followed(session, name, kernel)
 
     async def restart(self, kernel: SessionKernel) -> None:
         """Restart a kernel, in a new session if its own has ended."""
         key = kernel.key
-        await kernel.restart(await self._instances.get_or_create(key.tool_id, key.user_session_id))
+        await kernel.restart(await self._sessions.get_or_create(key.tool_id, key.user_session_id))
 
     async def delete(self, kernel: SessionKernel) -> None:
         """End the session of a kernel that was made here; raise SandboxError for another's."""
         if kernel.key not in self._own:
             raise kernel.foreign()
-        instance = await self._instances.find(kernel.key.tool_id, kernel.key.user_session_id)
-        if instance is not None:
-            await self._instances.destroy(instance, "its kernel was shut down by Jupyter")
+        session = await self._sessions.find(kernel.key.tool_id, kernel.key.user_session_id)
+        if session is not None:
+            await self._sessions.destroy(session, "its kernel was shut down by Jupyter")
         for client in kernel.clients:
             client.close()
         self._kernels.pop(kernel.id, None)

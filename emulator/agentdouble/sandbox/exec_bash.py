@@ -24,7 +24,7 @@ _ENDS: Mapping[str | None, ExecutionEnded] = {
 
 
 class ExecBash:
-    """The bash sessions in which one instance runs ExecBash (U-EXECBASH-STATE)."""
+    """The bash sessions in which one session runs ExecBash (U-EXECBASH-STATE)."""
 
     def __init__(self) -> None:
         self._names = (f"default-{n}" if n > 1 else "default" for n in itertools.count(1))

@@ -18,9 +18,14 @@ from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
 from agentdouble.processes.launcher import STDERR
 from agentdouble.sandbox.execution import Execution, settle
+from agentdouble.sandbox.expressions import (
+    ExpressionError,
+    Question,
+    expression_request,
+    value_of,
+)
 from agentdouble.sandbox.languages import PYTHON, Language
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.questions import ExpressionError, Question, expression_request, value_of
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import SessionProcess, run_to_completion
 

@@ -7,62 +7,42 @@ change the kernel's directory or environment first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from agentdouble.core import threads
-from agentdouble.errors import (
-    BrowserError,
-    KernelStartError,
-    SandboxError,
-    SnapshotRefusedError,
-    WorkbenchError,
-)
+from agentdouble.errors import KernelStartError, SnapshotRefusedError
 from agentdouble.processes import capacity
 from agentdouble.processes.copies import kernel_snapshot
 from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.launcher import launch, retried
-from agentdouble.processes.workspace import Workspace, Workspaces
-from agentdouble.sandbox.fork_planner import ForkPlanner, process_limit_refusal
+from agentdouble.processes.workspace import Workspace
+from agentdouble.sandbox.fork_planner import process_limit_refusal
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.languages import PYTHON, Language
+from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.sandbox.ready_kernels import PooledKernel, ReadyKernels
 from agentdouble.sandbox.session_process import run_to_completion
-from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
     from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
     from agentdouble.processes.launcher import ForkPlan
-    from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.kernel_channels import KernelSockets
     from agentdouble.sandbox.session_process import SessionProcess
-    from agentdouble.sandbox.workbench.client import Workbench
-
 
 _CHANNELS = "agentdouble.sandbox.kernel_channels"
-_BROWSER = "agentdouble.sandbox.browser.browser"
-_IMPORTS_FOR_WORKBENCHES = (
-    "agentdouble.sandbox.workbench.client",
-    "anyio._backends._asyncio",  # the first request would import it
-)
-
 _FIRST_ANSWER_S = 0.05  # a start costs as much as four answers, so the first answer goes first
 
 
 class KernelPool:
     """Starts kernels for one double and keeps some ready; belongs to one event loop."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._planner = ForkPlanner(settings)
-        self._ready = ReadyKernels(self._make, settings.pool_size)
-        self._starting = 0
+    def __init__(self, starter: ProcessStarter) -> None:
+        self._settings = starter.settings
+        self._starter = starter
+        self._ready = ReadyKernels(self._make, starter.settings.pool_size)
         self._sockets: KernelSockets | None = None
-        self._workspaces: Workspaces | None = None
-        self._browsers = 0  # how many run or start
 
     @property
     def ready(self) -> int:
@@ -87,35 +67,24 @@ class KernelPool:
         Raises KernelStartError, and ResourceExhaustedError if the machine has no room for it.
         """
         try:
-            with self._reserved():
+            with self._starter.reserved():
                 return await self._start(language, self._launch(language, workspace, others))
         except KernelStartError as error:
             capacity.check()  # a process that lacks resources cannot report that itself
             limit = None if self._settings.isolation == "none" else self._settings.process_limit
             raise process_limit_refusal(error, limit) or error from error.__cause__
 
-    @contextmanager
-    def _reserved(self) -> Iterator[None]:
-        """Reserve capacity for a process that starts in this context."""
-        capacity.check(self._starting)
-        self._starting += 1
-        try:
-            yield
-        finally:
-            self._starting -= 1
-
     async def snapshot(self, kernel: Kernel, workspace: Workspace) -> KernelSnapshot:
         """Take a snapshot of an idle Python kernel and of its session's files.
 
         Raises SnapshotRefusedError, also if the kernel is not one of the fork server.
         """
-        server = self._planner.server
+        server = self._starter.planner.server
         if server is None or kernel.language.name != PYTHON.name:
             raise SnapshotRefusedError(
                 "only Python kernels of the fork server can be copied: provisioner = 'auto' on Linux"
             )
-        with capacity.named():
-            files = self.workspace()
+        files = self._starter.workspace()
         try:
             snapshot = await kernel_snapshot.take(kernel, workspace, files, server)
         except BaseException:
@@ -129,14 +98,14 @@ class KernelPool:
 
         Raises KernelStartError and ResourceExhaustedError.
         """
-        workspace = self.workspace(snapshot.source.variables)
+        workspace = self._starter.workspace(snapshot.source.variables)
         workspace.shares_user = True
         copying = threads.run_in_thread(
             lambda: kernel_snapshot.copy_files(snapshot.files, workspace)
         )
         files = asyncio.ensure_future(copying)  # while the kernel is forked
         try:
-            with self._reserved():
+            with self._starter.reserved():
                 launch = self._launch_copy(snapshot, workspace, files)
                 return PooledKernel(await self._start(PYTHON, launch), workspace)
         except BaseException as error:
@@ -177,90 +146,19 @@ class KernelPool:
             raise
         return kernel
 
-    def workspace(self, variables: Mapping[str, str] = MappingProxyType({})) -> Workspace:
-        """Make a workspace without a kernel; add ``variables`` to its environment."""
-        with capacity.named():
-            self._workspaces = self._workspaces or Workspaces()
-            return self._workspaces.make(variables)
-
-    async def workbench(
-        self, workspace: Workspace, others: Iterable[SessionProcess] = ()
-    ) -> Workbench:
-        """Start a session's workbench; ``others`` are as in ``start``.
-
-        Raises WorkbenchError and ResourceExhaustedError.
-        """
-        await threads.import_in_thread(*_IMPORTS_FOR_WORKBENCHES)
-        from agentdouble.sandbox.workbench import client  # slow: httpx, 0.1 s
-
-        with _failing_with(WorkbenchError), self._reserved():
-            self._planner.prepare(client.PROGRAM)
-            run = workspace.make_run()
-            plan = await self._planner.plan(client.PROGRAM, workspace, run, others)
-            return await client.start(plan, workspace, run, self._settings.memory_limit)
-
-    async def browser(self, workspace: Workspace, others: Iterable[SessionProcess] = ()) -> Browser:
-        """Start a session's browser and return when it answers.
-
-        Raises ResourceExhaustedError, BrowserError, and SandboxError if none is installed or too
-        many run.
-        """
-        await threads.import_in_thread(_BROWSER)
-        from agentdouble.sandbox.browser import browser, chromium  # slow: 10 ms
-
-        settings = self._settings
-        path = chromium.find(settings.browser)
-        if path is None:
-            message = (
-                f"{settings.browser or 'Chromium'} is not installed. Install it: {chromium.INSTALL}"
-            )
-            raise SandboxError(message, "InternalError.Browser", 503)
-        if self._browsers >= settings.max_browsers:
-            message = (
-                f"{settings.max_browsers} browsers run and the setting max_browsers allows no more. "
-                "Destroy a session that has one, or raise the setting."
-            )
-            raise SandboxError(message, "QuotaExceeded", 429)
-        self._browsers += 1
-        try:
-            with _failing_with(BrowserError), self._reserved():
-                self._planner.prepare(browser.PROGRAM)
-                run = workspace.make_run()
-                width, height = settings.browser_size
-                config = {"browser": path, "directory": str(run), "width": width, "height": height}
-                plan = await self._planner.plan(browser.PROGRAM, workspace, run, others)
-                started = await browser.start(plan, workspace, run, config)
-        except BaseException:
-            self._browsers -= 1
-            raise
-        started.died.add_done_callback(lambda _: self._forget_browser())
-        try:
-            await started.ready(settings.browser_start_timeout_s)
-        except BaseException:
-            await started.kill("its start was abandoned")
-            raise
-        return started
-
-    def _forget_browser(self) -> None:
-        self._browsers -= 1
-
     def fill(self) -> None:
         """Start the missing ready kernels in the background, up to the number in the settings."""
         self._ready.fill()
 
     async def close(self) -> None:
-        """End the ready kernels and the fork server, close the sockets, remove all workspaces."""
-        self._planner.close()
+        """End the ready kernels and close the sockets of all; then the starter can be closed."""
         await self._ready.close()
-        await self._planner.stop()
         if self._sockets is not None:
             self._sockets.close()
-        if self._workspaces is not None:
-            self._workspaces.remove()
-        self._sockets = self._workspaces = None
+        self._sockets = None
 
     async def _make(self) -> PooledKernel:
-        workspace = self.workspace()
+        workspace = self._starter.workspace()
         try:
             return PooledKernel(await self.start(PYTHON, workspace), workspace)
         except BaseException:
@@ -270,15 +168,16 @@ class KernelPool:
     async def _launch(
         self, language: Language, workspace: Workspace, others: Iterable[SessionProcess]
     ) -> Kernel:
-        self._planner.prepare(language)  # first: it runs in the background during the imports
+        planner = self._starter.planner
+        planner.prepare(language)  # first: it runs in the background during the imports
         await threads.import_in_thread(_CHANNELS)
         language = language.with_heap(self._settings.javascript_memory_limit)
 
         async def start() -> Kernel:
-            self._planner.prepare(language)
+            planner.prepare(language)
             with capacity.named():
                 run = workspace.make_run()
-            plan = await self._planner.plan(language, workspace, run, others)
+            plan = await planner.plan(language, workspace, run, others)
             return await self._started(language, plan, workspace, run)
 
         try:
@@ -314,13 +213,3 @@ class KernelPool:
         except OSError as error:
             refusal = capacity.refusal_of(error)
             raise refusal or KernelStartError(language.display_name, str(error)) from error
-
-
-@contextmanager
-def _failing_with(kind: type[WorkbenchError] | type[BrowserError]) -> Iterator[None]:
-    """Turn the failure of a start into an error of this kind, or the one that names a resource."""
-    try:
-        yield
-    except (OSError, ForkServerGoneError, KernelStartError) as error:
-        refusal = capacity.refusal_of(error)
-        raise refusal or kind(str(error) or "the fork server has ended") from error

@@ -18,10 +18,10 @@ from starlette.routing import Route
 from agentdouble.core import threads
 from agentdouble.errors import LiveError
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.completions import no_completion
 from agentdouble.sandbox.output_feed import Event, Listener
-from agentdouble.sandbox.questions import no_completion
 from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.server.disconnects import ListenerResponse
 
 _LARGE = 64 * 1024  # bytes; to write a larger event as JSON would block the loop
@@ -39,7 +39,7 @@ class Complete(BaseModel):
     cursor_pos: int | None = Field(None, ge=0)
 
 
-def live_routes(instances: Instances, tool_id: str) -> list[Route]:
+def live_routes(sessions: SandboxSessions, tool_id: str) -> list[Route]:
     """Return the routes below the double's own prefix; they raise LiveError and SandboxError."""
 
     async def outputs(request: Request) -> Response:
@@ -48,7 +48,7 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
         if "user_session_id" not in query:
             raise LiveError("'user_session_id' is missing.")
         key = InstanceKey(query.get("tool_id", tool_id), query["user_session_id"])
-        return ListenerResponse(instances.feed.listen(key), _written)
+        return ListenerResponse(sessions.feed.listen(key), _written)
 
     async def complete(request: Request) -> Response:
         """Complete code with the session's own living kernel."""
@@ -61,11 +61,11 @@ def live_routes(instances: Instances, tool_id: str) -> list[Route]:
         position = len(body.code) if body.cursor_pos is None else body.cursor_pos
         if position > len(body.code):
             raise LiveError(f"'cursor_pos' must be from 0 to {len(body.code)}.")
-        languages.find(body.language)
+        language = languages.find(body.language)
         completion = no_completion(position)
-        instance = await instances.find(body.tool_id or tool_id, body.user_session_id)
-        if instance is not None:
-            completion = await instance.complete(body.code, position, body.language)
+        session = await sessions.find(body.tool_id or tool_id, body.user_session_id)
+        if session is not None:
+            completion = await session.processes.complete(body.code, position, language)
         ends = {"cursor_start": completion.start, "cursor_end": completion.end}
         return JSONResponse({"matches": completion.matches, **ends})
 

@@ -16,13 +16,12 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from agentdouble.core import ledger
 from agentdouble.errors import DirectoryError, SandboxError
+from agentdouble.sandbox.expressions import ExpressionError
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import PYTHON, Language
-from agentdouble.sandbox.questions import ExpressionError
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_process import busy_error
+from agentdouble.sandbox.turn import ExecutionTurn
 
 
 async def enter(kernel: Kernel, directory: str) -> str:
@@ -68,7 +67,7 @@ class NamedKernel:
         self.name = name
         self.kernel = kernel
         self.created_at = self.last_used = dt.datetime.now(dt.timezone.utc)
-        self.turn = asyncio.Lock()
+        self.turn = ExecutionTurn(name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel's entry in the list of Jupyter sessions."""
@@ -81,7 +80,7 @@ class NamedKernel:
 
 
 class NamedKernels:
-    """The named kernels of one instance, at most ``MOST``."""
+    """The named kernels of one session, at most ``MOST``."""
 
     def __init__(
         self, start: Start, output_limit: int, expire: Callable[[], Awaitable[None]]
@@ -135,10 +134,9 @@ class NamedKernels:
 
         Raises SandboxError if it is busy and the ledger says so.
         """
-        if notebook.turn.locked() and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise busy_error(notebook.name)
+        notebook.turn.check_free()
         fault = MidRunFault.armed(self._expire)
-        async with notebook.turn:
+        async with notebook.turn.taken():
             notebook.last_used = dt.datetime.now(dt.timezone.utc)
             async with inside(notebook.kernel, cwd):
                 result = await notebook.kernel.execute(

@@ -114,7 +114,7 @@ class OutputFeed:
 
     @contextmanager
     def listen(self, key: InstanceKey) -> Iterator[Listener]:
-        """Listen to a session, which need not have an instance yet.
+        """Listen to a session, which need not live yet.
 
         Raises TooManyListenersError if there are ``LISTENERS`` already.
         """

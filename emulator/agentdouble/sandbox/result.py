@@ -97,6 +97,14 @@ class ExecutionResult:
             return True
         return self.status == "ok"
 
+    @property
+    def ends_session(self) -> bool:
+        """Whether it ends its session: its context is lost, or the ledger says so."""
+        timed_out = self.status == "timeout"
+        return self.context_lost or (
+            timed_out and ledger.choose("U-EXEC-TIMEOUT") == "instance-lost"
+        )
+
     def to_data(self, session_id: str, kernel_name: str) -> ResultData:
         """Return the ``data`` of section 2.7."""
         return {

@@ -18,13 +18,13 @@ from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError, SnapshotRefusedError
 from agentdouble.journal.entries import note_session
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
 
 if TYPE_CHECKING:
-    from agentdouble.processes.copies.kernel_snapshot import Snapshot
+    from agentdouble.sandbox.session_processes import Snapshot
 
 LOST_KEPT = 100  # records whose state is gone
 
@@ -56,13 +56,13 @@ class SessionSnapshot:
 class SessionSnapshots:
     """The session snapshots of a double, oldest first; belongs to one event loop."""
 
-    def __init__(self, clock: Clock, settings: Settings, instances: Instances) -> None:
+    def __init__(self, clock: Clock, settings: Settings, sessions: SandboxSessions) -> None:
         self._clock = clock
         self._most = settings.max_session_snapshots
         self._most_bytes = settings.workspace_limit
         self._ttl = dt.timedelta(seconds=settings.session_snapshot_ttl_s)
         self._session_ttl_s = settings.session_ttl_s
-        self._instances = instances
+        self._sessions = sessions
         self._all: dict[str, SessionSnapshot] = {}
         self._states: dict[str, Snapshot] = {}
         self._taking = 0
@@ -87,44 +87,42 @@ class SessionSnapshots:
             raise SandboxError(message, "InvalidSnapshot.NotFound", 404)
         return snapshot
 
-    async def take(self, instance: Instance, retention: int | None = None) -> SessionSnapshot:
+    async def take(self, session: SandboxSession, retention: int | None = None) -> SessionSnapshot:
         """Take a snapshot; keep only the newest ``retention`` of its user session.
 
         The files of a user session's snapshots count together against ``workspace_limit``. Raises
-        SandboxError if there are too many, and the same errors as ``Instance.snapshot``.
+        SandboxError if there are too many, and the same errors as ``SandboxSession.snapshot``.
         """
         self._drop_old()
-        instance.check_at_rest()
-        too_old = self._surplus(instance.key, retention)
+        session.check_at_rest()
+        too_old = self._surplus(session.key, retention)
         if retention and too_old and ledger.choose("U-SNAPSHOT-RETENTION") == "refused":
             raise _too_many(retention, "the RetentionCount")
         living = len(self._states.keys() - {snapshot.id for snapshot in too_old})
         if living + self._taking >= self._most:
             raise _too_many(self._most, "the setting max_session_snapshots")
-        omitted = tuple(instance.missing_from_snapshots())
+        # A snapshot counts from now on, not only when it is there: several may be on their way.
         self._taking += 1
         try:
-            state = await instance.snapshot()
+            state = await session.snapshot()
         finally:
             self._taking -= 1
-        return await self._add(instance, state, omitted, retention)
+        return await self._add(session, state, retention)
 
     async def _add(
-        self,
-        instance: Instance,
-        state: Snapshot,
-        omitted: tuple[str, ...],
-        retention: int | None,
+        self, session: SandboxSession, state: Snapshot, retention: int | None
     ) -> SessionSnapshot:
         new = SessionSnapshot(
             id=f"snap-{next(self._numbers):08x}{secrets.token_hex(6)}",
-            key=instance.key,
-            session_id=instance.id,
+            key=session.key,
+            session_id=session.id,
             created_at=self._clock.now(),
-            omitted=(*state.omitted, *omitted),
-            variables=instance.variables,
+            omitted=state.omitted,
+            variables=session.variables,
         )
-        dropped = self._surplus(instance.key, retention)
+        # Asked again, because other snapshots came or went while this one was taken. Its size is
+        # known only now; nothing awaits from here until it is counted, so two cannot both pass.
+        dropped = self._surplus(session.key, retention)
         others = sum(
             self._states[other.id].size
             for other in self._all.values()
@@ -139,10 +137,11 @@ class SessionSnapshots:
                 "QuotaExceeded",
             )
         self._all[new.id], self._states[new.id] = new, state
+        # If the state is lost already, this is called in the loop's next step.
         state.gone.add_done_callback(lambda _: self._lose(new.id, state.ending))
-        instance.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
+        session.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
         for old in dropped:
-            instance.log.note(f"snapshot {old.id} dropped for newer ones")
+            session.log.note(f"snapshot {old.id} dropped for newer ones")
             self._forget(old)
         return new
 
@@ -155,13 +154,14 @@ class SessionSnapshots:
 
     async def resume(
         self, snapshot: SessionSnapshot, ttl_s: int | None, *, new_instance: bool
-    ) -> Instance:
-        """Return an instance with the state of a snapshot: a new one, or the user session's own.
+    ) -> SandboxSession:
+        """Return a session with the state of a snapshot: a new one, or the user session's own.
 
         A new one has its own UserSessionId. Raises SnapshotRefusedError and the errors of
-        ``Instances.get_or_create``.
+        ``SandboxSessions.get_or_create``.
         """
         state = self._states.get(snapshot.id)
+        # If it is lost later, while it is copied, the copy fails and says so.
         if state is None or state.gone.done():
             reason = snapshot.lost or "its process has ended"
             raise SnapshotRefusedError(
@@ -171,7 +171,7 @@ class SessionSnapshots:
         key = snapshot.key
         if new_instance:
             key = InstanceKey(key.tool_id, f"u-{secrets.token_hex(10)}")
-        living = await self._instances.find(key.tool_id, key.user_session_id)
+        living = await self._sessions.find(key.tool_id, key.user_session_id)
         if living is not None:
             await self._return(living, state, ttl_s)
         else:
@@ -179,11 +179,11 @@ class SessionSnapshots:
                 raise SnapshotRefusedError(
                     "its session has ended", "InvalidSnapshot.InstanceTerminating"
                 )
-            living = await self._instances.create_from(state, key, ttl_s, snapshot.variables)
+            living = await self._sessions.create_from(state, key, ttl_s, snapshot.variables)
         living.log.note(f"has the state of snapshot {snapshot.id}")
         return living
 
-    async def _return(self, living: Instance, state: Snapshot, ttl_s: int | None) -> None:
+    async def _return(self, living: SandboxSession, state: Snapshot, ttl_s: int | None) -> None:
         if ledger.choose("U-SNAPSHOT-LIVING") == "refused":
             raise SnapshotRefusedError(
                 f"its session lives, as the instance {living.id}: end it first, or send "
@@ -191,14 +191,14 @@ class SessionSnapshots:
                 "InvalidSnapshot.InstanceRunning",
             )
         note_session(living.id)
-        living.check_at_rest()
+        living.check_at_rest()  # ``return_to`` would wait for the code and then discard its effects
         await living.return_to(state)
         if ttl_s is not None or ledger.choose("U-SNAPSHOT-TTL") == "anew":
             ttl = dt.timedelta(seconds=ttl_s or self._session_ttl_s)
-            self._instances.set_ttl(living, ttl)
+            self._sessions.set_ttl(living, ttl)
 
     async def delete(self, snapshot: SessionSnapshot) -> None:
-        """Delete a snapshot; instances resumed from it live on."""
+        """Delete a snapshot; sessions resumed from it live on."""
         self._forget(snapshot)
         await self._settle()
 
@@ -247,6 +247,7 @@ class SessionSnapshots:
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""
+        # Taken out first, so that ``gone``, which follows, finds nothing to lose.
         state = self._states.pop(id_, None)
         if state is None:
             return False

@@ -3,7 +3,7 @@
 ``/_emulator/sessions``: facts about sandbox sessions that no action of the platform returns.
 
 ====================================== =========================================================
-``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``ended_instances``
+``GET  /sessions``                     ``{"sessions": [...], "ended": [...]}``: see ``session_events``
 ``POST /sessions/{id}/interrupt``      ``{"SessionId", "interrupted": ["python3"]}``: the languages
                                        whose code was interrupted
 ``GET  /sessions/{id}/variables``      ``{"SessionId", "language", "state", "variables":
@@ -41,12 +41,12 @@ from agentdouble.openapi import Format
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.data_plane import session_token
 from agentdouble.sandbox.data_plane.session_token import SessionQuery
-from agentdouble.sandbox.ended_instances import ended, living
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
 from agentdouble.sandbox.live_routes import live_routes
-from agentdouble.sandbox.places import Places
+from agentdouble.sandbox.placement import Placement
+from agentdouble.sandbox.session import SandboxSession
+from agentdouble.sandbox.session_events import ended, living
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
 from agentdouble.surfaces.surface import (
@@ -87,22 +87,24 @@ class Sandbox(Surface):
         self.data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
         self.tools = Tools(clock, settings.tool_id, store)
         self.tools.publish_to(context.events)
-        self.instances = Instances(
+        self.sessions = SandboxSessions(
             clock,
             settings,
             store=store,
             variables_of=self.tools.variables,
             events=context.events,
-            places=self._places(),
+            placement=self._placement(),
         )
-        self.snapshots = SessionSnapshots(clock, settings, self.instances)
+        self.snapshots = SessionSnapshots(clock, settings, self.sessions)
 
-    def _places(self) -> Places | None:
+    def _placement(self) -> Placement | None:
         if self.context.settings.nodes is None:
             return None
-        from agentdouble.sandbox.nodes.node_places import NodePlaces  # only for doubles with nodes
+        from agentdouble.sandbox.nodes.node_placement import (  # only for doubles with nodes
+            NodePlacement,
+        )
 
-        return NodePlaces(self.context.settings, self.context.ledger, self.context.version)
+        return NodePlacement(self.context.settings, self.context.ledger, self.context.version)
 
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
@@ -127,7 +129,7 @@ class Sandbox(Surface):
     def _make_data_plane(self) -> ASGIApp:
         from agentdouble.sandbox.data_plane.routes import data_plane  # slow: 20 ms
 
-        return data_plane(self.instances, self.context.settings, self.context.version)
+        return data_plane(self.sessions, self.context.settings, self.context.version)
 
     def actions(self) -> Mapping[str, Action]:
         """Return InvokeTool and the actions that manage tools and sessions."""
@@ -139,10 +141,10 @@ class Sandbox(Surface):
         )
 
         return {
-            "InvokeTool": InvokeTool(self.instances, self.tools, self.context.settings),
-            **ToolActions(self.tools, self.instances, self.snapshots).by_name(),
-            **SessionActions(self.instances, self.tools).by_name(),
-            **SnapshotActions(self.snapshots, self.instances, self.tools).by_name(),
+            "InvokeTool": InvokeTool(self.sessions, self.tools, self.context.settings),
+            **ToolActions(self.tools, self.sessions, self.snapshots).by_name(),
+            **SessionActions(self.sessions, self.tools).by_name(),
+            **SnapshotActions(self.snapshots, self.sessions, self.tools).by_name(),
         }
 
     def admin_routes(self) -> Sequence[BaseRoute]:
@@ -153,32 +155,34 @@ class Sandbox(Surface):
             Route("/sessions/{session_id}/variables", self._variables),
             Route("/nodes", self._nodes),
             Route("/nodes/{name}/drain", self._drain, methods=["POST"]),
-            *live_routes(self.instances, self.context.settings.tool_id),
+            *live_routes(self.sessions, self.context.settings.tool_id),
         ]
 
     async def _list_sessions(self, _request: Request) -> Response:
-        """Return the living session instances, and the reasons why others ended."""
-        self.instances.destroy_due()
-        alive = [living(instance, self.context.clock) for instance in self.instances.living()]
-        ended_sessions = [ended(instance) for instance in self.instances.ended()]
+        """Return the living sessions, and the reasons why others ended."""
+        self.sessions.destroy_due()
+        alive = [living(session, self.context.clock) for session in self.sessions.living()]
+        ended_sessions = [ended(session) for session in self.sessions.ended()]
         return JSONResponse({"sessions": alive, "ended": ended_sessions})
 
     async def _interrupt(self, request: Request) -> Response:
         """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
-        instance = await self._find(request)
-        return _json({"SessionId": instance.id, "interrupted": [*await instance.interrupt()]})
+        session = await self._find(request)
+        return _json(
+            {"SessionId": session.id, "interrupted": [*await session.processes.interrupt()]}
+        )
 
     async def _variables(self, request: Request) -> Response:
         """Return the variables of a session's idle kernel; this does not count as use."""
-        instance = await self._find(request)
+        session = await self._find(request)
         language = request.query_params.get("language", "python3")
         kind = languages.find(language)
         if kind is not languages.PYTHON:
             message = f"Variables of {kind.display_name} cannot be listed, only those of Python."
             raise RouteRefusedError(message, 501, "NotImplemented")
-        listed = await instance.list_variables()
+        listed = await session.processes.list_variables()
         document = {
-            "SessionId": instance.id,
+            "SessionId": session.id,
             "language": language,
             "state": listed.state,
             "variables": [*listed.variables],
@@ -188,7 +192,7 @@ class Sandbox(Surface):
 
     async def _nodes(self, _request: Request) -> Response:
         """Return the nodes: state, sessions, capacity and load."""
-        return JSONResponse({"nodes": self.instances.places.list_nodes()})
+        return JSONResponse({"nodes": self.sessions.placement.list_nodes()})
 
     async def _drain(self, request: Request) -> Response:
         """Drain a node; return the nodes at once, while its sessions live on."""
@@ -198,13 +202,13 @@ class Sandbox(Surface):
             deadline_s = TypeAdapter(_Deadline).validate_python(document)["deadline_s"]
         except ValueError as error:
             raise RouteRefusedError(f"{expected}: {error}") from None
-        self.instances.places.drain(request.path_params["name"], deadline_s)
+        self.sessions.placement.drain(request.path_params["name"], deadline_s)
         return await self._nodes(request)
 
-    async def _find(self, request: Request) -> Instance:
+    async def _find(self, request: Request) -> SandboxSession:
         session_id = request.path_params["session_id"]
         try:
-            return await self.instances.look_up(session_id)
+            return await self.sessions.look_up(session_id)
         except InstanceEndedError as error:
             raise RouteRefusedError(str(error), 404, "NotFound") from None
         except UnknownSessionError:
@@ -213,12 +217,12 @@ class Sandbox(Surface):
 
     def health(self) -> Mapping[str, Any]:
         """Return the number of living sessions."""
-        return {"instances": len(self.instances)}
+        return {"instances": len(self.sessions)}
 
     async def restore(self) -> None:
-        await self.instances.places.check_access()
+        await self.sessions.placement.check_access()
         await self.tools.load()
-        await self.instances.load()
+        await self.sessions.load()
 
     def parts(self) -> Sequence[DataPart]:
         """Return the sessions, their snapshots, and the tools."""
@@ -227,7 +231,7 @@ class Sandbox(Surface):
         return [DataPart("sessions", self._reset_sessions), snapshots, tools]
 
     async def _reset_sessions(self, wait: bool) -> None:
-        await self.instances.reset("the double was reset", wait=wait)
+        await self.sessions.reset("the double was reset", wait=wait)
 
     async def _reset_tools(self, _wait: bool) -> None:
         before = self.tools.all()
@@ -235,24 +239,24 @@ class Sandbox(Surface):
         ids = {tool.id for tool in self.tools.all()}
         for tool in before:
             if tool.id not in ids:
-                await self.instances.destroy_of(tool.id, "its tool is gone")
+                await self.sessions.destroy_of(tool.id, "its tool is gone")
                 await self.snapshots.drop_of(tool.id)
 
     async def settle(self) -> None:
-        await self.instances.settle()
+        await self.sessions.settle()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self.instances.close)
+            stack.push_async_callback(self.sessions.close)
             stack.push_async_callback(self.snapshots.close)
-            for background in (self.instances.reap(), self.instances.watch()):
+            for background in (self.sessions.reap(), self.sessions.usage.watch()):
                 stack.callback(asyncio.ensure_future(background).cancel)
-            self.instances.places.start()
+            self.sessions.placement.start()
             yield
 
     def begin_shutdown(self) -> None:
-        self.instances.feed.close()
+        self.sessions.feed.close()
 
 
 class JupyterServer(Surface):
@@ -270,8 +274,8 @@ class JupyterServer(Surface):
         from agentdouble.jupyter.session_kernels import SessionKernels  # slow: zmq, 0.2 s
 
         context = self.context
-        instances = context.surface(Sandbox).instances
-        return SessionKernels(instances, context.settings.tool_id, context.clock)
+        sessions = context.surface(Sandbox).sessions
+        return SessionKernels(sessions, context.settings.tool_id, context.clock)
 
     def _make_app(self) -> ASGIApp:
         from agentdouble.jupyter.jupyter_routes import jupyter_app  # slow: zmq, 0.2 s

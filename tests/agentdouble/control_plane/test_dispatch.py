@@ -12,7 +12,7 @@ from agentdouble.control_plane.action_names import OF_THE_PLATFORM
 from agentdouble.core import signing
 from agentdouble.core.invoke_tool import HttpRequest, ToolAddress, build
 from agentdouble.core.signing import Credentials
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.sessions import SandboxSessions
 from tests.agentdouble import client_signer
 from tests.agentdouble.calling import body_of, error_of, http, send, signed
 
@@ -209,7 +209,7 @@ def test_crashing_action_answers_with_the_envelope(
     async def broken(*_args: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Instances, "get_or_create", broken)
+    monkeypatch.setattr(SandboxSessions, "get_or_create", broken)
 
     error = error_of(send(signed(double, body_of(double, "1"))))
 

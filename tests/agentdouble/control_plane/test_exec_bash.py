@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agentdouble import Emulator, run_code
-from tests.agentdouble.calling import call, error_of, exec_bash, instances_of, text
+from tests.agentdouble.calling import call, error_of, exec_bash, sessions_of, text
 
 pytestmark = pytest.mark.once
 
@@ -107,12 +107,12 @@ def test_failed_operation_is_reported_in_the_result(double: Emulator) -> None:
 def test_invalid_payloads_are_refused_by_name(
     double: Emulator, payload: Any, code: str, named: str
 ) -> None:
-    """No instance is created."""
+    """No session is created."""
     error = error_of(call(double, body(double, payload)))
 
     assert (400, code) == (error["status"], error["Code"])
     assert named in error["Message"]
-    assert 0 == len(instances_of(double))
+    assert 0 == len(sessions_of(double))
 
 
 def test_run_code_runs_commands(double: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:

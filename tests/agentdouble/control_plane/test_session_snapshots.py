@@ -12,10 +12,10 @@ from agentdouble.control_plane.wire import stamp
 from tests.agentdouble.calling import (
     Begun,
     act,
-    instances_of,
     refusal,
     result,
     run,
+    sessions_of,
     text,
 )
 
@@ -113,14 +113,14 @@ def test_living_session_is_restored_in_place(double: Emulator) -> None:
     in_bash(double, "echo 1 > of-bash; sleep 1000 &")
     snapshot = take(double, source)
     text(double, CHANGE, "u")
-    before = set(instances_of(double).living()[0].pids)
+    before = set(sessions_of(double).living()[0].processes.pids)
 
     assert source == resume(double, snapshot)
 
     assert "[1] first kept None\n" == text(double, LOOK, "u")
     assert "1\n" == in_bash(double, "cat of-bash")
     assert "2\n" == text(double, "console.log(2)", "u", language="javascript")
-    assert not before & set(instances_of(double).living()[0].pids)
+    assert not before & set(sessions_of(double).living()[0].processes.pids)
     assert source == result(double, "1", "u")["SessionId"]
     assert get(double, snapshot)["Reason"] == "Not in it: terminals and commands in bash"
 

@@ -11,7 +11,7 @@ import pytest
 from agentdouble import Emulator, MCPApp, SimpleApp, run_code
 from agentdouble.core.request_cause import HEADER
 from tests.agentdouble import mcp_wire
-from tests.agentdouble.calling import body_of, http, instances_of, signed
+from tests.agentdouble.calling import body_of, http, sessions_of, signed
 
 WHO = {"user_id": "ann", "session_id": "s1"}
 
@@ -65,7 +65,7 @@ def entries(double: Emulator, **query: Any) -> list[dict[str, Any]]:
 
 def causes(double: Emulator) -> list[tuple[str, int | None]]:
     """Return the URL and the cause of each InvokeTool, after checking its session."""
-    living = {instance.id for instance in instances_of(double).living()}
+    living = {session.id for session in sessions_of(double).living()}
     listed = entries(double, action="InvokeTool")
     assert {entry["session"] for entry in listed} <= living
     return [(entry["url"], entry["caused_by"]) for entry in listed]

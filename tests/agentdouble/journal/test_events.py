@@ -17,7 +17,7 @@ from tests.agentdouble.calling import (
     body_of,
     call,
     http,
-    instances_of,
+    sessions_of,
     text,
 )
 
@@ -144,12 +144,12 @@ def test_simultaneous_changes_are_one_event(double: Emulator) -> None:
 
         async def change() -> None:
 
-            instances = instances_of(double)
-            (instance,) = instances.living()
+            sessions = sessions_of(double)
+            (session,) = sessions.living()
             for _ in range(1000):
-                instances.pause(instance)
-                instances.resume(instance)
-            instances.pause(instance)
+                sessions.pause(session)
+                sessions.resume(session)
+            sessions.pause(session)
 
         double._call(change())
         event = until(events, "session", "paused")

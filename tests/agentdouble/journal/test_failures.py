@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agentdouble import Emulator, SimpleApp
 from agentdouble.journal.failures import STOPPING, ServerErrorMiddleware
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.server import exhaustion
 from agentdouble.server.guard import render_json
 from tests.agentdouble import mcp_wire
@@ -60,7 +60,7 @@ def test_the_control_plane_reports_a_failure(
     double: Emulator, check_told: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It uses its own envelope."""
-    monkeypatch.setattr(Instances, "get_or_create", broken)
+    monkeypatch.setattr(SandboxSessions, "get_or_create", broken)
 
     answer = call(double, body_of(double, "1"))
 
@@ -78,7 +78,7 @@ def test_a_lack_of_descriptors_is_reported_in_few_lines(
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     monkeypatch.setattr(exhaustion, "_teller", exhaustion._Teller())
-    monkeypatch.setattr(Instances, "get_or_create", exhausted)
+    monkeypatch.setattr(SandboxSessions, "get_or_create", exhausted)
     answers = [call(double, body_of(double, "1")) for _ in range(4)]
     monkeypatch.setattr(exhaustion._teller, "_quiet_until_s", 0)
     answers.append(call(double, body_of(double, "1")))
@@ -152,7 +152,7 @@ def test_a_failure_under_an_agent_is_an_error_of_its_surface(
 ) -> None:
     """The agent itself does not report it."""
     http.post(f"{double.url}/apps/coder/users/u/sessions/s", json={})
-    monkeypatch.setattr(Instances, "get_or_create", broken)
+    monkeypatch.setattr(SandboxSessions, "get_or_create", broken)
 
     answer, status, message = MESSAGES[surface](double)
 

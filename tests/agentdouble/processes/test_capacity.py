@@ -10,7 +10,7 @@ from agentdouble import Clock
 from agentdouble.errors import ResourceExhaustedError, TooManyInstancesError
 from agentdouble.processes import capacity
 from agentdouble.processes.capacity import Headroom
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
 
 
@@ -61,7 +61,7 @@ def test_the_scarcest_resource_limits_instances(
     monkeypatch.setattr(capacity, "headrooms", lambda: iter(both))
 
     async def refused(**settings: int) -> TooManyInstancesError:
-        instances = Instances(Clock(), Settings.load(**settings))
+        instances = SandboxSessions(Clock(), Settings.load(**settings))
         creations = (instances.get_or_create("t-1", f"u{number}") for number in range(9))
         answers = await asyncio.gather(*creations, return_exceptions=True)
         await instances.close()

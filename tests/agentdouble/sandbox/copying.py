@@ -10,6 +10,7 @@ from typing import Any
 from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_pool import KernelPool, PooledKernel
+from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.settings import Settings
 
 
@@ -17,11 +18,13 @@ def with_pool(test: Callable[[Source], Awaitable[None]], **settings: Any) -> Non
     """Run a test with a session's kernel that can be copied, then clean up."""
 
     async def run() -> None:
-        pool = KernelPool(Settings(pool_size=0, **settings))
+        starter = ProcessStarter(Settings(pool_size=0, **settings))
+        pool = KernelPool(starter)
         try:
             await test(Source(pool, await pool.take()))
         finally:
             await pool.close()
+            await starter.close()
 
     asyncio.run(run())
 

@@ -18,9 +18,12 @@ if sys.platform != "linux":
     pytest.skip("only Linux forks kernels", allow_module_level=True)
 
 from agentdouble.core import ledger
-from agentdouble.errors import KernelStartError
+from agentdouble.core.clock import Clock
+from agentdouble.errors import KernelStartError, SandboxError
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT, PYTHON
+from agentdouble.sandbox.process_starter import ProcessStarter
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
 from tests.agentdouble.processes.forking import forked_by
 
@@ -145,16 +148,20 @@ def has_no_more(current: tuple[int, int], expected: tuple[int, int]) -> bool:
     return all(count <= most for count, most in zip(current, expected, strict=True))
 
 
-def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any) -> None:
+def with_kernels(
+    test: Callable[[KernelPool, ProcessStarter], Awaitable[None]], **settings: Any
+) -> None:
     OTHERS[:] = psutil.Process().children()
 
     async def run_test() -> None:
         with ledger.using(ledger.Ledger(None)):
-            kernels = KernelPool(Settings.load(**{"pool_size": 0, **settings}))
+            starter = ProcessStarter(Settings.load(**{"pool_size": 0, **settings}))
+            kernels = KernelPool(starter)
             try:
-                await test(kernels)
+                await test(kernels, starter)
             finally:
                 await kernels.close()
+                await starter.close()
 
     asyncio.run(run_test())
 
@@ -167,8 +174,8 @@ WHEN = pytest.mark.parametrize("when", get_args(When))
 def test_a_cancelled_kernel_start_leaves_nothing(language: Any, when: When) -> None:
     """Neither processes nor sockets remain."""
 
-    async def test(kernels: KernelPool) -> None:
-        workspace = kernels.workspace()
+    async def test(kernels: KernelPool, starter: ProcessStarter) -> None:
+        workspace = starter.workspace()
         places = await leave_everywhere(
             lambda: kernels.start(language, workspace),
             lambda kernel: kernel.kill("the test is over"),
@@ -189,10 +196,10 @@ def test_a_cancelled_kernel_start_leaves_nothing(language: Any, when: When) -> N
 def test_a_cancelled_workbench_start_leaves_nothing(when: When) -> None:
     """Neither processes nor sockets remain."""
 
-    async def test(kernels: KernelPool) -> None:
-        workspace = kernels.workspace()
+    async def test(_kernels: KernelPool, starter: ProcessStarter) -> None:
+        workspace = starter.workspace()
         places = await leave_everywhere(
-            lambda: kernels.workbench(workspace),
+            lambda: starter.workbench(workspace),
             lambda workbench: workbench.kill("the test is over"),
             when,
         )
@@ -222,7 +229,7 @@ async def end_all(starts: list[asyncio.Task[Any]]) -> list[BaseException]:
 def test_killing_the_fork_server_leaves_no_process(forked: int) -> None:
     """Starts without a process retry on the next server; the others fail."""
 
-    async def test(kernels: KernelPool) -> None:
+    async def test(kernels: KernelPool, _starter: ProcessStarter) -> None:
         await end_all([asyncio.ensure_future(kernels._make())])
         before = await at_rest(None)
         starts = [asyncio.ensure_future(kernels._make()) for _ in range(10)]
@@ -238,3 +245,29 @@ def test_killing_the_fork_server_leaves_no_process(forked: int) -> None:
         assert has_no_more(await at_rest(before), before)
 
     with_kernels(test)
+
+
+@pytest.mark.parametrize("meanwhile", ["ended", "paused"])
+def test_a_further_kernel_is_ended_if_its_session_cannot_use_it(meanwhile: str) -> None:
+    """Nobody has it yet when the session ends or is paused, so nobody else would end it."""
+    OTHERS[:] = psutil.Process().children()
+
+    async def run_test() -> None:
+        with ledger.using(ledger.Ledger(None)):
+            sessions = SandboxSessions(Clock(), Settings.load(pool_size=0))
+            session = await sessions.get_or_create("t-sandbox", "u")
+            await session.execute("1", "python3", 30)
+            before = await at_rest(None)
+            processes: Any = session.processes
+            opening = asyncio.ensure_future(processes.named_kernels.open("n", PYTHON))
+            await asyncio.sleep(0)
+            if meanwhile == "paused":
+                sessions.pause(session)
+            else:
+                await sessions.destroy(session, "the test ends it")
+            with pytest.raises(SandboxError, match=r"paused|the test ends it"):
+                await opening
+            assert has_no_more(await at_rest(before), before)
+            await sessions.close()
+
+    asyncio.run(run_test())

@@ -26,6 +26,7 @@ from agentdouble.processes import isolation
 from agentdouble.processes.isolation import Isolation
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import PYTHON
+from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     background,
@@ -158,11 +159,13 @@ def with_kernels(test: Callable[[KernelPool], Awaitable[None]], **settings: Any)
 
     async def run_test() -> None:
         with ledger.using(ledger.Ledger(None)):
-            kernels = KernelPool(Settings.load(**settings))
+            starter = ProcessStarter(Settings.load(**settings))
+            kernels = KernelPool(starter)
             try:
                 await test(kernels)
             finally:
                 await kernels.close()
+                await starter.close()
 
     asyncio.run(run_test())
 

@@ -15,7 +15,7 @@ if sys.platform != "linux":
 from agentdouble import Emulator
 from agentdouble.processes import usage
 from agentdouble.processes.watch import Watch, Watched
-from tests.agentdouble.calling import eventually, http, instances_of, run, text
+from tests.agentdouble.calling import eventually, http, run, sessions_of, text
 
 pytestmark = pytest.mark.once
 
@@ -54,7 +54,7 @@ print("all", flush=True)
 
 def look(double: Emulator) -> None:
     """Make the double check its sessions now."""
-    double._call(instances_of(double).destroy_overgrown())
+    double._call(sessions_of(double).usage.destroy_overgrown())
 
 
 def reasons_of(double: Emulator) -> dict[str, str]:
@@ -201,7 +201,7 @@ def test_use_ends_the_rest_of_an_idle_session(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("agentdouble.processes.watch._TURN", sys.maxsize)  # only use ends its rest
     with Emulator(workspace_limit=8 * MIB) as double:
         text(double, "1", "filler")
-        eventually(lambda: look(double) or instances_of(double)._watch._quiet, bool)
+        eventually(lambda: look(double) or sessions_of(double).usage._watch._quiet, bool)
         inner = run(double, FILLERS["many files"] + FOR_EVER, "filler")
 
     assert inner["message"].endswith("its files grew over 8 MiB; the session's context is lost")

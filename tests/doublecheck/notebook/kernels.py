@@ -16,8 +16,8 @@ TIMEOUT_S = 120
 _SILENT_S = 5
 # what a cell runs before the tab key is pressed or code interrupted: a kernel has a second or two
 PATIENT = """
-import agentdouble.sandbox.questions, agentdouble.sandbox.kernel, doublecheck.notebook.magics.completion
-agentdouble.sandbox.questions.PATIENCE_S = doublecheck.notebook.magics.completion._PATIENCE_S = 60
+import agentdouble.sandbox.completions, agentdouble.sandbox.kernel, doublecheck.notebook.magics.completion
+agentdouble.sandbox.completions.PATIENCE_S = doublecheck.notebook.magics.completion._PATIENCE_S = 60
 agentdouble.sandbox.kernel.INTERRUPT_GRACE_S = 60
 """
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")

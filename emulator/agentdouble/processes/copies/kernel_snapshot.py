@@ -93,27 +93,6 @@ class CopyPlan(ForkPlan):
             return process
 
 
-class Snapshot(Protocol):
-    """A snapshot of a session's kernel and files, ``size`` bytes, which is here or on a node.
-
-    ``omitted`` names what no copy has. ``gone`` is done when it is lost, and ``ending`` says how.
-    """
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def omitted(self) -> tuple[str, ...]: ...
-
-    @property
-    def gone(self) -> asyncio.Future[None]: ...
-
-    @property
-    def ending(self) -> str: ...
-
-    async def discard(self) -> None: ...
-
-
 @dataclass(frozen=True, eq=False)
 class KernelSnapshot:
     """A snapshot of a kernel, from which copies are forked.

@@ -21,7 +21,7 @@ from agentdouble.sandbox.data_plane.session_token import (
     PREFIX,
     TOKEN,
     close_gone,
-    instance_of,
+    processes_of,
     sandbox_error,
 )
 from agentdouble.sandbox.workbench.wire import Envelope, envelope, until_one_ends, wrong_fields
@@ -64,13 +64,13 @@ class BrowserRoutes:
     @operation(Envelope)
     async def info(self, request: Request) -> Response:
         """Return facts about the browser and the URL of its DevTools protocol."""
-        browser = await instance_of(request).browser()
+        browser = await processes_of(request).browser()
         size = await front_page.size(browser)
         width, height = self._window
         viewport = size or {"width": width, "height": height}
         scheme = "wss" if request.url.scheme == "https" else "ws"
-        instance = instance_of(request)
-        query = urlencode({INSTANCE: instance.id, TOKEN: instance.token})
+        session = processes_of(request).session
+        query = urlencode({INSTANCE: session.id, TOKEN: session.token})
         return envelope(
             {
                 "user_agent": browser.user_agent,
@@ -94,7 +94,7 @@ class BrowserRoutes:
         )
         kind = options.format or unspecified
         try:
-            browser = await instance_of(request).browser()
+            browser = await processes_of(request).browser()
             quality = options.quality if kind == "jpeg" else None
             picture = await front_page.screenshot(browser, kind, quality)
         except PageError as error:
@@ -103,9 +103,9 @@ class BrowserRoutes:
 
     async def cdp(self, websocket: WebSocket) -> None:
         """Connect a client to the browser with the Chrome DevTools Protocol."""
-        instance = instance_of(websocket)
+        processes = processes_of(websocket)
         try:
-            connection = await (await instance.browser()).connect()
+            connection = await (await processes.browser()).connect()
         except SandboxError as error:
             await websocket.send_denial_response(await sandbox_error(websocket, error))
             return
@@ -118,7 +118,7 @@ class BrowserRoutes:
         finally:
             connection.close()
         if websocket.client_state.name == "CONNECTED":
-            await close_gone(websocket, instance.end_reason or "the browser has ended")
+            await close_gone(websocket, processes.session.end_reason or "the browser has ended")
 
 
 async def _to_browser(websocket: WebSocket, connection: Connection) -> None:

@@ -14,10 +14,10 @@ from agentdouble.core import ledger
 from agentdouble.openapi import operation as described
 from agentdouble.openapi.operation import like
 from agentdouble.sandbox import languages, named_kernels
-from agentdouble.sandbox.data_plane.session_token import Refused, instance_of
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.data_plane.session_token import Refused, processes_of
+from agentdouble.sandbox.local_processes import LocalProcesses
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.workbench.wire import (
     Envelope,
     Model,
@@ -77,10 +77,10 @@ class CodeExecute(RequestBody):
 
 
 class CodeRoutes:
-    """The code routes; they use the kernels of the instance that the request names."""
+    """The code routes; they use the kernels of the session that the request names."""
 
-    def __init__(self, instances: Instances, settings: Settings) -> None:
-        self._instances = instances
+    def __init__(self, sessions: SandboxSessions, settings: Settings) -> None:
+        self._sessions = sessions
         self._settings = settings
 
     def routes(self) -> list[Route]:
@@ -96,40 +96,40 @@ class CodeRoutes:
             Route("/v1/code/info", self.languages),
         ]
 
-    async def execute(self, instance: Instance, body: JupyterExecute) -> Response:
+    async def execute(self, processes: LocalProcesses, body: JupyterExecute) -> Response:
         """Run code in the kernel that InvokeTool also uses, or in a Jupyter session's kernel."""
         kind = languages.find(body.kernel_name)
         timeout_s = self._timeout_s(body.code, body.timeout)
-        cwd = await instance.directory(body.cwd)
+        cwd = await processes.directory(body.cwd)
         if body.session_id is None:
-            result = await self._instances.execute(
-                instance, body.code, body.kernel_name, timeout_s, cwd
+            result = await self._sessions.execute(
+                processes.session, body.code, body.kernel_name, timeout_s, cwd
             )
-            return _answer(result, result.to_data(instance.id, body.kernel_name))
-        notebook = await instance.named_kernels.open(body.session_id, kind)
-        result = await self._in_notebook(instance, notebook, body.code, timeout_s, cwd)
+            return _answer(result, result.to_data(processes.session.id, body.kernel_name))
+        notebook = await processes.named_kernels.open(body.session_id, kind)
+        result = await self._in_notebook(processes, notebook, body.code, timeout_s, cwd)
         return _answer(result, result.to_data(notebook.name, body.kernel_name))
 
-    async def create(self, instance: Instance, body: JupyterCreate) -> Response:
+    async def create(self, processes: LocalProcesses, body: JupyterCreate) -> Response:
         """Create a Jupyter session; leave an existing one unchanged."""
-        kind, cwd = languages.find(body.kernel_name), await instance.directory(body.cwd)
-        notebook = await instance.named_kernels.open(body.session_id, kind, cwd)
+        kind, cwd = languages.find(body.kernel_name), await processes.directory(body.cwd)
+        notebook = await processes.named_kernels.open(body.session_id, kind, cwd)
         message = f"Session {notebook.name} is ready"
         data = {"session_id": notebook.name, "kernel_name": body.kernel_name, "message": message}
         return envelope(data, message)
 
-    async def run(self, instance: Instance, body: CodeExecute) -> Response:
+    async def run(self, processes: LocalProcesses, body: CodeExecute) -> Response:
         """Run code in a kernel that is kept only if the request is ``stateful``."""
         kind = languages.find(body.language)
         timeout_s = self._timeout_s(body.code, body.timeout)
-        cwd = await instance.directory(body.cwd)
+        cwd = await processes.directory(body.cwd)
         name = body.session_id if body.stateful else None
-        notebook = await instance.named_kernels.open(name, kind)
+        notebook = await processes.named_kernels.open(name, kind)
         try:
-            result = await self._in_notebook(instance, notebook, body.code, timeout_s, cwd)
+            result = await self._in_notebook(processes, notebook, body.code, timeout_s, cwd)
         finally:
             if not body.stateful:
-                await instance.named_kernels.close(notebook.name)
+                await processes.named_kernels.close(notebook.name)
         data = {
             "language": body.language,
             "status": result.status,
@@ -146,12 +146,12 @@ class CodeRoutes:
     @described(Envelope)
     async def info(self, request: Request) -> Response:
         """Return facts about the Jupyter routes."""
-        instance = instance_of(request)
+        processes = processes_of(request)
         data = {
             "default_kernel": "python3",
             "available_kernels": sorted(languages.names()),
-            "active_sessions": len(instance.named_kernels),
-            "session_timeout_seconds": int(instance.ttl.total_seconds()),
+            "active_sessions": len(processes.named_kernels),
+            "session_timeout_seconds": int(processes.session.lifetime.ttl.total_seconds()),
             "max_sessions": named_kernels.MOST,
             "description": "Each Jupyter session has its own kernel and ends with its sandbox",
             "kernel_detection": "static",
@@ -161,20 +161,20 @@ class CodeRoutes:
     @described(Envelope)
     async def sessions(self, request: Request) -> Response:
         """Return the Jupyter sessions by name."""
-        living = instance_of(request).named_kernels.living()
+        living = processes_of(request).named_kernels.living()
         return envelope({"sessions": {n.name: n.to_dict() for n in living}}, "Operation successful")
 
     @described(Envelope)
     async def close_all(self, request: Request) -> Response:
         """End every Jupyter session."""
-        count = await instance_of(request).named_kernels.close_all()
+        count = await processes_of(request).named_kernels.close_all()
         return envelope(None, f"{count} sessions were closed")
 
     @described(Envelope)
     async def close(self, request: Request) -> Response:
         """End a Jupyter session."""
         name = request.path_params["session_id"]
-        if not await instance_of(request).named_kernels.close(name):
+        if not await processes_of(request).named_kernels.close(name):
             raise Refused(404, f"There is no Jupyter session {name!r}.")
         return envelope(None, f"Session {name} was closed")
 
@@ -194,14 +194,14 @@ class CodeRoutes:
 
     async def _in_notebook(
         self,
-        instance: Instance,
+        processes: LocalProcesses,
         notebook: named_kernels.NamedKernel,
         code: str,
         timeout_s: int,
         cwd: str | None,
     ) -> ExecutionResult:
-        result = await instance.named_kernels.execute(notebook, code, timeout_s, cwd)
-        instance.check_usable()
+        result = await processes.named_kernels.execute(notebook, code, timeout_s, cwd)
+        processes.session.check_usable()
         return result.without_colours() if self._settings.plain_tracebacks else result
 
     def _timeout_s(self, code: str, timeout_s: int | None) -> int:
@@ -217,12 +217,12 @@ class CodeRoutes:
 def _post(
     path: str,
     model: type[Model],
-    operation: Callable[[Instance, Model], Coroutine[Any, Any, Response]],
+    operation: Callable[[LocalProcesses, Model], Coroutine[Any, Any, Response]],
 ) -> Route:
     @like(operation, reading(model))
     async def endpoint(request: Request) -> Response:
         body = await read_body(request, model)
-        return await run_for_client(request, operation(instance_of(request), body))
+        return await run_for_client(request, operation(processes_of(request), body))
 
     return Route(path, endpoint, methods=["POST"])
 

@@ -17,12 +17,13 @@ from websockets.asyncio.client import ClientConnection, unix_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from agentdouble.errors import NotBuiltError, SandboxError
-from agentdouble.sandbox.data_plane.session_token import close_gone, instance_of, sandbox_error
-from agentdouble.sandbox.instance import Instance
+from agentdouble.sandbox.data_plane.session_token import close_gone, processes_of, sandbox_error
 from agentdouble.sandbox.workbench.wire import until_one_ends
 from agentdouble.server.disconnects import cancel_on_disconnect
 
 if TYPE_CHECKING:
+    from agentdouble.sandbox.local_processes import LocalProcesses
+    from agentdouble.sandbox.session import SandboxSession
     from agentdouble.sandbox.workbench.client import Workbench
 
 _STAYS_HERE = frozenset(  # headers for this server, not for the workbench
@@ -36,19 +37,18 @@ _NOT_BACK = frozenset(("connection", "date", "keep-alive", "server"))
 
 async def forward(request: Request) -> Response:
     """Forward a request to the session's workbench and return its answer."""
-    instance = instance_of(request)
     try:
-        return await _forward(request, instance)
+        return await _forward(request, processes_of(request))
     except ClientDisconnect:  # no client is left to receive the answer
         return Response(status_code=400)
 
 
-async def _forward(request: Request, instance: Instance) -> Response:
+async def _forward(request: Request, processes: LocalProcesses) -> Response:
     async with AsyncExitStack() as stack:
-        workbench = await stack.enter_async_context(instance.use_workbench())
-        answer = await _ask(request, workbench, instance)
+        workbench = await stack.enter_async_context(processes.use_workbench())
+        answer = await _ask(request, workbench, processes.session)
         stack.push_async_callback(answer.aclose)
-        return _Answer(answer, _pieces(answer, instance), stack.pop_all())
+        return _Answer(answer, _pieces(answer, processes.session), stack.pop_all())
 
 
 class _Answer(StreamingResponse):
@@ -70,17 +70,17 @@ class _Answer(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _pieces(answer: httpx.Response, instance: Instance) -> AsyncIterator[bytes]:
+async def _pieces(answer: httpx.Response, session: SandboxSession) -> AsyncIterator[bytes]:
     """Yield the body of a response; it may break off when the session ends."""
     try:
         async for piece in answer.aiter_raw():
             yield piece
     except httpx.TransportError:
-        if instance.end_reason is None or "content-length" in answer.headers:
+        if session.end_reason is None or "content-length" in answer.headers:
             raise
 
 
-async def _ask(request: Request, workbench: Workbench, instance: Instance) -> httpx.Response:
+async def _ask(request: Request, workbench: Workbench, session: SandboxSession) -> httpx.Response:
     read = asyncio.Event()
     forwarded = workbench.http.build_request(
         request.method,
@@ -99,7 +99,7 @@ async def _ask(request: Request, workbench: Workbench, instance: Instance) -> ht
         return await cancel_on_disconnect(receive, workbench.http.send(forwarded, stream=True))
     except httpx.TransportError as error:
         lost = await workbench.ended_error(error)
-        instance.check_usable()  # the end of the session is the better reason
+        session.check_usable()  # the end of the session is the better reason
         raise lost from error
 
 
@@ -123,15 +123,15 @@ async def _body(request: Request, read: asyncio.Event) -> AsyncIterator[bytes]:
 
 async def terminal(websocket: WebSocket) -> None:
     """Connect a client to a terminal of the session."""
-    instance = instance_of(websocket)
+    processes = processes_of(websocket)
     try:
-        async with instance.use_workbench() as workbench:
-            await _connect(websocket, workbench, instance)
+        async with processes.use_workbench() as workbench:
+            await _connect(websocket, workbench, processes.session)
     except (SandboxError, NotBuiltError) as error:
         await websocket.send_denial_response(await sandbox_error(websocket, error))
 
 
-async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instance) -> None:
+async def _connect(websocket: WebSocket, workbench: Workbench, session: SandboxSession) -> None:
     query = websocket.scope["query_string"].decode("latin-1")
     uri = f"ws://workbench/v1/shell/ws?{query}"
     try:
@@ -139,14 +139,14 @@ async def _connect(websocket: WebSocket, workbench: Workbench, instance: Instanc
     except (OSError, InvalidHandshake) as error:
         raise await workbench.ended_error(error) from error
     if await bridge(websocket, inside):
-        await _hang_up(websocket, inside, instance)
+        await _hang_up(websocket, inside, session)
 
 
-async def _hang_up(websocket: WebSocket, inside: ClientConnection, instance: Instance) -> None:
-    if instance.end_reason is None and inside.close_code in (1000, 1013):
+async def _hang_up(websocket: WebSocket, inside: ClientConnection, session: SandboxSession) -> None:
+    if session.end_reason is None and inside.close_code in (1000, 1013):
         await websocket.close(inside.close_code)  # its bash has ended, or there is no room
         return
-    await close_gone(websocket, instance.end_reason or "the session's workbench has ended")
+    await close_gone(websocket, session.end_reason or "the session's workbench has ended")
 
 
 async def bridge(websocket: WebSocket, inside: ClientConnection) -> bool:

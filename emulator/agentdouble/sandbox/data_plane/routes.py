@@ -20,7 +20,7 @@ from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
 from agentdouble.sandbox.data_plane.session_token import Refused, SessionTokenMiddleware
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.workbench.wire import Paths, invalid, unrouted
 from agentdouble.settings import Settings
 
@@ -46,7 +46,7 @@ NOT_BUILT = {
 }
 
 
-def data_plane(instances: Instances, settings: Settings, version: str) -> ASGIApp:
+def data_plane(sessions: SandboxSessions, settings: Settings, version: str) -> ASGIApp:
     """Return the ASGI application for ``/v1``; it receives whole paths."""
     forwarding = _Forwarding()
     app = Starlette(
@@ -54,7 +54,7 @@ def data_plane(instances: Instances, settings: Settings, version: str) -> ASGIAp
             *BrowserRoutes(settings.browser_size).routes(),
             *_not_built(),
             Description(settings, version).route(),
-            *CodeRoutes(instances, settings).routes(),
+            *CodeRoutes(sessions, settings).routes(),
             WebSocketRoute("/v1/shell/ws", forwarding),
             *(
                 Route(f"/v1/{name}/{{rest:path}}", forwarding, methods=_METHODS)
@@ -70,7 +70,7 @@ def data_plane(instances: Instances, settings: Settings, version: str) -> ASGIAp
             ValidationError: invalid,
         },
     )
-    return SessionTokenMiddleware(app, instances)
+    return SessionTokenMiddleware(app, sessions)
 
 
 class _Forwarding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import parse_qsl, urlencode
 
 from pydantic import Field
@@ -19,11 +19,15 @@ from agentdouble.errors import (
     InstanceEndedError,
     UnknownSessionError,
 )
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_process import paused_error
+from agentdouble.sandbox.session_processes import SCOPE_KEY
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.workbench.wire import envelope
 from agentdouble.server.guard import Refusal
+
+if TYPE_CHECKING:
+    from agentdouble.sandbox.local_processes import LocalProcesses
 
 
 class Refused(Exception):  # noqa: N818 (a decision, not a failure)
@@ -64,7 +68,6 @@ BESIDE = ("/a2a", "/vnc")  # of a session as well; if an application has them, t
 UPLOAD = "/v1/file/upload"
 INSTANCE = "faasInstanceName"
 TOKEN = "Authorization"  # noqa: S105 (the name of a query parameter)
-INSTANCE_OF = "agentdouble.instance"
 
 
 class SessionQuery(TypedDict):
@@ -74,11 +77,11 @@ class SessionQuery(TypedDict):
 
 
 class SessionTokenMiddleware:
-    """Checks the token and puts the instance into the scope for the routes."""
+    """Checks the token, and lets the session's processes answer: here, or on their node."""
 
-    def __init__(self, app: ASGIApp, instances: Instances) -> None:
+    def __init__(self, app: ASGIApp, sessions: SandboxSessions) -> None:
         self._app = app
-        self._instances = instances
+        self._sessions = sessions
 
     @property
     def routes(self) -> Sequence[BaseRoute]:
@@ -88,17 +91,16 @@ class SessionTokenMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            instance = await self._admit(HTTPConnection(scope))
+            session = await self._admit(HTTPConnection(scope))
         except Refused as refused:
             await render_refused(refused)(scope, receive, send)
             return
-        if (app := instance.data_plane) is not None:
-            await app(scope, receive, send)
-            return
-        inner = {**scope, INSTANCE_OF: instance, "query_string": _without_secrets(scope)}
-        await self._app(inner, receive, send)
+        await session.processes.serve(self._answer_here, scope, receive, send)
 
-    async def _admit(self, connection: HTTPConnection) -> Instance:
+    async def _answer_here(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app({**scope, "query_string": _without_secrets(scope)}, receive, send)
+
+    async def _admit(self, connection: HTTPConnection) -> SandboxSession:
         name = connection.query_params.get(INSTANCE)
         if not name:
             raise Refused(404, f"The query must name the session instance: ?{INSTANCE}=s-...")
@@ -110,16 +112,16 @@ class SessionTokenMiddleware:
                 f"query, with its {TOKEN}, or send it as a bearer token.",
             )
         try:
-            instance = await self._instances.look_up(name)
+            session = await self._sessions.look_up(name)
         except InstanceEndedError as error:
             raise Refused(410, str(error)) from None
         except UnknownSessionError as error:
             raise Refused(404, str(error)) from None
-        if not hmac.compare_digest(presented.encode(), instance.token.encode()):
+        if not hmac.compare_digest(presented.encode(), session.token.encode()):
             raise Refused(403, f"That is not the token of the session instance {name!r}.")
-        if instance.state == "paused":
-            raise Refused(409, str(paused_error(instance.key.user_session_id)))
-        return self._instances.use(instance)
+        if session.lifetime.state == "paused":
+            raise Refused(409, str(paused_error(session.key.user_session_id)))
+        return self._sessions.use(session)
 
 
 async def close_gone(websocket: WebSocket, reason: str) -> None:
@@ -129,10 +131,10 @@ async def close_gone(websocket: WebSocket, reason: str) -> None:
     )  # 123 bytes at most
 
 
-def instance_of(connection: HTTPConnection) -> Instance:
-    """Return the instance that an admitted request is for."""
-    instance: Instance = connection.scope[INSTANCE_OF]
-    return instance
+def processes_of(connection: HTTPConnection) -> LocalProcesses:
+    """Return the processes of the session that an admitted request is for."""
+    processes: LocalProcesses = connection.scope[SCOPE_KEY]
+    return processes
 
 
 def is_data_plane(connection: HTTPConnection) -> bool:

@@ -1,9 +1,10 @@
 """Sessions on nodes: other machines, each with a double of its own that runs their processes.
 
 The double that clients call is the front. It keeps everything of a session but its processes, and
-has the only clock. ``node_places`` chooses a node for each session, by memory and processor time;
-``node_instance`` is a session whose calls go to its node, ``node`` is the front's view of a node,
-and ``proxy`` passes the data plane on. On a node, ``node_app`` answers the front, and nobody else.
+has the only clock. ``node_placement`` chooses a node for each session, by memory and processor
+time; ``node_processes`` are the processes of a session there, which ask its ``node_part``. ``node``
+is the front's view of a node, and ``proxy`` passes the data plane on. On a node, ``node_app``
+answers the front, and nobody else.
 
 ``engine`` runs a program (``python -m agentdouble.sandbox.nodes``) that starts a node on each
 machine, and reports those that join and end: ``ray_cluster`` does so on the machines of a Ray

@@ -147,7 +147,7 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-class NodeProcess:
+class ChildNode:
     """The process of a node, as a child of the program that starts nodes.
 
     It ends when this process ends, because then its standard input does.
@@ -203,11 +203,11 @@ class _Keeper(threading.Thread):
         super().__init__(name=name, daemon=True)
         self.released = threading.Event()
         self._config = config
-        self._node: NodeProcess | None = None
+        self._node: ChildNode | None = None
 
     def run(self) -> None:
         while not self.released.is_set():
-            node = self._node = NodeProcess(self._config)
+            node = self._node = ChildNode(self._config)
             event = node.hello(self.name)
             report(event)
             ended = node.how_it_ended()

@@ -28,8 +28,8 @@ State = Literal["joining", "open", "draining", "drained", "refused", "lost"]
 OnEvent = Callable[[Mapping[str, Any]], None]
 
 
-class Session(Protocol):
-    """A session that has its place on a node."""
+class PlacedSession(Protocol):
+    """A session whose processes run on a node."""
 
     def lose(self, reason: str) -> None:
         """End it, because its node no longer has it."""
@@ -41,7 +41,7 @@ def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
 
 
 class Node:
-    """One node; ``sessions`` are the instances that have their place there.
+    """One node; ``sessions`` are those that have their place there, by id.
 
     ``key`` is the header with the secret of the front. A node that does not answer for
     ``silence_s`` is lost.
@@ -54,7 +54,7 @@ class Node:
         self.capacity = joined.capacity
         self.state: State = "joining"  # until it has answered
         self.reason: str | None = None  # why it is not open
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, PlacedSession] = {}
         # done when it is lost
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.free = joined.capacity  # for how many more sessions it has resources
@@ -132,6 +132,8 @@ class Node:
             except (TimeoutError, asyncio.TimeoutError):
                 return f"did not answer for {self._silence_s:g} s"
             except AnswerLostError as error:
+                # One broken connection is no lost node. To ask again is safe: the node keeps its
+                # news until ``seen`` says that they have arrived.
                 if failed or error.unreached:
                     return f"has ended or cannot be reached ({error})"
                 failed = True
@@ -146,6 +148,8 @@ class Node:
 
     def lose(self, reason: str) -> None:
         """Give the node up: break off what waits for it."""
+        # In this order: calls that break off when the connections close name the reason, and
+        # ``end`` asks a lost node for nothing.
         self.state, self.reason = "lost", reason
         self.gone.set_result(None)
         self.connections.close()
@@ -158,7 +162,9 @@ class Node:
         await asyncio.shield(self._flush)
 
     async def _end_all(self) -> None:
-        await asyncio.sleep(0)  # others may follow in this step
+        # Sessions that expire together, or with a reset, end in one step of the loop: one request
+        # ends them all. Those that follow while it is on its way get a flush of their own.
+        await asyncio.sleep(0)
         self._flush, ending = None, self._ending
         self._ending = {}
         if self.state == "lost":

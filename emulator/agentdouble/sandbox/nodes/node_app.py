@@ -29,14 +29,15 @@ from agentdouble.errors import (
     UnknownSessionError,
 )
 from agentdouble.processes import capacity
-from agentdouble.processes.copies.kernel_snapshot import Snapshot
-from agentdouble.sandbox.ended_instances import EndedInstance
-from agentdouble.sandbox.instance import Instance
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox import languages
+from agentdouble.sandbox.ended_sessions import EndedSession
 from agentdouble.sandbox.nodes.node import FAULT, KEY, OURS, PREFIX, SCHEME, SESSION, UNKNOWNS
 from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
 from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.session_processes import Snapshot
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.server.disconnects import cancel_on_disconnect
 
 _TYPE = (b"content-type", b"application/x-ndjson")
@@ -54,14 +55,14 @@ class NodeApp:
     def __init__(
         self,
         app: ASGIApp,
-        instances: Instances,
+        sessions: SandboxSessions,
         data_plane: ASGIApp,
         in_force: Ledger,
         key: str,
         capacity_limit: int | None,
     ) -> None:
         self._app = app
-        self._instances = instances
+        self._sessions = sessions
         self._data_plane = data_plane
         self._ledger = in_force
         self._key = key.encode()
@@ -88,7 +89,7 @@ class NodeApp:
         limit = capacity.session_limit().sessions
         self.capacity = limit if capacity_limit is None else min(limit, capacity_limit)
         self.asked_at = time.monotonic()  # when the front last asked for something
-        instances.on_end = self._note_end
+        sessions.on_end = self._note_end
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -110,13 +111,13 @@ class NodeApp:
         """Answer for the data plane; headers tell the front what it must know of the session."""
         connection = HTTPConnection(scope)
         headers = connection.headers
-        instance = self._instances.by_id(connection.query_params.get("faasInstanceName", ""))
+        session = self._sessions.by_id(connection.query_params.get("faasInstanceName", ""))
         fault = json.loads(headers.get(FAULT, "null"))
         happened: list[bool] = []
 
         async def send_noted(message: Message) -> None:
             if message["type"] == "http.response.start":
-                facts = {**_facts(instance), "fault_happened": bool(happened)}
+                facts = {**_facts(session), "fault_happened": bool(happened)}
                 more = [
                     (UNKNOWNS.encode(), " ".join(noted).encode()),
                     (SESSION.encode(), json.dumps(facts).encode()),
@@ -151,66 +152,70 @@ class NodeApp:
                 await self._open_part(body["id"], body["open"])
             except SandboxError as error:
                 return {"unopened": str(error)}
-            output.write({"kind": "opened"})
+            output.write({"kind": "opened"})  # now, so that others need not wait for the reply
         try:
-            instance = await self._instances.look_up(body["id"])
-            reply = await self._session_operations[path](instance, body, output)
+            session = await self._sessions.look_up(body["id"])
+            reply = await self._session_operations[path](session, body, output)
         except (SandboxError, NotBuiltError) as error:
             failure = {"message": str(error), "code": error.code, "status": error.status}
             reply = {"error": failure}
             if isinstance(error, InstanceEndedError | UnknownSessionError):
                 reply["session"] = {"ended": getattr(error, "reason", str(error))}
-        living = self._instances.by_id(body["id"])
+        living = self._sessions.by_id(body["id"])
         return reply if living is None else {**reply, "session": _facts(living)}
 
     async def _open_part(self, id_: str, part: Mapping[str, Any]) -> None:
         """Make the node's part of a session, unless it has it."""
-        if self._instances.by_id(id_) is None:
-            if len(self._instances) >= self.capacity:
+        if self._sessions.by_id(id_) is None:
+            if len(self._sessions) >= self.capacity:
                 message = f"it has {self.capacity} sessions, as many as it can hold"
                 raise SandboxError(message, "QuotaExceeded", 429)
-            key = InstanceKey(self._instances.settings.tool_id, id_)
+            key = InstanceKey(self._sessions.settings.tool_id, id_)
+            # Nothing suspends between the count and the creation, and the front sends one first
+            # call of a session at a time, so two at once cannot exceed the limit.
             identity = (id_, part["token"])
-            instance = await self._instances.create_as(identity, key, part["variables"])
-            instance.ttl = dt.timedelta(seconds=part["ttl_s"])  # only shown, see ``create_as``
+            session = await self._sessions.create_as(identity, key, part["variables"])
+            session.lifetime.ttl = dt.timedelta(
+                seconds=part["ttl_s"]
+            )  # only shown, see ``create_as``
 
-    async def _open(self, _instance: Instance, _body: Body, _output: _Output) -> Reply:
+    async def _open(self, _session: SandboxSession, _body: Body, _output: _Output) -> Reply:
         return {}
 
-    async def _execute(self, instance: Instance, body: Body, output: _Output) -> Reply:
+    async def _execute(self, session: SandboxSession, body: Body, output: _Output) -> Reply:
         happened: list[bool] = []
-        publisher = _StreamPublisher(self._instances, instance, output) if body["streams"] else None
-        run = self._instances.execute(
-            instance, body["code"], body["language"], body["timeout_s"], publisher=publisher
+        publisher = _StreamPublisher(self._sessions, session, output) if body["streams"] else None
+        run = self._sessions.execute(
+            session, body["code"], body["language"], body["timeout_s"], body["cwd"], publisher
         )
         with _injecting(body["fault"], happened):
             result = await run
         return {"result": _fields(result), "fault_happened": bool(happened)}
 
-    async def _bash(self, instance: Instance, body: Body, _output: _Output) -> Reply:
-        publisher = self._instances.feed.publisher(instance.key)
-        return {"answer": await instance.exec_bash(body["command"], publisher)}
+    async def _bash(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
+        publisher = self._sessions.feed.publisher(session.key)
+        return {"answer": await session.processes.exec_bash(body["command"], publisher)}
 
-    async def _complete(self, instance: Instance, body: Body, _output: _Output) -> Reply:
-        return asdict(await instance.complete(body["code"], body["position"], body["language"]))
+    async def _complete(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
+        language = languages.find(body["language"])
+        return asdict(await session.processes.complete(body["code"], body["position"], language))
 
-    async def _variables(self, instance: Instance, _body: Body, _output: _Output) -> Reply:
-        return asdict(await instance.list_variables())
+    async def _variables(self, session: SandboxSession, _body: Body, _output: _Output) -> Reply:
+        return asdict(await session.processes.list_variables())
 
-    async def _interrupt(self, instance: Instance, _body: Body, _output: _Output) -> Reply:
-        return {"languages": await instance.interrupt()}
+    async def _interrupt(self, session: SandboxSession, _body: Body, _output: _Output) -> Reply:
+        return {"languages": await session.processes.interrupt()}
 
-    async def _snapshot(self, instance: Instance, body: Body, _output: _Output) -> Reply:
-        omitted = [*instance.missing_from_snapshots()]
-        snapshot = self._snapshots[body["snapshot"]] = await instance.snapshot()
-        return {"size": snapshot.size, "omitted": [*snapshot.omitted, *omitted]}
+    async def _snapshot(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
+        snapshot = self._snapshots[body["snapshot"]] = await session.snapshot()
+        return {"size": snapshot.size, "omitted": snapshot.omitted}
 
-    async def _return(self, instance: Instance, body: Body, _output: _Output) -> Reply:
+    async def _return(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
         snapshot = self._snapshots.get(body["snapshot"])
         if snapshot is None or snapshot.gone.done():
             message = "the process that held it has ended; take another one"
             raise SnapshotRefusedError(message, "InvalidSnapshot.NotReady")
-        await instance.return_to(snapshot)
+        await session.return_to(snapshot)
         return {}
 
     async def _discard(self, body: Body) -> Reply:
@@ -220,9 +225,9 @@ class NodeApp:
         return {}
 
     async def _end(self, body: Body) -> Reply:
-        ending = [(self._instances.by_id(id_), why) for id_, why in body["sessions"].items()]
+        ending = [(self._sessions.by_id(id_), why) for id_, why in body["sessions"].items()]
         await asyncio.gather(
-            *(self._instances.destroy(instance, why) for instance, why in ending if instance)
+            *(self._sessions.destroy(session, why) for session, why in ending if session)
         )
         return {}
 
@@ -230,7 +235,7 @@ class NodeApp:
         self._ledger.change(body)
         return {}
 
-    def _note_end(self, ended: EndedInstance) -> None:
+    def _note_end(self, ended: EndedSession) -> None:
         self._news[next(self._numbers)] = ended.id, ended.reason
         self._arrived.set()
 
@@ -239,6 +244,7 @@ class NodeApp:
 
         Wait ``wait_s`` seconds for one to end.
         """
+        # Not before the front has said that it has them: an answer can be lost on its way.
         for number in [number for number in self._news if number <= body["seen"]]:
             del self._news[number]
         if not self._news:
@@ -264,16 +270,17 @@ def _injecting(fault: Mapping[str, Any] | None, happened: list[bool]) -> Iterato
         yield
 
 
-def _facts(instance: Instance | None) -> dict[str, Any]:
+def _facts(session: SandboxSession | None) -> dict[str, Any]:
     """Return what the front shows of a session."""
-    if instance is None:
+    if session is None:
         return {}
+    home = session.processes.home
     return {
-        "ended": instance.end_reason,
-        "executions": instance.executions,
-        "pids": instance.pids,
-        "home": None if instance.home is None else str(instance.home),
-        "used": None if instance.used is None else asdict(instance.used),
+        "ended": session.end_reason,
+        "executions": session.executions,
+        "pids": session.processes.pids,
+        "home": None if home is None else str(home),
+        "used": None if session.used is None else asdict(session.used),
     }
 
 
@@ -305,7 +312,7 @@ class _Output:
             headers = [_TYPE, (b"content-length", b"%d" % len(body))]
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         else:
-            await self._lines.join()
+            await self._lines.join()  # the reply is the last line, after all events
         await self._send({"type": "http.response.body", "body": body})
 
     def close(self) -> None:
@@ -317,8 +324,8 @@ class _Output:
 class _StreamPublisher(ExecutionPublisher):
     """Sends the outputs of an execution to the front, which publishes them."""
 
-    def __init__(self, instances: Instances, instance: Instance, output: _Output) -> None:
-        super().__init__(instances.feed, instance.key, None, plain=False)
+    def __init__(self, sessions: SandboxSessions, session: SandboxSession, output: _Output) -> None:
+        super().__init__(sessions.feed, session.key, None, plain=False)
         self._output = output
 
     def _publish(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:

@@ -24,7 +24,7 @@ from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, StreamedExch
 from agentdouble.server.upstream_connection import Answer, RawHeaders
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.nodes.node_instance import NodeInstance
+    from agentdouble.sandbox.nodes.node_part import NodePart
 
 _STAYS_HERE = (OF_THIS_HOP - {b"content-length"}) | OF_THE_SERVER
 _IDLE = "/v1/browser/"  # a browser that is connected does not count as work
@@ -38,18 +38,18 @@ def _without(headers: RawHeaders, names: Container[bytes]) -> list[tuple[bytes, 
 class DataPlaneProxy:
     """Passes requests for the data plane of one session on to its node."""
 
-    def __init__(self, instance: NodeInstance) -> None:
-        self._instance = instance
+    def __init__(self, part: NodePart) -> None:
+        self._part = part
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        instance, pass_on = self._instance, self._websocket
+        part, pass_on = self._part, self._websocket
         if scope["type"] == "http":
             pass_on = self._http
         is_idle = (scope["path"] + "/").startswith(_IDLE)
-        working = contextlib.nullcontext() if is_idle else instance.working()
+        working = contextlib.nullcontext() if is_idle else part.session.working()
         try:
             with working:
-                node = await instance.open()
+                node = await part.open()
                 await pass_on(node, scope, receive, send)
         except SandboxError as error:
             refusal = await sandbox_error(HTTPConnection(scope), error)
@@ -58,14 +58,14 @@ class DataPlaneProxy:
             return
 
     async def _http(self, node: Node, scope: Scope, receive: Receive, send: Send) -> None:
-        instance, fault = self._instance, faults.injected_fault()
+        part, fault = self._part, faults.injected_fault()
 
         async def headers_back(answer: Answer) -> RawHeaders:
             for unknown in (answer.header(UNKNOWNS.encode()) or "").split():
                 ledger.choose(unknown)
             facts = json.loads(answer.header(SESSION.encode()) or "{}")
-            await instance.note_fault(fault, happened=facts.get("fault_happened", False))
-            instance.note(facts)
+            await part.note_fault(fault, happened=facts.get("fault_happened", False))
+            part.note(facts)
             return _without(answer.headers, _STAYS_HERE)
 
         exchange = StreamedExchange(scope, receive, send, headers_back)
@@ -76,7 +76,7 @@ class DataPlaneProxy:
             await node.tell_choices()
             await exchange.run(await node.connections.open(), target(scope), headers)
         except AnswerLostError as error:
-            refusal = instance.cut_off(error)
+            refusal = part.cut_off(error)
             if exchange.answered:
                 raise ConnectionError(str(refusal)) from error  # the client must see the break
             raise refusal from error
@@ -99,7 +99,7 @@ class DataPlaneProxy:
             )
             return
         except (OSError, InvalidHandshake, TimeoutError) as error:
-            raise self._instance.cut_off(AnswerLostError(str(error))) from error
+            raise self._part.cut_off(AnswerLostError(str(error))) from error
         if await bridge(websocket, inside):
             code = inside.close_code or 1001
             await websocket.close(1001 if code == 1006 else code, inside.close_reason or "")

@@ -19,11 +19,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from agentdouble.sandbox.nodes import ray_token
 from agentdouble.sandbox.nodes.engine import (
+    ChildNode,
     Connected,
     Event,
     Failed,
     Lost,
-    NodeProcess,
     report,
 )
 from agentdouble.sandbox.nodes.ray_token import Access
@@ -37,7 +37,7 @@ class NodeActor:
     def __init__(self, name: str, config: Mapping[str, Any]) -> None:
         self._name = name
         host = ray.util.get_node_ip_address()
-        self._process = NodeProcess({**config, "host": host})
+        self._process = ChildNode({**config, "host": host})
 
     def hello(self) -> Event:
         """Wait until the node answers."""

@@ -12,8 +12,8 @@ import psutil
 from websockets.sync.client import ClientConnection, connect
 
 from agentdouble import Emulator
-from agentdouble.sandbox.instance import Instance
-from tests.agentdouble.calling import DataPlane, instances_of
+from agentdouble.sandbox.session import SandboxSession
+from tests.agentdouble.calling import DataPlane, sessions_of
 
 PATIENCE_S = 30
 
@@ -111,14 +111,14 @@ def client_of(plane: DataPlane) -> Client:
     return Client(plane.get("/v1/browser/info").json()["data"]["cdp_url"])
 
 
-def instance_of(double: Emulator, plane: DataPlane) -> Instance:
+def session_of(double: Emulator, plane: DataPlane) -> SandboxSession:
     name = plane.query["faasInstanceName"]
-    return next(instance for instance in instances_of(double).living() if instance.id == name)
+    return next(session for session in sessions_of(double).living() if session.id == name)
 
 
 def processes_of(double: Emulator, plane: DataPlane) -> list[psutil.Process]:
     """Return the browser's processes, the main process first."""
-    browser = instance_of(double, plane)._browser.process
+    browser = session_of(double, plane).processes._browser.process
     assert browser is not None
     first = psutil.Process(browser.pid)
     return [first, *first.children(recursive=True)]

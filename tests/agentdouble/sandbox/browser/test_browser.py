@@ -25,7 +25,7 @@ from tests.agentdouble.calling import (
     pid_of,
     text,
 )
-from tests.agentdouble.sandbox.browser.browsing import client_of, instance_of, processes_of
+from tests.agentdouble.sandbox.browser.browsing import client_of, processes_of, session_of
 
 pytestmark = pytest.mark.once
 
@@ -55,7 +55,7 @@ def test_deleting_a_session_removes_its_browser(double: Emulator) -> None:
     plane = data_plane(double, "s")
     started(plane)
     processes = processes_of(double, plane)
-    home = instance_of(double, plane).home
+    home = session_of(double, plane).processes.home
     assert home is not None
     assert [True] == [profile.is_dir() for profile in home.parent.glob("run/*/profile")]
 

@@ -10,6 +10,7 @@ import psutil
 
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT
+from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.sandbox.result import ExecutionResult, Output
 from agentdouble.settings import Settings
 
@@ -21,8 +22,10 @@ class Session:
 
     def __init__(self, memory: int | None = None, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()
-        self.kernels = KernelPool(Settings.load(pool_size=0, javascript_memory_limit=memory))
-        self.workspace = self.kernels.workspace()
+        settings = Settings.load(pool_size=0, javascript_memory_limit=memory)
+        self._starter = ProcessStarter(settings)
+        self.kernels = KernelPool(self._starter)
+        self.workspace = self._starter.workspace()
         language = replace(JAVASCRIPT, config={"JavaScriptKernel": options})
         start = self.kernels.start(language, self.workspace)
         self.kernel = self._loop.run_until_complete(start)
@@ -41,6 +44,7 @@ class Session:
     def close(self) -> None:
         """End the kernel and its loop."""
         self._loop.run_until_complete(self.kernels.close())
+        self._loop.run_until_complete(self._starter.close())
         self._loop.close()
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
-from agentdouble.sandbox.nodes import node_places
+from agentdouble.sandbox.nodes import node_placement
 from agentdouble.sandbox.nodes.engine import Engine, Event, Joined
 from tests.agentdouble.calling import eventually, http, result
 
@@ -91,7 +91,7 @@ def altering(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
             async for event in super().events():
                 yield replace(event, **changes) if isinstance(event, Joined) else event
 
-    monkeypatch.setattr(node_places, "Engine", Altered)
+    monkeypatch.setattr(node_placement, "Engine", Altered)
 
 
 def journal(double: Emulator) -> list[dict[str, Any]]:

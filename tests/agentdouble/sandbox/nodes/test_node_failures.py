@@ -13,7 +13,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.errors import SettingsError
-from agentdouble.sandbox.nodes.engine import Lost, NodeProcess
+from agentdouble.sandbox.nodes.engine import ChildNode, Lost
 from agentdouble.sandbox.nodes.node import Node
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
@@ -154,7 +154,7 @@ def test_a_node_ends_when_no_front_asks_it() -> None:
 def test_a_node_that_does_not_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentdouble.sandbox.nodes.engine.START_S", 1)
     before = psutil.Process().children()
-    node = NodeProcess({})
+    node = ChildNode({})
     (process,) = set(psutil.Process().children()) - set(before)
     process.suspend()
     try:
@@ -187,7 +187,7 @@ def a_front() -> object:
 
 def test_a_node_of_another_version_gets_no_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     altering(monkeypatch, version="0.0.1")
-    monkeypatch.setattr("agentdouble.sandbox.nodes.node_places.PATIENCE_S", 0)
+    monkeypatch.setattr("agentdouble.sandbox.nodes.node_placement.PATIENCE_S", 0)
     with front(1) as double:
         refused = error_of(call(double, body_of(double, "1")))
 
@@ -197,7 +197,7 @@ def test_a_node_of_another_version_gets_no_sessions(monkeypatch: pytest.MonkeyPa
 
 def test_a_node_with_another_key_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     altering(monkeypatch, key="another")
-    monkeypatch.setattr("agentdouble.sandbox.nodes.node_places.PATIENCE_S", 0)
+    monkeypatch.setattr("agentdouble.sandbox.nodes.node_placement.PATIENCE_S", 0)
     with Emulator(nodes="local://1", pool_size=0) as double:
         refused = eventually(
             lambda: error_of(call(double, body_of(double, "1"))),

@@ -98,7 +98,7 @@ def test_a_cluster_whose_start_fails_leaves_no_process() -> None:
 def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Something listens there, and never says anything."""
     monkeypatch.setattr("agentdouble.sandbox.nodes.engine.START_S", 3)
-    monkeypatch.setattr("agentdouble.sandbox.nodes.node_places.PATIENCE_S", 5)
+    monkeypatch.setattr("agentdouble.sandbox.nodes.node_placement.PATIENCE_S", 5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"ray://127.0.0.1:{silent.getsockname()[1]}"
         with Emulator(nodes=address, pool_size=0) as double:

@@ -1,104 +1,22 @@
-"""The questions to a kernel: completions, the value of an expression, and the variables of its session."""
+"""The variables of a session's Python kernel, as the kernel itself describes them."""
 
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from agentdouble.sandbox.execution import settle
+from agentdouble.sandbox.expressions import ExpressionError, expression_request, value_of
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.kernel import Kernel
 
 PATIENCE_S = 1.0
-_NAME = "asked"
-
-
-class ExpressionError(Exception):
-    """A kernel could not evaluate an expression."""
-
-
-class Question:
-    """A request whose reply is the answer; ``finished`` is done when the reply has arrived."""
-
-    def __init__(self) -> None:
-        self.msg_id = ""
-        self.answer: Mapping[str, Any] = {}
-        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def on_iopub(self, _msg_type: str, _content: Mapping[str, Any]) -> None:
-        """Ignore the outputs."""
-
-    def on_reply(self, content: Mapping[str, Any]) -> None:
-        self.answer = content
-        settle(self.finished)
-
-    def on_no_reply(self) -> None:
-        """Do nothing, because the caller has given up already."""
-
-
-@dataclass(frozen=True)
-class Completion:
-    """The matches that can replace the code from character ``start`` to ``end``."""
-
-    matches: tuple[str, ...]
-    start: int
-    end: int
-
-
-# Python kernels complete without jedi, which reads all of Python's stubs before its first answer
-# (5 s). IPython looks at the living objects instead, which is fast unless it calls slow code of the
-# session, for example a ``__dir__``. Such code is interrupted after a second.
-async def complete(kernel: Kernel, code: str, position: int) -> Completion:
-    """Complete code with an idle kernel; return no matches if it takes more than a second."""
-    content = {"code": code, "cursor_pos": position}
-    answer = await kernel.ask("complete_request", content, PATIENCE_S)
-    return no_completion(position) if answer is None else _completion(answer, position)
-
-
-def no_completion(position: int) -> Completion:
-    """Return a completion without matches."""
-    return Completion((), position, position)
-
-
-def _completion(answer: Mapping[str, Any], position: int) -> Completion:
-    """Read an answer; return no matches if it is malformed, which the session's code can cause."""
-    matches, start, end = (answer.get(n) for n in ("matches", "cursor_start", "cursor_end"))
-    if not (isinstance(matches, list) and matches and type(start) is type(end) is int):
-        return no_completion(position)
-    if not 0 <= start <= position <= end:
-        return no_completion(position)
-    return Completion(tuple(map(str, matches)), start, end)
-
-
-def expression_request(expression: str) -> dict[str, Any]:
-    """Return the content of an execute_request that only evaluates an expression."""
-    return {
-        "code": "",
-        "silent": True,
-        "store_history": False,
-        "user_expressions": {_NAME: expression},
-        "allow_stdin": False,
-        "stop_on_error": False,
-    }
-
-
-def value_of(answer: Mapping[str, Any]) -> str:
-    """Return the text of the expression's value; raise ExpressionError if it has none."""
-    result = answer.get("user_expressions", {}).get(_NAME, {})
-    if result.get("status") != "ok":
-        raise ExpressionError(f"{result.get('ename')}: {result.get('evalue')}")
-    return str(result["data"]["text/plain"])
-
-
 MOST = 500  # variables of an answer
 LENGTH = 200  # characters of a variable's text
 _LARGEST = MOST * (LENGTH + 300) * 6  # characters of an answer, each of them escaped
@@ -115,7 +33,7 @@ class Variable(TypedDict):
     size: int | None
 
 
-class Answer(TypedDict):
+class _Listing(TypedDict):
     """The kernel's answer; ``omitted`` is the number of variables beyond the first ones."""
 
     variables: list[Variable]
@@ -190,8 +108,8 @@ _EXPRESSION = (
 
 
 @cache
-def _answer() -> TypeAdapter[Answer]:
-    return TypeAdapter(Answer)
+def _listing() -> TypeAdapter[_Listing]:
+    return TypeAdapter(_Listing)
 
 
 async def listed_variables(kernel: Kernel) -> Variables:
@@ -204,7 +122,7 @@ async def listed_variables(kernel: Kernel) -> Variables:
         text = value_of(answer)
         if len(text) > _LARGEST:
             return Variables("silent")
-        listed = _answer().validate_python(json.loads(ast.literal_eval(text)), strict=True)
+        listed = _listing().validate_python(json.loads(ast.literal_eval(text)), strict=True)
     # the session's code can change what the question uses, and so what comes back
     except (ExpressionError, ValueError, TypeError, SyntaxError, RecursionError, ValidationError):
         return Variables("silent")

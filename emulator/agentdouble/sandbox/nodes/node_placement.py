@@ -16,35 +16,26 @@ from agentdouble.errors import (
     SettingsError,
     TooManyInstancesError,
 )
-from agentdouble.sandbox.instance import Instance
 from agentdouble.sandbox.nodes import ray_token
 from agentdouble.sandbox.nodes.engine import Connected, Engine, Event, Failed, Joined
 from agentdouble.sandbox.nodes.node import Node
-from agentdouble.sandbox.nodes.node_instance import NodeInstance
+from agentdouble.sandbox.nodes.node_part import NodePart
+from agentdouble.sandbox.nodes.node_processes import NodeProcesses
 from agentdouble.sandbox.nodes.ray_token import Access
-from agentdouble.sandbox.places import Places
-from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.placement import unknown_node
+from agentdouble.sandbox.session import SandboxSession
 from agentdouble.settings import Settings
 
 _log = logging.getLogger(__name__)
 
 _ACCESS_S = 5.0  # a cluster that answers later is asked when it is joined
 PATIENCE_S = 30.0  # for the first node of a front that has just started
-# Settings that are the front's alone: a node has no state and serves no client.
-_OF_THE_FRONT = {
-    *("host", "port", "api_key", "token", "insecure", "allow_hosts", "allow_origins"),
-    *("tls", "tls_directory", "console", "console_port", "agents", "reload", "access_key"),
-    *("secret_key", "keys", "check_signatures", "tool_id", "state", "runtimes"),
-    *("runtime_sources", "faults", "unknowns", "profile", "nodes", "node_capacity"),
-    *("node_silence_s", "ray_without_token", "session_ttl_s", "max_instances", "journal_size"),
-}
 
 
-class NodePlaces(Places):
-    """Places sessions on nodes, which an engine starts and replaces."""
+class NodePlacement:
+    """Places sessions on nodes, which an engine starts and replaces (see ``Placement``)."""
 
     def __init__(self, settings: Settings, ledger: Ledger, version: str) -> None:
-        super().__init__(settings)
         assert settings.nodes is not None
         if settings.nodes.startswith("ray://") and importlib.util.find_spec("ray") is None:
             raise MissingExtraError("The setting nodes = ray://...", extra="ray")
@@ -69,7 +60,7 @@ class NodePlaces(Places):
             "silence_s": 2 * settings.node_silence_s,
             "capacity": settings.node_capacity,
             "needs_token": self._needs_token,
-            "settings": settings.model_dump(mode="json", exclude=_OF_THE_FRONT, exclude_unset=True),
+            "settings": settings.for_nodes(),
         }
 
     @property
@@ -120,35 +111,37 @@ class NodePlaces(Places):
             raise SandboxError(message, "QuotaExceeded", 429)
         return best
 
-    def make(self, key: InstanceKey, **parts: Any) -> Instance:
-        """Return a new instance on the node with the most room."""
-        parts["on_change"] = lambda _instance: None  # the node itself limits memory and files
-        instance = NodeInstance(key, places=self, kernels=self._kernels, **parts)
-        self.place(instance, self.choose())
-        return instance
+    def processes_for(self, session: SandboxSession) -> NodeProcesses:
+        """Return the processes of a new session on the node with the most room."""
+        part = NodePart(session, self.choose(), self)
+        self._enter(part, part.home_node)
+        return NodeProcesses(part)
 
-    def place(self, instance: NodeInstance, node: Node) -> None:
-        """Give an instance its place on a node."""
-        self.leave(instance)
-        node.free -= 1  # until the node says how much is really free
-        node.sessions[instance.id] = instance
-        instance.home_node = node
+    def place(self, part: NodePart, node: Node) -> None:
+        """Give a session a place on another node than the one it has."""
+        self.leave(part)
+        self._enter(part, node)
 
-    def move(self, instance: NodeInstance, reason: str) -> None:
-        """Give an instance that has run nothing a place on another node.
+    def _enter(self, part: NodePart, node: Node) -> None:
+        # The node's news, which say what is really free, come once a second. Sessions that arrive
+        # in between would all choose the same node if each did not count here.
+        node.free -= 1
+        node.sessions[part.session.id] = part.session
+        part.home_node = node
+
+    def move(self, part: NodePart, reason: str) -> None:
+        """Give a session that has run nothing a place on another node.
 
         ``reason`` is why its node could not make its part of the session. Raises SandboxError.
         """
-        node = instance.home_node
-        if node is not None:
-            node.free, node.reason = 0, reason
-        self.place(instance, self.choose(except_for=node))
+        node = part.home_node
+        node.free, node.reason = 0, reason  # until its next news, no other session tries it
+        self.place(part, self.choose(except_for=node))
 
-    def leave(self, instance: NodeInstance) -> None:
-        """Take the place of an instance away from it."""
-        if instance.home_node is not None:
-            instance.home_node.sessions.pop(instance.id, None)
-            self._finish_draining(instance.home_node)
+    def leave(self, part: NodePart) -> None:
+        """Take the place of a session away from it."""
+        part.home_node.sessions.pop(part.session.id, None)
+        self._finish_draining(part.home_node)
 
     def start(self) -> None:
         """Start the engine, and follow it until ``close``."""
@@ -193,12 +186,14 @@ class NodePlaces(Places):
 
     async def _watch(self, node: Node) -> None:
         def end(id_: str, reason: str) -> None:
-            instance = node.sessions.get(id_)
-            if instance is not None:
-                instance.lose(reason)
+            session = node.sessions.get(id_)
+            if session is not None:
+                session.lose(reason)
 
         reason = await node.watch(self._joined.set, end)
-        if self.nodes.get(node.name) is node:
+        if (
+            self.nodes.get(node.name) is node
+        ):  # else the engine noticed first, or its successor is here
             self._lose(node, reason)
             self._engine.order({"replace": node.name})
 
@@ -206,7 +201,7 @@ class NodePlaces(Places):
         """Give a node up, with the sessions that it has."""
         del self.nodes[node.name]
         watch = self._watches.pop(node.name, None)
-        if watch is not None and watch is not asyncio.current_task():
+        if watch is not None and watch is not asyncio.current_task():  # the watch may have found it
             watch.cancel()
         if node.state != "drained":
             _log.warning("The node %s %s; %d sessions.", node.name, reason, len(node.sessions))
@@ -214,8 +209,8 @@ class NodePlaces(Places):
             self._joined.clear()
             self._failure = f"the node {node.name} {reason}"
         node.lose(reason)
-        for instance in [*node.sessions.values()]:
-            instance.lose(f"its node {node.name} {reason}")
+        for session in [*node.sessions.values()]:
+            session.lose(f"its node {node.name} {reason}")
 
     def list_nodes(self) -> list[dict[str, Any]]:
         return [node.to_dict() for node in self.nodes.values()]
@@ -223,8 +218,7 @@ class NodePlaces(Places):
     def drain(self, name: str, deadline_s: float) -> None:
         node = self.nodes.get(name)
         if node is None:
-            super().drain(name, deadline_s)
-            return
+            raise unknown_node(name, [*self.nodes])
         if node.state in ("joining", "open"):
             node.state, node.reason = "draining", f"no new sessions; it ends in {deadline_s:g} s"
             loop = asyncio.get_running_loop()
@@ -232,8 +226,8 @@ class NodePlaces(Places):
             self._finish_draining(node)
 
     def _end_drained(self, node: Node) -> None:
-        for instance in [*node.sessions.values()]:
-            instance.lose(f"its node {node.name} was drained")
+        for session in [*node.sessions.values()]:
+            session.lose(f"its node {node.name} was drained")
 
     def _finish_draining(self, node: Node) -> None:
         if node.state == "draining" and not node.sessions:
@@ -251,4 +245,3 @@ class NodePlaces(Places):
         await asyncio.gather(*tasks, return_exceptions=True)
         for node in self.nodes.values():
             node.connections.close()
-        await super().close()

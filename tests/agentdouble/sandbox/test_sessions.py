@@ -12,7 +12,7 @@ import pytest
 from agentdouble import Clock, Emulator
 from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, TooManyInstancesError
-from agentdouble.sandbox.instances import Instances
+from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
 from tests.agentdouble.calling import (
     Begun,
@@ -113,17 +113,17 @@ def test_expiry_works_with_a_frozen_clock(double: Emulator) -> None:
 
 
 def test_a_request_destroys_an_expired_instance() -> None:
-    """An expired instance never answers, even before the reaper runs."""
+    """An expired session never answers, even before the reaper runs."""
     clock = Clock()
 
     async def rules() -> tuple[bool, bool]:
-        with within(clock) as instances:
-            first = await instances.get_or_create("t-1", "u")
+        with within(clock) as sessions:
+            first = await sessions.get_or_create("t-1", "u")
             clock.move(30 * MINUTE - SECOND)
-            same = await instances.get_or_create("t-1", "u") is first
+            same = await sessions.get_or_create("t-1", "u") is first
             clock.move(SECOND)
-            other = await instances.get_or_create("t-1", "u") is not first
-            await instances.close()
+            other = await sessions.get_or_create("t-1", "u") is not first
+            await sessions.close()
             return same, other
 
     with freezegun.freeze_time("2040-01-01", real_asyncio=True):
@@ -133,9 +133,9 @@ def test_a_request_destroys_an_expired_instance() -> None:
 @contextmanager
 def within(
     clock: Clock, unknowns: dict[str, str] | None = None, **settings: int
-) -> Iterator[Instances]:
+) -> Iterator[SandboxSessions]:
     with ledger.using(ledger.Ledger(unknowns)):
-        yield Instances(clock, Settings.load(**settings))
+        yield SandboxSessions(clock, Settings.load(**settings))
 
 
 def test_ttl_applies_only_when_creating_an_instance(double: Emulator) -> None:
@@ -164,7 +164,7 @@ def test_ttl_applies_only_when_creating_an_instance(double: Emulator) -> None:
 def test_the_ledger_decides_if_use_extends_validity(
     unknowns: dict[str, str], by: str, ttl_s: int | None, is_kept: bool
 ) -> None:
-    """An instance used at 20 minutes is alive at 40 only if the ledger says so."""
+    """A session used at 20 minutes is alive at 40 only if the ledger says so."""
     with Emulator(unknowns=unknowns) as double:
         first = session_id(double)
         double.clock.advance(20 * MINUTE)
@@ -179,7 +179,7 @@ def test_the_ledger_decides_if_use_extends_validity(
 
 
 def test_code_running_at_the_deadline_is_killed(double: Emulator) -> None:
-    """U-TTL-DURING killed: the answer says that the instance expired."""
+    """U-TTL-DURING killed: the answer says that the session expired."""
     running = Begun(double, "s1", "print('never')")
 
     double.clock.advance(30 * MINUTE)
@@ -195,7 +195,7 @@ def test_code_running_at_the_deadline_is_killed(double: Emulator) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("answer", ["clock", "route"])
 def test_code_may_finish_past_the_deadline_if_configured(answer: str) -> None:
-    """U-TTL-DURING finishes: the instance ends after the code."""
+    """U-TTL-DURING finishes: the session ends after the code."""
     with Emulator(unknowns={"U-TTL-DURING": "finishes"}) as double:
         running = Begun(double, "s1", "print(1)")
         (process_id,) = pids_of(double)
@@ -246,14 +246,14 @@ def test_reset_does_not_wait_for_running_code(double: Emulator) -> None:
 
 
 def test_each_tool_has_its_own_instances() -> None:
-    """The same session id with another tool is another instance."""
+    """The same session id with another tool is another session."""
 
     async def two() -> bool:
-        with within(Clock()) as instances:
-            instance = await instances.get_or_create("t-1", "u")
-            other = await instances.get_or_create("t-2", "u")
-            await instances.close()
-            return instance.id != other.id
+        with within(Clock()) as sessions:
+            session = await sessions.get_or_create("t-1", "u")
+            other = await sessions.get_or_create("t-2", "u")
+            await sessions.close()
+            return session.id != other.id
 
     assert asyncio.run(two())
 
@@ -262,26 +262,26 @@ def test_the_number_of_instances_is_limited() -> None:
     """A new one is refused until another ends."""
 
     async def limited() -> None:
-        with within(Clock(), max_instances=1) as instances:
-            first = await instances.get_or_create("t-1", "u")
+        with within(Clock(), max_instances=1) as sessions:
+            first = await sessions.get_or_create("t-1", "u")
             with pytest.raises(TooManyInstancesError, match="1 session instances are alive"):
-                await instances.get_or_create("t-1", "v")
-            await instances.destroy(first, "it may")
-            await instances.get_or_create("t-1", "v")
-            await instances.close()
+                await sessions.get_or_create("t-1", "v")
+            await sessions.destroy(first, "it may")
+            await sessions.get_or_create("t-1", "v")
+            await sessions.close()
 
     asyncio.run(limited())
 
 
-def test_an_ended_instance_runs_nothing() -> None:
+def test_an_ended_session_runs_nothing() -> None:
     """A call on it gets the reason it ended."""
 
     async def ended() -> None:
-        with within(Clock()) as instances:
-            instance = await instances.get_or_create("t-1", "u")
-            await instances.destroy(instance, "no reason")
+        with within(Clock()) as sessions:
+            session = await sessions.get_or_create("t-1", "u")
+            await sessions.destroy(session, "no reason")
             with pytest.raises(InstanceEndedError, match="'u' has ended: no reason"):
-                await instances.execute(instance, "1", "python3", 1)
-            await instances.close()
+                await sessions.execute(session, "1", "python3", 1)
+            await sessions.close()
 
     asyncio.run(ended())

@@ -1,0 +1,240 @@
+"""A session of the sandbox: who it is, how long it lives, whose turn it is, and its end.
+
+What runs in it is behind ``Processes``, so a session is the same wherever its processes are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+from agentdouble.errors import InstanceEndedError, SnapshotRefusedError
+from agentdouble.sandbox import languages
+from agentdouble.sandbox.lifetime import Lifetime
+from agentdouble.sandbox.result import ExecutionResult
+from agentdouble.sandbox.session_process import InstanceKey, SessionLog, paused_error
+from agentdouble.sandbox.turn import ExecutionTurn, Occupancy
+
+if TYPE_CHECKING:
+    from agentdouble.processes.watch import Used
+    from agentdouble.sandbox.kernel import Kernel
+    from agentdouble.sandbox.output_feed import ExecutionPublisher
+    from agentdouble.sandbox.session_processes import Processes, Snapshot
+
+Identity = tuple[str, str]  # id and token
+
+
+def new_identity() -> Identity:
+    """Return a random id and token."""
+    return f"s-{secrets.token_hex(10)}", secrets.token_urlsafe(24)
+
+
+class SandboxSession:
+    """One session: identity, lifetime, turn, log, and its processes.
+
+    ``place`` makes its processes. The callbacks get the session: ``on_lost`` ends it at once
+    because its state is lost, ``expire`` lets its deadline pass, ``on_change`` is called when it is
+    used, becomes idle or starts a process, and ``on_occupancy`` when its turn becomes busy or idle.
+    """
+
+    def __init__(
+        self,
+        key: InstanceKey,
+        lifetime: Lifetime,
+        *,
+        identity: Identity,
+        created_at: dt.datetime,
+        variables: Mapping[str, str],
+        log: SessionLog,
+        place: Callable[[SandboxSession], Processes],
+        on_lost: Callable[[SandboxSession, str], None],
+        expire: Callable[[SandboxSession], Awaitable[None]],
+        on_change: Callable[[SandboxSession], None],
+        on_occupancy: Callable[[SandboxSession, Occupancy], None],
+    ) -> None:
+        self.key = key
+        self.id, self.token = identity  # a client shows the token to the data plane to enter
+        self.created_at = created_at
+        self.lifetime = lifetime
+        self.turn = ExecutionTurn(key.user_session_id, lambda now: on_occupancy(self, now))
+        self.variables = variables
+        self.log = log
+        self.executions = 0  # that have begun
+        self.used: Used | None = None  # when it was measured, at most 5 s ago
+        self.processes_gone = asyncio.Event()  # set when it has ended and all of its processes too
+        self._on_lost = on_lost
+        self._expire = expire
+        self._on_change = on_change
+        self._end_reason: str | None = None
+        self.processes = place(self)  # last: they may use all of the above
+
+    @property
+    def end_reason(self) -> str | None:
+        """The reason why the session has ended, or None while it lives."""
+        return self._end_reason
+
+    @property
+    def idle(self) -> bool:
+        """Whether questions may be asked: no code runs or waits, and it is not paused."""
+        return not self.turn.busy and self.lifetime.state == "active"
+
+    def check_living(self) -> None:
+        """Raise InstanceEndedError if the session has ended."""
+        if self._end_reason is not None:
+            raise InstanceEndedError(self.key.user_session_id, self._end_reason)
+
+    def check_usable(self) -> None:
+        """Raise InstanceEndedError, or SandboxError if the session is paused."""
+        self.check_living()
+        if self.lifetime.state == "paused":
+            raise paused_error(self.key.user_session_id)
+
+    def check_at_rest(self) -> None:
+        """Raise SnapshotRefusedError if the session has ended, is paused or is running code."""
+        if self._end_reason is not None:
+            raise _terminating(self._end_reason)
+        if self.lifetime.state == "paused":
+            raise SnapshotRefusedError(
+                "the session is paused: resume it first", "InvalidSnapshot.InstancePaused"
+            )
+        if self.turn.busy:
+            raise SnapshotRefusedError(
+                "code of the session runs or waits for its turn: wait for its end, or interrupt it",
+                "InvalidSnapshot.InstanceBusy",
+            )
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Count as being at work inside, which may defer the end (U-TTL-DURING)."""
+        try:
+            with self.lifetime.working():
+                self._on_change(self)
+                yield
+        finally:
+            if not self.lifetime.at_work:
+                self._on_change(self)
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        with self.working():
+            async with self.turn.taken():
+                self.check_usable()  # it may have ended or been paused while this waited
+                yield
+
+    async def execute(
+        self,
+        code: str,
+        language: str,
+        timeout_s: float,
+        cwd: str | None = None,
+        publisher: ExecutionPublisher | None = None,
+    ) -> ExecutionResult:
+        """Run code in the session, one execution at a time, in arrival order (SBX-02).
+
+        ``cwd`` and ``publisher`` are as in ``Processes.execute``, whose errors this raises, and
+        SandboxError for an unknown language, or if the session is busy and the ledger says so.
+        """
+        kind = languages.find(language)
+        self.turn.check_free()
+        async with self._in_turn():
+            return await self.processes.execute(kind, code, timeout_s, cwd, publisher)
+
+    async def kernel(self, language: str) -> Kernel:
+        """Return the kernel that InvokeTool uses for a language; start it if there is none.
+
+        Raises the errors of ``Processes.kernel``, and SandboxError for an unknown language.
+        """
+        async with self._in_turn():
+            return await self.processes.kernel(languages.find(language))
+
+    async def restart_kernel(self, language: str) -> Kernel:
+        """Replace a kernel by a new one; code of InvokeTool that runs in it is interrupted.
+
+        Raises the errors of ``kernel``.
+        """
+        await self.processes.drop_kernel(languages.find(language))
+        return await self.kernel(language)
+
+    @asynccontextmanager
+    async def notebook_turn(self, kernel: Kernel) -> AsyncIterator[None]:
+        """Hold the session's turn while a client of the kernel runs code (SBX-02).
+
+        Raises InstanceEndedError, and SandboxError as ``execute`` does.
+        """
+        self.turn.check_free()
+        async with self._in_turn():
+            self.executions += 1
+            yield
+        self.processes.note_death(kernel, "while a notebook's code ran")
+
+    async def snapshot(self) -> Snapshot:
+        """Take a snapshot; raise SnapshotRefusedError, and the errors of a kernel's start."""
+        self.check_at_rest()
+        with self._refusing_when_ended():
+            async with self._in_turn():
+                return await self.processes.snapshot()
+
+    async def return_to(self, snapshot: Snapshot) -> None:
+        """Replace the processes and files with those of a snapshot.
+
+        If the snapshot cannot be copied, nothing is replaced. Raises SnapshotRefusedError, and the
+        errors of a kernel's start.
+        """
+        with self._refusing_when_ended():
+            async with self._in_turn():
+                await self.processes.return_to(snapshot)
+
+    @contextmanager
+    def _refusing_when_ended(self) -> Iterator[None]:
+        """Turn the end of the session into SnapshotRefusedError."""
+        try:
+            yield
+        except InstanceEndedError as error:
+            raise _terminating(self._end_reason or error.reason) from error
+
+    def note_start(self, event: str) -> None:
+        """Log that a process has started, and have it measured soon."""
+        self.log.note(event)
+        self._on_change(self)
+
+    def lose(self, reason: str) -> None:
+        """End the session, whose state is lost, unless it has ended already.
+
+        It is unreachable when this returns; what still runs is ended in the background.
+        """
+        if self._end_reason is None:
+            self._on_lost(self, reason)
+
+    async def expire(self) -> None:
+        """Let the deadline pass while code runs; return when the processes have ended.
+
+        Return at once if the ledger lets the code finish.
+        """
+        await self._expire(self)
+
+    def refuse(self, reason: str) -> None:
+        """Refuse all executions from now on, also those that wait for their turn."""
+        if self._end_reason is None:
+            self._end_reason = reason
+
+    async def end(self, reason: str) -> None:
+        """Kill the processes and remove the files; return when that is done."""
+        # Refuse first: a process that is starting now is not among those that ``kill`` knows, but
+        # its starter looks at the reason afterwards, and kills it.
+        self.refuse(reason)
+        await self.processes.kill(reason)
+        self.processes_gone.set()
+        # What held the turn or waited for it is over then, and so is what it was starting: nothing
+        # uses the files any more.
+        async with self.turn.over():
+            await self.processes.remove()
+
+
+def _terminating(reason: str) -> SnapshotRefusedError:
+    return SnapshotRefusedError(
+        f"the session has ended: {reason}", "InvalidSnapshot.InstanceTerminating"
+    )

@@ -1,0 +1,60 @@
+"""The turn of code: one execution at a time, in the order in which they arrive (SBX-02)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from agentdouble.core import ledger
+from agentdouble.sandbox.session_process import busy_error
+
+Occupancy = Literal["busy", "idle"]
+
+
+def _tell_nobody(_occupancy: Occupancy) -> None:
+    """Do nothing."""
+
+
+class ExecutionTurn:
+    """The turn of a session or of one of its kernels; ``name`` is its name in errors.
+
+    ``on_change`` is called with "busy" for each execution that arrives, and with "idle" when the
+    last one has left. Belongs to one event loop.
+    """
+
+    def __init__(self, name: str, on_change: Callable[[Occupancy], None] = _tell_nobody) -> None:
+        self._name = name
+        self._on_change = on_change
+        self._lock = asyncio.Lock()  # hands over in order of arrival
+        self._executions = 0  # that run or wait
+
+    @property
+    def busy(self) -> bool:
+        """Whether code runs or waits for its turn."""
+        return self._executions > 0
+
+    def check_free(self) -> None:
+        """Raise SandboxError if code runs and the ledger refuses more (U-EXEC-CONCURRENCY)."""
+        if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
+            raise busy_error(self._name)
+
+    @asynccontextmanager
+    async def taken(self) -> AsyncIterator[None]:
+        """Wait for the turn and hold it; the turn is busy from now on, not only inside."""
+        self._executions += 1
+        self._on_change("busy")
+        try:
+            async with self._lock:
+                yield
+        finally:
+            self._executions -= 1
+            if not self._executions:
+                self._on_change("idle")
+
+    @asynccontextmanager
+    async def over(self) -> AsyncIterator[None]:
+        """Wait until the executions that have arrived are over; this does not make it busy."""
+        async with self._lock:
+            yield
