@@ -27,6 +27,7 @@ SOURCES = (
     *(
         "README.md",
         "CHANGELOG.md",
+        "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "SECURITY.md",
         "emulator/README.md",
@@ -90,7 +91,7 @@ NAVIGATION: dict[str, list[str]] = {
         "notebooks/README.md",
         *(f"notebooks/{file.stem}.md" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
     ],
-    "Project": ["CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+    "Project": ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
 }
 CONFIGURATION = """
 [project]

@@ -146,7 +146,7 @@ class Settings(BaseSettings):
         description="where to keep records: memory, sqlite:///FILE or postgresql://...",
     )
 
-    provisioner: OnNodes[Literal["auto", "agentdouble-fork", "local-provisioner"]] = Field(
+    provisioner: OnNodes[Literal["auto", "local-provisioner"]] = Field(
         "auto",
         description="how to start kernels: with the fork server or, with local-provisioner, as programs; "
         "auto uses the fork server on Linux",
@@ -157,8 +157,8 @@ class Settings(BaseSettings):
     preload: OnNodes[tuple[str, ...]] = Field(
         (), description="modules to import in advance, so that new kernels have them"
     )
-    kernel_start_timeout_s: OnNodes[float] = Field(
-        30.0, gt=0, description="longest start of a kernel"
+    start_timeout_s: OnNodes[float] = Field(
+        30.0, gt=0, description="longest start of a kernel or browser"
     )
     isolation: OnNodes[Literal["auto", "none"]] = Field(
         "auto", description="auto isolates kernels and runtimes as far as this machine can"
@@ -217,12 +217,6 @@ class Settings(BaseSettings):
         None, description="name or path of the browser for sessions; by default found on the path"
     )
     max_browsers: OnNodes[int] = Field(8, ge=0, description="largest number of running browsers")
-    browser_start_timeout_s: OnNodes[float] = Field(
-        30.0, gt=0, description="longest start of a browser"
-    )
-    browser_size: OnNodes[tuple[int, int]] = Field(
-        (1280, 1024), description="width and height of a browser's window, in pixels"
-    )
     max_session_snapshots: int = Field(
         16, ge=0, description="largest number of session snapshots in memory"
     )
@@ -235,9 +229,6 @@ class Settings(BaseSettings):
     )
     exec_timeout_max_s: OnNodes[int] = Field(
         300, ge=1, description="largest timeout of code, in seconds"
-    )
-    plain_tracebacks: OnNodes[bool] = Field(
-        False, description="remove ANSI colours from tracebacks"
     )
     output_limit: OnNodes[int] = Field(
         MIB,

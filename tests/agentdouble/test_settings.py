@@ -173,7 +173,7 @@ def test_a_file_that_lowers_nothing_is_not_named(
         ("access_key", "a b"),
         ("access_key", "schlüssel"),
         ("keys", "k"),
-        ("kernel_start_timeout_s", 0),
+        ("start_timeout_s", 0),
         ("max_instances", 0),
     ],
 )
@@ -285,7 +285,7 @@ def _may_be_secret(field: FieldInfo) -> bool:
 
 def test_a_node_accepts_all_that_it_gets() -> None:
     """It makes its own settings of them."""
-    settings = Settings(isolation="none", visible_paths=("/opt",), browser_size=(800, 600))
+    settings = Settings(isolation="none", visible_paths=("/opt",), preload=("json",))
 
     received = Settings(**json.loads(json.dumps(settings.for_nodes())))
 

@@ -47,7 +47,7 @@ class ForkPlanner(Launcher):
         """Raise SettingsError if this machine's kernels could not import a module of ``preload``."""
         if not (settings.preload and _forks(settings) and settings.nodes is None):
             return
-        failure = preload_failure(settings.preload, settings.kernel_start_timeout_s)
+        failure = preload_failure(settings.preload, settings.start_timeout_s)
         if failure is not None:
             message = (
                 f"{failure[0].upper()}{failure[1:]}. Install it, or remove it from the setting."
@@ -146,6 +146,4 @@ def process_limit_refusal(error: BaseException, limit: int | None) -> ResourceEx
 
 
 def _forks(settings: Settings) -> bool:
-    return settings.provisioner == "agentdouble-fork" or (
-        settings.provisioner == "auto" and sys.platform == "linux"
-    )
+    return settings.provisioner == "auto" and sys.platform == "linux"

@@ -130,7 +130,7 @@ class KernelPool:
         """Return the kernel of a launch when it answers."""
         # The launch has the same timeout as the kernel itself: a start that never ends would
         # block its session, and also the end of other sessions.
-        timeout_s = self._settings.kernel_start_timeout_s
+        timeout_s = self._settings.start_timeout_s
         reason = f"it gave no answer for {timeout_s:g} s"
         try:
             kernel = await asyncio.wait_for(launch, timeout_s)

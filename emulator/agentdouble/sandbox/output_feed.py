@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentdouble.errors import TooManyListenersError
-from agentdouble.sandbox.result import without_colours
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.session_process import InstanceKey
@@ -107,8 +106,7 @@ class Listener:
 class OutputFeed:
     """The listeners of the sessions of one double; belongs to its event loop."""
 
-    def __init__(self, *, plain_tracebacks: bool) -> None:
-        self._plain = plain_tracebacks
+    def __init__(self) -> None:
         self._listeners: dict[InstanceKey, list[Listener]] = {}
         self._closed = False
 
@@ -137,7 +135,7 @@ class OutputFeed:
 
     def publisher(self, key: InstanceKey) -> ExecutionPublisher:
         """Return the publisher for an execution that is about to begin."""
-        return ExecutionPublisher(self, key, _run.get(), plain=self._plain)
+        return ExecutionPublisher(self, key, _run.get())
 
     def publish(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
         """Send an event to all listeners of a session."""
@@ -155,11 +153,10 @@ class OutputFeed:
 class ExecutionPublisher:
     """Publishes one execution to listeners while it runs."""
 
-    def __init__(self, feed: OutputFeed, key: InstanceKey, run: str | None, *, plain: bool) -> None:
+    def __init__(self, feed: OutputFeed, key: InstanceKey, run: str | None) -> None:
         self._feed = feed
         self._key = key
         self._run = run
-        self._plain = plain
 
     @property
     def heard(self) -> bool:
@@ -173,8 +170,6 @@ class ExecutionPublisher:
 
     def output(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
         """Publish an output, or a change of earlier outputs, for example ``clear_output``."""
-        if msg_type == "error" and self._plain:
-            content = {**content, "traceback": without_colours(content["traceback"])}
         self._publish("output", {"msg_type": msg_type, "content": content}, size)
 
     def finished(self, status: ExecutionEnded, *, context_lost: bool) -> None:

@@ -16,6 +16,7 @@ from agentdouble.errors import BrowserError, KernelStartError, SandboxError, Wor
 from agentdouble.processes import capacity
 from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.workspace import Workspace, Workspaces
+from agentdouble.sandbox.browser import WINDOW
 from agentdouble.sandbox.fork_planner import ForkPlanner
 from agentdouble.settings import Settings
 
@@ -103,7 +104,7 @@ class ProcessStarter:
             with _failing_with(BrowserError), self.reserved():
                 self.planner.prepare(browser.PROGRAM)
                 run = workspace.make_run()
-                width, height = settings.browser_size
+                width, height = WINDOW
                 config = {"browser": path, "directory": str(run), "width": width, "height": height}
                 plan = await self.planner.plan(browser.PROGRAM, workspace, run, others)
                 started = await browser.start(plan, workspace, run, config)
@@ -112,7 +113,7 @@ class ProcessStarter:
             raise
         started.died.add_done_callback(lambda _: self._forget_browser())
         try:
-            await started.ready(settings.browser_start_timeout_s)
+            await started.ready(settings.start_timeout_s)
         except BaseException:
             await started.kill("its start was abandoned")
             raise

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -70,14 +69,6 @@ class Output:
         }
 
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-def without_colours(traceback: Iterable[str]) -> list[str]:
-    """Return the lines of a traceback without ANSI colours."""
-    return [_ANSI.sub("", line) for line in traceback]
-
-
 @dataclass(frozen=True)
 class ExecutionResult:
     """The result of one execution: its status, a message for people, and its outputs."""
@@ -116,16 +107,6 @@ class ExecutionResult:
             "code": self.code,
             "msg_id": self.msg_id,
         }
-
-    def without_colours(self) -> ExecutionResult:
-        """Return the result with tracebacks that have no ANSI colours."""
-        plain = (
-            output
-            if output.traceback is None
-            else replace(output, traceback=tuple(without_colours(output.traceback)))
-            for output in self.outputs
-        )
-        return replace(self, outputs=tuple(plain))
 
     @property
     def error(self) -> Output | None:

@@ -80,7 +80,7 @@ class SandboxSessions:
         self._variables_of = variables_of
         self._closing = False
         self._events = SessionEvents(events or EventBus(), clock)
-        self.feed = OutputFeed(plain_tracebacks=settings.plain_tracebacks)
+        self.feed = OutputFeed()
         self.placement: Placement = placement or LocalPlacement(settings)
         self._living: dict[InstanceKey, SandboxSession] = {}  # oldest first
         self._by_id: dict[str, SandboxSession] = {}
@@ -267,7 +267,7 @@ class SandboxSessions:
         session.log.note(f"ran execution {result.execution_count}: {result.status}")
         if result.ends_session:
             await self.destroy(session, result.message.rstrip("."))
-        return result.without_colours() if self.settings.plain_tracebacks else result
+        return result
 
     async def destroy(
         self, session: SandboxSession, reason: str, at: dt.datetime | None = None

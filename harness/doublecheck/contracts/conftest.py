@@ -69,8 +69,7 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
                     "keys": [_restricted()],
                     "agents": REFERENCE_AGENTS,
                     "runtimes": () if hosted is None else hosted.tables,
-                    "kernel_start_timeout_s": START_WITHIN_S,
-                    "browser_start_timeout_s": START_WITHIN_S,
+                    "start_timeout_s": START_WITHIN_S,
                 },
             )
         target = stack.enter_context(serving(request.config, config))

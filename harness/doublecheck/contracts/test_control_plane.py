@@ -169,7 +169,7 @@ def encrypted(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Pl
     if not pytest_options.plan_of(request.config).in_process:
         not_observable(f"{address} does not speak https")
     with (
-        serving_double(tls=True, kernel_start_timeout_s=START_WITHIN_S) as target,
+        serving_double(tls=True, start_timeout_s=START_WITHIN_S) as target,
         Platform(target) as second,
     ):
         yield second

@@ -80,10 +80,6 @@ class Report(Shown, drawn_by="reports.html.report"):
         """
         return self.run.counts()
 
-    def side_by_side(self, *others: Report) -> Reports:
-        """Return this report and others for display side by side."""
-        return Reports((self, *others))
-
     def write(self, path: str | Path) -> Path:
         """Write the report to a file ending in .html or .json. Return its path.
 

@@ -9,10 +9,6 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.core.invoke_tool import RUN_HEADER
-from agentdouble.sandbox.output_feed import (
-    OutputFeed,
-    named_run,
-)
 from agentdouble.sandbox.session_process import InstanceKey
 from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
@@ -129,17 +125,3 @@ def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
         asyncio.run(test())
 
     return run_it
-
-
-@in_a_loop
-async def test_plain_tracebacks_applies_to_the_feed() -> None:
-    one_feed = OutputFeed(plain_tracebacks=True)
-    with named_run("r"), one_feed.listen(KEY) as listener:
-        one_feed.publisher(KEY).output(
-            "error", {"ename": "E", "traceback": ["\x1b[31mE\x1b[0m"]}, 1
-        )
-        listener.close()
-        *_, last = [event async for event in listener.events()]
-
-    content = {"ename": "E", "traceback": ["E"]}
-    assert {"run": "r", "msg_type": "error", "content": content} == last.data

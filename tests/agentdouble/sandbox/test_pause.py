@@ -57,10 +57,3 @@ def test_validity_stops_while_paused_if_configured() -> None:
         assert isinstance(remaining_s, float)
         assert 600 < remaining_s <= 1200  # less the time that the calls took
         assert [] == sessions(double)
-
-
-def test_tracebacks_are_plain_if_configured() -> None:
-    """By default they have IPython's colours."""
-    with Emulator(plain_tracebacks=True) as plain, Emulator() as coloured:
-        assert "\\u001b" not in result(plain, "1/0")["Result"]
-        assert "\\u001b" in result(coloured, "1/0")["Result"]

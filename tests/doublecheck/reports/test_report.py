@@ -11,7 +11,7 @@ from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports import document, html, report, terminal
-from doublecheck.reports.report import Report
+from doublecheck.reports.report import Report, Reports
 from tests.doublecheck.reports.examples import DOUBLE, STAGING
 
 CHECKS = (
@@ -107,7 +107,7 @@ def test_a_report_is_one_line_of_text() -> None:
 
 def test_a_notebook_shows_the_page_in_a_frame() -> None:
     """Text of a platform cannot act on the notebook."""
-    for displayed in (STAGING, DOUBLE.side_by_side(STAGING)):
+    for displayed in (STAGING, Reports((DOUBLE, STAGING))):
         html = displayed._repr_mimebundle_()["text/html"]
 
         assert "<iframe sandbox=" in html
@@ -122,7 +122,7 @@ def test_a_report_has_its_failed_checks() -> None:
 
 
 def test_the_suffix_selects_the_format_of_a_written_report(tmp_path: Path) -> None:
-    written = DOUBLE.side_by_side(STAGING).write(tmp_path / "report.html")
+    written = Reports((DOUBLE, STAGING)).write(tmp_path / "report.html")
 
     assert "staging" in written.read_text("utf-8")
     with pytest.raises(ReportError, match="must end in one of"):

@@ -10,3 +10,5 @@ A multiplexer shares the browser, not a port. Each client gets its own browser-l
 client made when the client disconnects. For each client, the double passes one end of a socket pair
 to the process, so there is no address at which a session could put another server.
 """
+
+WINDOW = 1280, 1024  # width and height, in pixels

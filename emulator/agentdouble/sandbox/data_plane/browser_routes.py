@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from agentdouble.core import ledger
 from agentdouble.errors import PageError, SandboxError
 from agentdouble.openapi import Answer, operation
-from agentdouble.sandbox.browser import front_page
+from agentdouble.sandbox.browser import WINDOW, front_page
 from agentdouble.sandbox.data_plane.session_token import (
     INSTANCE,
     PREFIX,
@@ -49,9 +49,6 @@ _PICTURES = (
 class BrowserRoutes:
     """The routes of one double's browsers."""
 
-    def __init__(self, window: tuple[int, int]) -> None:
-        self._window = window
-
     def routes(self) -> list[BaseRoute]:
         """Return the routes."""
         base = f"{PREFIX}/browser"
@@ -66,7 +63,7 @@ class BrowserRoutes:
         """Return facts about the browser and the URL of its DevTools protocol."""
         browser = await processes_of(request).browser()
         size = await front_page.size(browser)
-        width, height = self._window
+        width, height = WINDOW
         viewport = size or {"width": width, "height": height}
         scheme = "wss" if request.url.scheme == "https" else "ws"
         session = processes_of(request).session

@@ -202,7 +202,7 @@ class CodeRoutes:
     ) -> ExecutionResult:
         result = await processes.named_kernels.execute(notebook, code, timeout_s, cwd)
         processes.session.check_usable()
-        return result.without_colours() if self._settings.plain_tracebacks else result
+        return result
 
     def _timeout_s(self, code: str, timeout_s: int | None) -> int:
         ledger.choose("U-EXEC-LIMITS")

@@ -51,7 +51,7 @@ def data_plane(sessions: SandboxSessions, settings: Settings, version: str) -> A
     forwarding = _Forwarding()
     app = Starlette(
         routes=[
-            *BrowserRoutes(settings.browser_size).routes(),
+            *BrowserRoutes().routes(),
             *_not_built(),
             Description(settings, version).route(),
             *CodeRoutes(sessions, settings).routes(),

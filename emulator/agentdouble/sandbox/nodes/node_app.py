@@ -325,7 +325,7 @@ class _StreamPublisher(ExecutionPublisher):
     """Sends the outputs of an execution to the front, which publishes them."""
 
     def __init__(self, sessions: SandboxSessions, session: SandboxSession, output: _Output) -> None:
-        super().__init__(sessions.feed, session.key, None, plain=False)
+        super().__init__(sessions.feed, session.key, None)
         self._output = output
 
     def _publish(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:

@@ -164,7 +164,7 @@ def test_a_browser_that_fails_to_start_reports_why(
     """It leaves no processes, and the session survives."""
     browser = executable(tmp_path, script)
     patience = 0.5 if "sleep" in script else 30
-    with Emulator(pool_size=0, browser=str(browser), browser_start_timeout_s=patience) as double:
+    with Emulator(pool_size=0, browser=str(browser), start_timeout_s=patience) as double:
         plane = data_plane(double, "s")
         error = message(plane)
         again = message(plane, "/v1/browser/screenshot")
