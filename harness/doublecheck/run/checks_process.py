@@ -34,7 +34,7 @@ from doublecheck.target.target import Target
 
 if TYPE_CHECKING:
     from doublecheck.reports.report import Report
-    from doublecheck.run.pytest_run import Checks
+    from doublecheck.run.pytest_run import Selection
 
 # The module path is that of this process; it does not contain the initial folder.
 _BEGIN = (
@@ -50,7 +50,7 @@ _UNWANTED = ("PYTEST_", "JPY_", "DOUBLECHECK_", "PLATFORM_")
 class ChecksProcess:
     """A run of the checks of a plan. Use it in a with statement."""
 
-    def __init__(self, plan: Plan, checks: Checks) -> None:
+    def __init__(self, plan: Plan, checks: Selection) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="doublecheck-")
         self._report = Path(self._folder.name, "report.json")
         self._printed = Path(self._folder.name, "printed.txt")
@@ -214,9 +214,9 @@ def run_checks(
 ) -> Report:
     """Run the checks. Raise InterruptedChecksError if they are interrupted."""
     from doublecheck.reports.document import from_document  # optional: pytest
-    from doublecheck.run.pytest_run import Checks  # optional: pytest
+    from doublecheck.run.pytest_run import Selection  # optional: pytest
 
-    with ChecksProcess(plan, Checks(only, strict_should)) as process:
+    with ChecksProcess(plan, Selection(only, strict_should)) as process:
         on_begun(process)
         try:
             with Bar("contract checks") as bar:

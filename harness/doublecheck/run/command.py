@@ -97,9 +97,9 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
     reports: list[Report] = []
     codes: set[ExitCode] = set()
     for run in runs:
-        checks = pytest_run.Checks(run.select, run.strict_should)
+        selection = pytest_run.Selection(run.select, run.strict_should)
         result = pytest_run.run(
-            checks.arguments(), verbose=run.verbose, plan=run.plan, modules=checks.modules()
+            selection.arguments(), verbose=run.verbose, plan=run.plan, modules=selection.modules()
         )
         if not result.checks and not result.interrupted:
             codes.add(_nothing_ran(run, result.pytest_exit))

@@ -38,7 +38,7 @@ _UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
 @dataclass(frozen=True)
-class Checks:
+class Selection:
     """The checks to run: ``select`` is an expression of clauses, groups and names of checks.
 
     If ``strict_should``, a clause that is only recommended can fail the run.
@@ -162,7 +162,7 @@ def main(report: str, plan: Mapping[str, Any], checks: Mapping[str, Any]) -> Non
     try:
         with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
             os.dup2(2, 1)
-            chosen = Checks(**checks)
+            chosen = Selection(**checks)
             result = run(
                 chosen.arguments(),
                 verbose=False,

@@ -75,7 +75,7 @@ def test_every_check_passes_on_the_double(check: Callable[..., Run]) -> None:
 def test_a_group_name_selects_only_its_checks(pytester: pytest.Pytester) -> None:
     """A check whose name happens to contain RUN is not selected."""
     arguments = ("--pyargs", "doublecheck.contracts", "--collect-only")
-    recorded = pytester.inline_run(*arguments, *pytest_run.Checks("RUN").arguments())
+    recorded = pytester.inline_run(*arguments, *pytest_run.Selection("RUN").arguments())
 
     items = recorded.getcall("pytest_collection_finish").session.items
     assert {"RUN"} == {dict(item.user_properties)["clause"][:3] for item in items}
