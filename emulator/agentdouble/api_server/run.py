@@ -69,12 +69,15 @@ class Histories:
         head = head or await self._store.head(key)
         if head is None:
             return None
+        # What is kept may be newer than the head: ``_parsed`` cuts it off at the head's revision.
         events = self._parsed(key, head.revision)
         if len(events) == head.revision.events:
             return Opened(head, events, ())
         session = await self._store.read(key)
         if session is None:
             return None
+        # Again: the session may have been deleted and created anew since its head was read, and
+        # then its revision has another history.
         events = self._parsed(key, session.revision)
         return Opened(session, events, session.events_after(len(events)))
 
@@ -109,6 +112,8 @@ class Histories:
         if first == 0 and (history is None or history.number != revision.history):
             self._forget(key)
             history = self._histories[key] = _History(revision.history)
+        # Two runs may have read the same events, or the next ones have been added before: only
+        # events that continue the list are kept, so it never has a gap.
         if history is None or history.number != revision.history or len(history.events) != first:
             return
         history.events += events
@@ -128,6 +133,8 @@ class SessionLocks:
     """A lock for each session that has runs: a session has at most one run at a time."""
 
     def __init__(self) -> None:
+        # Weak: a lock lives as long as a run holds it or waits for it, so that there is always one
+        # lock per session, and none for sessions without runs.
         self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -200,6 +207,7 @@ class FunctionRun:
         it is cancelled because the client disconnected, it stores an event that says so.
         """
         async with self._services.locks.exclusive(self.key):
+            # Read inside the lock: the run that held it has changed the state.
             session = await self._store.head(self.key)
             if session is None:
                 raise self._not_found()
@@ -241,6 +249,8 @@ class FunctionRun:
             await self._abort(task, queue)
             raise
         finally:
+            # First the queries: an agent that is cancelled on its own loop may still ask for
+            # something, and nobody here would answer.
             queries.close()
             if not finished:
                 task.cancel()
@@ -254,6 +264,7 @@ class FunctionRun:
         ready: list[dict[str, Any]] = []
         for item in items:
             if isinstance(item, agent_run.Query):
+                # What the agent yielded before its question must be in the answer to it.
                 await self._publish(ready, send)
                 ready = []
                 await item.reply()

@@ -85,6 +85,7 @@ class PlannedFault:
 
     def wait(self, fired: int, timeout_s: float) -> bool:
         """Block until the fault has happened ``fired`` times; return False after the timeout."""
+        # A fault that is disarmed never fires again, so the wait ends with it.
         with self._lock:
             return self._happened.wait_for(
                 lambda: self._fired >= fired or self._is_disarmed, timeout_s
@@ -94,6 +95,8 @@ class PlannedFault:
         """Wait; return whether the whole time passed without a release of the call."""
         hold = _HeldCall()
         with self._lock:
+            # ``matching`` found the fault before; since then another thread may have disarmed it,
+            # and its ``release`` would not see this call.
             if self._is_disarmed:
                 return False
             self._held_calls.add(hold)
@@ -109,6 +112,7 @@ class PlannedFault:
     def release(self, *, disarm: bool) -> None:
         """Release the calls that the fault holds; with ``disarm`` hold no later calls either."""
         with self._lock:
+            # Released outside of the lock: the calls run on another thread's loop and take it.
             holds = tuple(self._held_calls)
             self._is_disarmed = self._is_disarmed or disarm
             self._happened.notify_all()
@@ -195,6 +199,7 @@ class Faults:
         """Disarm a fault and release its held calls; raise FaultError for an unknown id."""
         armed = self.find(id_)
         with self._lock:
+            # A new tuple: requests iterate over the old one without the lock.
             self._armed = tuple(fault for fault in self._armed if fault is not armed)
         armed.release(disarm=True)
         return armed.state()

@@ -71,6 +71,7 @@ class SessionKernel:
         """Use this kernel of the session from now on."""
         if kernel is self._kernel:
             return
+        # The callback of the kernel before may still come; ``_on_death`` compares.
         self._session, self._kernel, self._state = session, kernel, "idle"
         self._signatures.clear()
         kernel.listeners.append(self._on_iopub)
@@ -183,11 +184,12 @@ class SessionKernel:
             raise SandboxError(self.ended(), "InvalidResource.Ended", 409)
         self._running.add(msg_id)
         if self._turn is None:
+            # One turn for all code that clients have sent, because the kernel queues it itself.
             self._turn = asyncio.get_running_loop().create_future()
             self._released = asyncio.Event()
             holding = asyncio.ensure_future(self._hold_turn(kernel, self._turn, self._released))
             holding.add_done_callback(lambda task: task.exception())
-        await asyncio.shield(self._turn)
+        await asyncio.shield(self._turn)  # other clients wait for the same turn
 
     async def _hold_turn(
         self, kernel: Kernel, turn: asyncio.Future[None], released: asyncio.Event
@@ -201,6 +203,7 @@ class SessionKernel:
                 await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()
         except AgentDoubleError as error:
+            # All code may have been finished meanwhile, and new code have begun another turn.
             if self._turn is turn:
                 self._turn = None
             if not turn.done():
@@ -221,6 +224,7 @@ class SessionKernel:
             return
         self._state = message["content"]["execution_state"]
         msg_id = message["parent_header"].get("msg_id")
+        # By idle, not by the reply: outputs may still come after the reply, on another socket.
         if self._state == "idle" and msg_id in self._running:
             self._finish(msg_id)
 
@@ -251,7 +255,7 @@ class SessionKernel:
 
     async def restart(self, session: SandboxSession) -> None:
         """Replace the kernel by a new one of ``session``, and connect the clients to it."""
-        before, self._kernel = self._kernel, None
+        before, self._kernel = self._kernel, None  # first: its death is no news to the clients
         for client in self.clients:
             client.detach()
             client.answer_with_error("KernelRestarted", "The kernel was restarted.")

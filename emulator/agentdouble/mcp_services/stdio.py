@@ -86,6 +86,7 @@ class StdioSession:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
         """Answer a request of the client; return whether the answer was no refusal."""
+        # Shielded: a client that disconnects must not cancel what others wait for.
         tasks = await asyncio.shield(self._connected)
         accepted = False
 
@@ -93,6 +94,7 @@ class StdioSession:
             nonlocal accepted
             if event["type"] == "http.response.start":
                 accepted = event["status"] < 400
+                # Not before: the transport drops messages while no GET listens.
                 if accepted and scope["method"] == "GET":
                     tasks.start_soon(self._flush)
             await send(event)
@@ -126,6 +128,7 @@ class StdioSession:
         except Exception:
             _log.exception("A session of the MCP service %r broke off.", self._service)
         finally:
+            # Forget first: a request that comes during the end gets a new session or a 404.
             self._forget(self)
             with anyio.CancelScope(shield=True):
                 await self._end_process()
@@ -218,6 +221,7 @@ class StdioSession:
 
     async def _return(self, message: JSONRPCMessage) -> None:
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
+            # Otherwise it has been answered with an error, because it came too late.
             if message.id in self._pending:
                 self._pending.pop(message.id).answered.set()
                 await self._send(message)
@@ -244,6 +248,7 @@ class StdioSession:
 
     async def _flush(self) -> None:
         """Pass on what the server has said before the client listened, as a request for roots."""
+        # None from now on, before the first await: later messages go to the client directly.
         unheard, self._unheard = self._unheard or (), None
         for message in unheard:
             await self._send(message)

@@ -119,6 +119,8 @@ class RuntimeRegistry(Registry[Managed]):
         token.
         """
 
+        # The callers of create, update and release may disconnect: ``unbroken`` goes on, so that the
+        # registry, the record and the processes agree.
         async def create() -> Managed:
             async with self._changing:
                 existing = self._made_already(client_token, request)
@@ -155,7 +157,7 @@ class RuntimeRegistry(Registry[Managed]):
                 changed = replace(managed, latest=number, released=released, updated_at=now)
                 try:
                     await self._keep(changed)
-                except BaseException:
+                except BaseException:  # the version was not stored, so it must not run
                     runtime.versions = versions
                     raise
                 if release:
@@ -202,6 +204,7 @@ class RuntimeRegistry(Registry[Managed]):
             self._close(runtime, reason)
         self._items.clear()
         if self._closing:
+            # A copy of the set: each task removes itself from it when it is done.
             await asyncio.wait(set(self._closing))
 
     async def settle(self) -> None:
@@ -227,6 +230,7 @@ class RuntimeRegistry(Registry[Managed]):
 
         async def close() -> None:
             await runtime.close(reason)
+            # Another runtime may have got the name meanwhile; its figures must stay.
             if self.find(runtime.name) is None:
                 self._monitor.forget(runtime.name)
 
