@@ -104,6 +104,11 @@ class Engine:
         except (OSError, InspectorClosedError):
             raise (await self._ending()).error() from None
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, also if ``gone`` still waits for its last output."""
+        return self.gone.done() or self.process.poll() is not None
+
     async def _connect(self) -> None:
         self._inspector = await Inspector.connect(await self._while_alive(self._url))
         await self._while_alive(self._ready)

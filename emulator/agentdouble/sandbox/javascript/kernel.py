@@ -147,7 +147,7 @@ class JavaScriptKernel(Kernel):
         """Return an engine that is connected; raise CellError if there is none."""
         for _ in range(2):  # an engine may have ended while no code ran
             engine = await asyncio.shield(self._opened)  # an interrupt does not end its start
-            if not engine.gone.done():
+            if not engine.ended:
                 return engine
             self._replace()
         raise CellError("EngineNotStarted", "the JavaScript engine ends as soon as it starts")
