@@ -124,7 +124,7 @@ def _pages(browser: Browser) -> list[str]:
 
 def _browser(sandbox: CheckSandbox) -> Browser:
     sandbox.run("pass")
-    return sandbox.browser()
+    return sandbox.browser
 
 
 @contextmanager

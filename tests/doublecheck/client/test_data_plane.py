@@ -6,7 +6,7 @@ import pytest
 from doublecheck import Platform
 from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import AnswerError, RefusedError, UnreachableError
-from doublecheck.results import BashResult
+from doublecheck.results import BashResult, Browser
 from doublecheck.wire import data_plane
 
 
@@ -50,18 +50,17 @@ def test_a_failed_upload_has_a_reason(platform: Platform) -> None:
 
 
 def test_errors_do_not_contain_the_token(platform: Platform) -> None:
-    browser = platform.sandbox().browser()
-    address = browser._endpoint
+    sandbox = platform.sandbox()
+    address = sandbox._endpoint()
     token = address.query.reveal().partition("Authorization=")[2]
     assert len(token) > 20
     assert token not in repr(address)
 
     with pytest.raises(RefusedError) as refused:
-        platform.sandbox().download("/none")
+        sandbox.download("/none")
     dead = data_plane.Endpoint("http://127.0.0.1:1", Secret(address.query.reveal()))
-    browser._endpoint = dead
     with pytest.raises(UnreachableError) as unreachable:
-        browser.info()
+        Browser(platform._connection, lambda: dead).info()
 
     assert "Authorization=***" in str(refused.value)
     assert token not in f"{refused.value} {unreachable.value}"

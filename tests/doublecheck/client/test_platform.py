@@ -7,7 +7,7 @@ import json
 import re
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from doublecheck.errors import (
     RefusedError,
     UnreachableError,
 )
-from doublecheck.results import StreamEvent
+from doublecheck.results import SessionSnapshot, StreamEvent
 from tests.doublecheck import bad_servers
 
 pytestmark = pytest.mark.smoke
@@ -361,3 +361,37 @@ def test_an_answer_that_is_kept_alive_has_a_limit(whole: bool) -> None:
         for attempt in (read, lambda: asyncio.run(read_async())):
             with pytest.raises(NoAnswerError, match=r"has not ended within 0\.2 s"):
                 attempt()
+
+
+@pytest.mark.parametrize(
+    ("call", "taken"),
+    [
+        (lambda it: it.agents.run("s1", "hi"), "run() takes the session that create() or get()"),
+        (lambda it: next(it.agents.run_sse("s1", "hi")), "run_sse() takes the session that"),
+        (lambda it: it.agents.delete("s1"), "delete() takes the session that"),
+        (lambda it: it.agents.list_artifacts("s1"), "list_artifacts() takes the session that"),
+        (
+            lambda it: it.agents.download_artifact("s1", "a"),
+            "download_artifact() takes the session",
+        ),
+        (lambda it: it.sandbox().resume("snap"), "resume() takes the snapshot that snapshot()"),
+        (lambda it: it.sandbox_from("snap"), "sandbox_from() takes the snapshot that snapshot()"),
+        (
+            lambda it: it.clock.advance(30),
+            "advance() takes a timedelta, or units such as minutes=30",
+        ),
+    ],
+)
+def test_a_wrong_kind_of_argument_is_refused(
+    client: Platform, call: Callable[[Platform], object], taken: str
+) -> None:
+    """The error says what the method takes."""
+    with pytest.raises(ArgumentError, match=re.escape(taken)):
+        call(client)
+
+
+def test_a_snapshot_of_another_session_is_not_resumed(client: Platform) -> None:
+    """That would change the other session."""
+    other = SessionSnapshot("snap-1", "Ready", "s-1", "agent_ann_s1", "")
+    with pytest.raises(ArgumentError, match=r"is of the session agent_ann_s1.*sandbox_from"):
+        client.sandbox().resume(other)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentdouble.core.code_tool import DEFAULT_USER
 from doublecheck.client._async.connection import AsyncConnection, events
+from doublecheck.client.arguments import require
 from doublecheck.values.agents import AgentEvent, AgentEvents, AgentSession, AgentSessions
 from doublecheck.values.executions import checked
 from doublecheck.wire import api_server, application, calls, near_misses
@@ -68,7 +69,7 @@ class AsyncAgents:
 
     async def delete(self, session: AgentSession) -> None:
         """Delete a session (API-06)."""
-        await self._call("DELETE", _path(session), calls.refuse)
+        await self._call("DELETE", _path(session, "delete"), calls.refuse)
 
     async def run(
         self, session: AgentSession, message: str, *, check: bool = False, **fields: Any
@@ -108,7 +109,8 @@ class AsyncAgents:
 
     async def list_artifacts(self, session: AgentSession) -> tuple[str, ...]:
         """Return the names of a session's artifacts (API-13)."""
-        return await self._call("GET", f"{_path(session)}/artifacts", api_server.read_names)
+        path = f"{_path(session, 'list_artifacts')}/artifacts"
+        return await self._call("GET", path, api_server.read_names)
 
     async def download_artifact(
         self, session: AgentSession, name: str, *, version: int | None = None
@@ -119,13 +121,15 @@ class AsyncAgents:
         (U-ARTIFACTS). This uses the route of ADK's API server; a platform without it raises
         RefusedError.
         """
-        path = f"{_path(session)}/artifacts/{api_server.segment('name', name)}"
+        artifacts = f"{_path(session, 'download_artifact')}/artifacts"
+        path = f"{artifacts}/{api_server.segment('name', name)}"
         query = "" if version is None else f"?version={version}"
         return await self._call("GET", path + query, api_server.read_content)
 
     def _turn(
         self, name: str, session: AgentSession, message: str, fields: Mapping[str, Any]
     ) -> Request:
+        require(session, AgentSession, name, "the session that create() or get() returned")
         near_misses.warn(name, fields, _RUN_FIELDS)
         return self._request("POST", f"/{name}", api_server.body(session, message, fields))
 
@@ -143,7 +147,8 @@ class AsyncAgents:
         return f"<AsyncAgents of {self._connection.target.at('api_server')}>"
 
 
-def _path(session: AgentSession) -> str:
+def _path(session: AgentSession, method: str) -> str:
+    require(session, AgentSession, method, "the session that create() or get() returned")
     return api_server.session_path(session.app_name, session.user_id, session.id)
 
 

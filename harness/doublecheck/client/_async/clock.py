@@ -6,6 +6,7 @@ import datetime as dt
 from typing import Any
 
 from doublecheck.client._async.connection import AsyncConnection
+from doublecheck.client.arguments import require
 from doublecheck.errors import ArgumentError
 from doublecheck.values.double import ClockTime
 from doublecheck.wire import admin
@@ -82,6 +83,8 @@ class AsyncFrozenClock:
 
 def _duration(by: dt.timedelta | None, **units: float) -> float:
     """Return the sum of a duration's arguments in seconds. Raise ArgumentError."""
+    if by is not None:
+        require(by, dt.timedelta, "advance", "a timedelta, or units such as minutes=30")
     try:
         total = (by or dt.timedelta(0)) + dt.timedelta(**units)
     except (OverflowError, ValueError) as error:  # infinity, or not a number

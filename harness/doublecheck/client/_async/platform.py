@@ -22,6 +22,7 @@ from doublecheck.client._async.faults import AsyncPlatformFaults
 from doublecheck.client._async.mcp import AsyncMcpClient
 from doublecheck.client._async.model import AsyncPlatformModel
 from doublecheck.client._async.sandbox import AsyncSandbox
+from doublecheck.client.arguments import require
 from doublecheck.client.created import Created
 from doublecheck.errors import RefusedError
 from doublecheck.target.facts import Surface
@@ -182,9 +183,9 @@ class AsyncPlatform:
 
     def sandbox(
         self,
+        session_id: str = DEFAULT_SESSION,
         *,
         user_id: str = DEFAULT_USER,
-        session_id: str = DEFAULT_SESSION,
         instance_id: str | None = None,
         ttl_s: int | None = None,
     ) -> AsyncSandbox:
@@ -202,6 +203,7 @@ class AsyncPlatform:
 
         ``ttl_s`` is its lifetime. Raises RefusedError.
         """
+        require(snapshot, SessionSnapshot, "sandbox_from", "the snapshot that snapshot() returned")
         instance_id = await self._resume(snapshot, ttl_s, as_new=True)
         self._created.copies.append(instance_id)
         return AsyncSandbox(self, "", "", instance_id)

@@ -14,6 +14,7 @@ import httpx
 from agentdouble.core import invoke_tool
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation
 from doublecheck.client._async.browser import AsyncBrowser
+from doublecheck.client.arguments import require
 from doublecheck.client.live_outputs import run_async
 from doublecheck.errors import ArgumentError, EndedCopyError, RefusedError
 from doublecheck.values.executions import (
@@ -169,9 +170,10 @@ class AsyncSandbox:
         url = f"{endpoint.at('/v1/file/download')}&path={quote(path, safe='')}"
         return await self._call(Call(Request("GET", url), data_plane.read_download))
 
-    async def browser(self) -> AsyncBrowser:
-        """Return the session's browser (SBX-11). It starts with the first request."""
-        return AsyncBrowser(self.platform._connection, await self._endpoint())
+    @property
+    def browser(self) -> AsyncBrowser:
+        """The session's browser (SBX-11). It starts with the first request."""
+        return AsyncBrowser(self.platform._connection, self._endpoint)
 
     async def _endpoint(self) -> Endpoint:
         """Return the session's Endpoint. A user's session is created if necessary."""
@@ -205,6 +207,7 @@ class AsyncSandbox:
         ``ttl_s`` is its new lifetime. Raises ArgumentError for a snapshot of another session;
         ``Platform.sandbox_from(snapshot)`` makes a copy instead.
         """
+        require(snapshot, SessionSnapshot, "resume", "the snapshot that snapshot() returned")
         own = self.instance_id or self.user_session_id
         saved = snapshot.session_id if self.instance_id else snapshot.user_session_id
         if saved and saved != own:
