@@ -1,6 +1,6 @@
 """Generate the blocking clients ``doublecheck/client/_sync`` from the async ones in ``_async``.
 
-Every build runs this as a hook, also an editable installation, and so do the tests when they start.
+Every build runs this as a hook, even an editable installation, and so do the tests at their start.
 Words are replaced, in docstrings too. A line that ends in ``# async only`` is left out, and
 ``# sync only: @property`` becomes ``@property``.
 """

@@ -96,7 +96,7 @@ class FrameworkHost(Protocol):
         """Delete a session, if it exists."""
 
     def artifacts(self, app: str, user: str, session: str | None) -> HostArtifacts:
-        """Return the artifacts of a session, or the user's own for None."""
+        """Return a session's artifacts, or the user's own if ``session`` is None."""
 
 
 class HostArtifacts(Protocol):
@@ -108,7 +108,7 @@ class HostArtifacts(Protocol):
         """Store a new version and return its number."""
 
     async def load(self, name: str, version: int | None) -> bytes | None:
-        """Return a version, the newest for None, or None if there is none."""
+        """Return a version, by default the newest, or None if there is none."""
 
     async def names(self) -> Sequence[str]:
         """Return the names, sorted."""

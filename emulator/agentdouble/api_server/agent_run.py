@@ -192,7 +192,7 @@ class SessionBackend:
         return saved.version
 
     async def load_artifact(self, name: str, version: int | None) -> Part | None:
-        """Return a version of an artifact, the newest for None, or None if there is none."""
+        """Return a version of an artifact, by default the newest, or None if there is none."""
         artifact = await self._queries.ask(lambda: self._artifacts.find(self._key, name, version))
         return None if artifact is None else Part(loads(artifact.json))
 

@@ -57,7 +57,7 @@ class ArtifactService:
         )
 
     async def load(self, session: SessionKey, name: str, version: int | None) -> bytes:
-        """Return the JSON of a version, the newest for None; raise ApiError if there is none."""
+        """Return the JSON of a version, by default the newest; raise ApiError if there is none."""
         artifact = await self.find(session, name, version)
         if artifact is None:
             raise ApiError(404, "Artifact not found")
@@ -66,13 +66,13 @@ class ArtifactService:
     async def find(
         self, session: SessionKey, name: str, version: int | None
     ) -> StoredArtifact | None:
-        """Return a version with its content, the newest for None, or None if there is none."""
+        """Return a version with its content, by default the newest, or None if there is none."""
         return await self.store.load(_key(session, name), version)
 
     async def version(
         self, session: SessionKey, name: str, version: int | None
     ) -> StoredArtifact | None:
-        """Return a version without its content, the newest for None, or None."""
+        """Return a version without its content, by default the newest, or None."""
         artifacts = await self.versions(session, name)
         number = len(artifacts) - 1 if version is None else version
         return artifacts[number] if 0 <= number < len(artifacts) else None

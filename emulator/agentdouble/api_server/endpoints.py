@@ -90,7 +90,7 @@ class Applications:
 
 
 def _root(agent: Agent) -> Any:
-    """Return the framework's agent, also from inside an App."""
+    """Return the framework's agent, even from inside an App."""
     return getattr(agent.native, "root_agent", agent.native)
 
 

@@ -203,7 +203,7 @@ class PersistentArtifacts(ArtifactStore):
         return await unbroken(save())
 
     async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
-        """Return a version with its content, the newest for None, or None if there is none."""
+        """Return a version with its content, by default the newest, or None if there is none."""
         artifact = await super().load(key, version)
         if artifact is None:
             return None

@@ -71,7 +71,7 @@ class RunHost:
         await self._queries.ask(lambda: store.delete(SessionKey(app, user, session)))
 
     def artifacts(self, app: str, user: str, session: str | None) -> RunArtifacts:
-        """Return the artifacts of a session, or those of the user for None."""
+        """Return a session's artifacts, or the user's own if ``session`` is None."""
         key = SessionKey(app, user, session or "")
         return RunArtifacts(self._services.artifacts, key, self._queries)
 
@@ -113,7 +113,7 @@ class RunArtifacts:
         return saved.version
 
     async def load(self, name: str, version: int | None) -> bytes | None:
-        """Return a version, the newest for None, or None if there is none."""
+        """Return a version, by default the newest, or None if there is none."""
         artifact = await self._ask(lambda: self._service.find(self._key, name, version))
         return None if artifact is None else artifact.json
 

@@ -233,7 +233,7 @@ class ArtifactStore:
         return _without_content(saved)
 
     async def load(self, key: ArtifactKey, version: int | None) -> StoredArtifact | None:
-        """Return a version with its content, the newest for None, or None if there is none."""
+        """Return a version with its content, by default the newest, or None if there is none."""
         versions = self._artifacts.get(key, [])
         if version is None:
             return versions[-1] if versions else None

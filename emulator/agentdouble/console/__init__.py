@@ -26,7 +26,7 @@ from agentdouble.server.sockets import address_of, open_socket
 
 __all__ = ["Console", "Double", "open_console"]
 
-HOST = "127.0.0.1"  # loopback only, also where the double is not
+HOST = "127.0.0.1"  # loopback only, even where the double is not
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ _OF_THE_PAGE = (
 
 @dataclass(frozen=True)
 class Double:
-    """What a console is given of its double; ``app`` is the whole double with all its middleware."""
+    """What a console knows of its double; ``app`` is the whole double with all its middleware."""
 
     app: ASGIApp = field(repr=False)
     journal: Journal = field(repr=False)

@@ -45,7 +45,7 @@ class ControlPlane:
         await answer(scope, receive, send)
 
     async def _dispatch(self, request: Request) -> Response:
-        """Answer one request with an envelope, also on errors."""
+        """Answer one request with an envelope, even on errors."""
         metadata = _metadata(request)
         try:
             body = await request.body()

@@ -116,7 +116,7 @@ class RuntimeActions(
 
     @action("GetRuntimeInstanceLogs", runtime_requests.InstanceLogs, Logs=str)
     async def logs(self, request: runtime_requests.InstanceLogs) -> dict[str, Any]:
-        """Return the last lines of an instance, also of one that has ended recently."""
+        """Return the last lines of an instance, including of one that has ended recently."""
         managed = self._runtimes.get(request.RuntimeId)
         logs = managed.runtime.logs
         log = logs.of(request.InstanceName)

@@ -3,7 +3,7 @@
 A text can be JSON, a form, XML, code, a command or a prompt, each also inside a string of another.
 ``secret_names`` knows which names say "secret"; here are the ways in which a name and its value are
 written. A value without quotes may be code (``token = read()``); it is hidden where it does not
-look like that. Each pattern takes linear time, also for hostile text.
+look like that. Each pattern takes linear time, even for hostile text.
 
 Filters of log records redact them, and log mistakes of clients in one line, where libraries log a
 traceback: it looks like a failure of the server, and makes the reader search for a reason.

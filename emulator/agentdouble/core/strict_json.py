@@ -52,7 +52,7 @@ def loads(
     patient: bool = False,
     surrogates: bool = False,
 ) -> Any:
-    """Return the value of JSON text; raise JSONDecodeError, also for numbers that are not finite.
+    """Return the value of JSON text; raise JSONDecodeError, even for numbers that are not finite.
 
     Raises UnicodeDecodeError, too. If ``patient``, other threads run meanwhile, and it takes ten
     times as long. With ``surrogates``, text may have escaped lone surrogates: only for values that

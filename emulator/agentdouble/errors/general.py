@@ -223,7 +223,7 @@ class TurnTimeoutError(AgentDoubleError):
 class ActionError(AgentDoubleError):
     """A control-plane action is refused; ``code`` is the platform's, ``status`` the HTTP status.
 
-    ``data`` is answered as the error's Data, if there is any.
+    ``data``, if any, becomes the error's ``Data`` in the answer.
     """
 
     def __init__(

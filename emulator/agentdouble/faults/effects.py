@@ -137,7 +137,7 @@ async def _lose(call: FaultyCall, fault: kinds.LoseAnswer) -> None:
 
 async def _reset(call: FaultyCall, fault: kinds.Reset) -> None:
     while (await call.receive()).get("more_body", False):
-        pass  # a client that is still sending may see a reset as an end
+        pass  # a client that is still sending may take a reset for a normal close
     call.armed.happened()
     await hang_up(call.scope, call.receive, reset=True)
 

@@ -30,7 +30,8 @@ FAULTS_HEADER = b"x-agentdouble-faults"
 class JournalMiddleware:
     """A middleware that writes each request into the journal.
 
-    Inside, ``in_force`` is the ledger in force, and ``run_code`` finds the double by ``variables``.
+    During a request, unknowns are decided by ``in_force``, and ``run_code`` finds the double through
+    ``variables``.
     Requests below ``except_prefix`` and those that are ``UNSEEN`` are not written.
     """
 

@@ -82,7 +82,7 @@ class _JupyterRoutes:
         return JSONResponse(_spec(name))
 
     async def all(self, _request: Request) -> Response:
-        """List the kernels, also those of sessions that agents made."""
+        """List the kernels, including those of sessions that agents made."""
         return JSONResponse([kernel.to_dict() for kernel in self._kernels.all()])
 
     async def create(self, request: Request) -> Response:

@@ -38,7 +38,7 @@ _PATH = re.compile(r"(?:/runtimes/[^/]+)?/mcp(?:/|\Z)")
 
 
 def is_mcp(connection: HTTPConnection) -> bool:
-    """Return whether a request is for an MCP server, also one below ``/runtimes``, by its path."""
+    """Return whether a path is that of an MCP server, including one below ``/runtimes``."""
     return _PATH.match(connection.scope["path"]) is not None
 
 

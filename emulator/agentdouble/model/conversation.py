@@ -102,7 +102,7 @@ def texts(content: Any, where: str) -> str:
 
 
 def objects(value: Any, where: str) -> list[dict[str, Any]]:
-    """Return a list of objects, empty for None. Raise ModelError, which names its place."""
+    """Return a list of objects, empty if it is null. Raise ModelError, which names its place."""
     items = [] if value is None else value
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise ModelError(f"{where} must be a list of objects, not {value!r:.80}.")
@@ -110,7 +110,7 @@ def objects(value: Any, where: str) -> list[dict[str, Any]]:
 
 
 def field(document: Body, name: str, kind: type[Any], where: str) -> Any:
-    """Return a required field of a type. Raise ModelError, which names its place."""
+    """Return a required field, which must be of a type. Raise ModelError, which names its place."""
     value = document.get(name)
     if not isinstance(value, kind):
         expected = _KINDS[kind]

@@ -129,7 +129,7 @@ class Served(NamedTuple):
 
 @runtime_checkable
 class LateRoutes(Protocol):
-    """An ASGI application whose routes exist when somebody asks for them."""
+    """An ASGI application that loads its routes only when they are asked for."""
 
     async def late_routes(self) -> Sequence[BaseRoute]: ...
 

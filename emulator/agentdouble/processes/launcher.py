@@ -93,7 +93,7 @@ class Launcher:
     def begin(self) -> None:
         """Start the fork server and the probe, unless they have been started.
 
-        Raises OSError, also after ``close``: a process that starts then would never be ended.
+        Raises OSError, including after ``close``: a process that starts then would never be ended.
         """
         if self._closed:
             raise OSError("the double has stopped")

@@ -150,7 +150,7 @@ class Version:
 def read_all(tables: Sequence[Table], reserved: Collection[str] = ()) -> tuple[Definition, ...]:
     """Return the definitions of the tables.
 
-    Raises DeclarationError, also if a name is used twice or is in ``reserved``.
+    Raises DeclarationError, including when a name is used twice or is in ``reserved``.
     """
     names: list[str] = []
     definitions = []

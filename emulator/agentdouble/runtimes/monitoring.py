@@ -58,7 +58,7 @@ class Monitor:
     ) -> None:
         """Set what a runtime has now: memory (bytes), processes, printed lines, instances."""
         for metric in (self.in_flight, self.durations, self.first_bytes, self.waits, self._cpu):
-            metric.labels(runtime)  # zero, also where nothing has happened
+            metric.labels(runtime)  # zero, even where nothing has happened
         self._memory.labels(runtime).set(memory)
         self._processes.labels(runtime).set(processes)
         self._lines.labels(runtime).set(lines)

@@ -199,7 +199,7 @@ class RuntimeRegistry(Registry[Managed]):
             runtime.begin_shutdown()
 
     async def close(self, reason: str = "the double was reset or stopped") -> None:
-        """End all runtimes; return when nothing is left, also of those deleted before."""
+        """End all runtimes; return when nothing is left, including of those deleted before."""
         for runtime in self.runtimes():
             self._close(runtime, reason)
         self._items.clear()

@@ -98,7 +98,7 @@ class Kernel(SessionProcess):
         self._welcomed = _future()  # done when the kernel has welcomed the IOPub socket
 
     def lives(self) -> bool:
-        """Return whether the kernel's process lives now, also if nobody has reported its end yet."""
+        """Return whether the kernel's process lives now, even if nobody has reported its end yet."""
         return self.alive and not self._process.has_ended()
 
     async def ready(self) -> None:

@@ -77,7 +77,7 @@ class KernelPool:
     async def snapshot(self, kernel: Kernel, workspace: Workspace) -> KernelSnapshot:
         """Take a snapshot of an idle Python kernel and of its session's files.
 
-        Raises SnapshotRefusedError, also if the kernel is not one of the fork server.
+        Raises SnapshotRefusedError, including when the kernel is not one of the fork server.
         """
         server = self._starter.planner.server
         if server is None or kernel.language.name != PYTHON.name:

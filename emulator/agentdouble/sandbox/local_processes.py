@@ -223,7 +223,7 @@ class LocalProcesses:
                 raise
 
     async def directory(self, path: str | None) -> str | None:
-        """Return the path of a directory for the session's code, or None for None.
+        """Return the path of a directory for the session's code, or None if ``path`` is None.
 
         Raises DirectoryError, and the same errors as ``use_workbench``.
         """

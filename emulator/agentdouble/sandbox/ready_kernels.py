@@ -58,7 +58,7 @@ class ReadyKernels:
             self._filling = asyncio.ensure_future(self._fill(after_s))
 
     async def close(self) -> None:
-        """End all kernels, also those that are starting; start none from now on."""
+        """End all kernels, including those that are starting; start none from now on."""
         self._closed = True
         while self._filling is not None and not self._filling.done():
             self._filling.cancel()

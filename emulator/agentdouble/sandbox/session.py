@@ -217,7 +217,7 @@ class SandboxSession:
         await self._expire(self)
 
     def refuse(self, reason: str) -> None:
-        """Refuse all executions from now on, also those that wait for their turn."""
+        """Refuse all executions from now on, including those that wait for their turn."""
         if self._end_reason is None:
             self._end_reason = reason
 

@@ -96,8 +96,9 @@ class Processes(Protocol):
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
         ``command`` is a body of ``POST /v1/bash/exec``. The command sees the files of ``execute``;
-        its own state is as U-EXECBASH-STATE says. A failed or slow command is an answer. Raises
-        SandboxError if the workbench cannot start or its answer is lost.
+        its own state is as U-EXECBASH-STATE says. A command that fails, or still runs at its
+        timeout, is also returned and not raised. Raises SandboxError if the workbench cannot start
+        or its answer is lost.
         """
 
     async def complete(self, code: str, position: int, language: Language) -> Completion:
@@ -126,7 +127,7 @@ class Processes(Protocol):
     async def return_to(self, snapshot: Snapshot) -> None:
         """Replace processes and files with those of a snapshot, in the session's turn.
 
-        If it fails, nothing has been replaced. Raises SnapshotRefusedError, also for a snapshot
+        If it fails, nothing has been replaced. Raises SnapshotRefusedError, including for a snapshot
         that cannot be copied to where these processes are, and the errors of a kernel's start.
         """
 

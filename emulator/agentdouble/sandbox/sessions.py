@@ -84,7 +84,7 @@ class SandboxSessions:
         self.placement: Placement = placement or LocalPlacement(settings)
         self._living: dict[InstanceKey, SandboxSession] = {}  # oldest first
         self._by_id: dict[str, SandboxSession] = {}
-        self._earliest = _NEVER  # no deadline is earlier
+        self._earliest = _NEVER  # a lower bound of the deadlines of all living sessions
         self._history = EndedSessions(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self.on_end: Callable[[EndedSession], None] = lambda _ended: None
@@ -94,11 +94,11 @@ class SandboxSessions:
         return len(self._living)
 
     def living(self) -> tuple[SandboxSession, ...]:
-        """Return the living sessions, oldest first, also those that are due."""
+        """Return the living sessions, oldest first, including those that are due."""
         return tuple(self._living.values())
 
     def of_tool(self, tool_id: str) -> tuple[SandboxSession, ...]:
-        """Return the living sessions of a tool, oldest first, also those that are due."""
+        """Return the living sessions of a tool, oldest first, including those that are due."""
         return tuple(session for session in self.living() if session.key.tool_id == tool_id)
 
     def ended(self) -> tuple[EndedSession, ...]:

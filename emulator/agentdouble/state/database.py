@@ -201,7 +201,7 @@ class DatabaseStore(Store):
     async def _prepare(self, connection: AsyncConnection) -> None:
         """Create what is missing in the database; raise StateError if it is not usable."""
         await connection.run_sync(_metadata.create_all)
-        # the first write: it shows a missing permission now
+        # a first write, so that a missing permission shows at once and not at the first change
         await connection.execute(_DELETE, [{"of_kind": _PROBE, "of_id": _PROBE}])
 
     async def _lock(self, connection: AsyncConnection) -> None:

@@ -137,7 +137,7 @@ class Runtimes(Surface):
         return ArtifactSources(self._sources)
 
     async def launcher(self) -> InstanceLauncher:
-        """Return the launcher of confined processes, also for other surfaces."""
+        """Return the launcher of confined processes, which other surfaces use too."""
         await import_in_thread(HOSTING)
         return self._load().launcher
 

@@ -212,7 +212,7 @@ class LateApp:
         await app(scope, receive, send)
 
     async def late_routes(self) -> Sequence[BaseRoute]:
-        """Return the routes of the application, which is imported for them."""
+        """Import the application, if that has not happened, and return its routes."""
         return getattr(await self._load(), "routes", ())
 
     async def _load(self) -> ASGIApp:

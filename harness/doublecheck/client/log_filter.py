@@ -2,7 +2,7 @@
 
 A double in the notebook's process serves with uvicorn and sends with httpx, and so does its client:
 after ``logging.basicConfig(level=DEBUG)`` each call would log a dozen lines. The calling code
-decides about a record. A record that the user's code caused is shown, also that of an application
+decides about a record. A record that the user's code caused is shown, even that of an application
 in the double. A record that our code caused is shown only if its logger has a level:
 ``logging.getLogger("httpx").setLevel("INFO")``.
 """

@@ -110,7 +110,7 @@ class Pairs:
         self._learn(double_parts, live_parts, "")
 
     def with_names(self, document: Any, side: Side) -> Any:
-        """Return a document of one side with the ids that have a name replaced by it."""
+        """Return a document of one side, in which names replace the ids that have one."""
         if isinstance(document, str):
             return self._names[side].get(document) or self.replaced(document, side)
         if isinstance(document, Mapping):

@@ -95,7 +95,7 @@ def ids(longest: int = 64) -> Input:
 
 
 def values() -> Input:
-    """JSON values: null, booleans, numbers, texts, arrays and objects, also nested."""
+    """JSON values: null, booleans, numbers, texts, arrays and objects, even nested."""
     numbers = (0, 1, -7, 2**53 + 1, -(2**63) - 1, 0.5, -1.5e-7, 1e300)
     single = st.sampled_from([None, True, False, *numbers, "", "0", "ü"])
     strategy = st.recursive(

@@ -1,7 +1,7 @@
 """Answers that are lost on the way: connections that break, and errors of gateways.
 
 A lost answer says nothing about the platform. What was being checked is checked again, in full.
-Only if the platform never answers the lost request, also when it is sent again on its own, does the
+Only if the platform never answers the lost request, even when it is sent again on its own, does the
 loss count as its own.
 """
 

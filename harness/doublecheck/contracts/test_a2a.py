@@ -266,7 +266,7 @@ def _require_ours(platform: Platform, url: str) -> None:
 
 @clause("A2A-04", writes=True)
 def test_tasks_match_their_model(agent: Agent, examples: Examples) -> None:
-    """Whatever was sent before, also at the same time, each task has its own results."""
+    """Whatever was sent before, even at the same time, each task has its own results."""
     examples.run_model(model(TasksModel, agent=agent), steps=16)
 
 

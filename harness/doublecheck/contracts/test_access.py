@@ -89,7 +89,7 @@ def _save(user: User) -> SavedSession:
 
 @clause("AUT-01")
 def test_no_authentication_is_asked_for(local: Platform) -> None:
-    """A request without credentials, or with unknown ones, is answered, also when repeated."""
+    """A request without credentials, or with unknown ones, is answered, even when repeated."""
     for headers in ({}, {"Authorization": "Bearer nobody-knows-this"}) * TRIES:
         for path in agent_users.GENERAL:
             answer = local.request("GET", path, surface="api_server", headers=headers)
@@ -99,7 +99,7 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
 
 @clause("AUT-01", writes=True)
 def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> None:
-    """Every endpoint of sessions and runs works without credentials, also when repeated."""
+    """Every endpoint of sessions and runs works without credentials, even when repeated."""
     for session in [user.create() for _ in range(TRIES)]:
         *others, _deletion = agent_users.endpoints(user, session)
         for endpoint in (*others, *agent_users.endpoints(user, session)):
@@ -134,7 +134,7 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
 
 @clause("AUT-02", reference_app=True, writes=True)
 def test_every_endpoint_refuses_strangers(hosted: Hosted, saved: SavedSession) -> None:
-    """Every endpoint needs exactly the key, also after a call with it; none can read or write."""
+    """Every endpoint needs exactly the key, even after a call with it; none can read or write."""
     key, stranger = saved.user.platform.target.api_key, hosted.with_key(hosting.AGENTS, None)
     assert key is not None
     before = saved.state()
@@ -186,7 +186,7 @@ def test_an_identity_reaches_nothing_of_another(hosted: Hosted, new_user: NewUse
 def test_identities_at_the_same_time_get_their_own_answers(
     hosted: Hosted, new_user: NewUser
 ) -> None:
-    """Each identity reads and runs its own session, also while another one does the same."""
+    """Each identity reads and runs its own session, even while another one does the same."""
     platforms = (hosted.at(hosting.AGENTS), hosted.as_other(hosting.AGENTS)) * 3
     sessions = [_save(new_user(platform)) for platform in platforms]
     before = [saved.state() for saved in sessions]

@@ -122,7 +122,7 @@ def test_the_executed_code_is_told(platform: Platform, sandbox: CheckSandbox, te
 def test_an_unknown_tool_is_refused(
     platform: Platform, sandbox: CheckSandbox, language: str
 ) -> None:
-    """Unknown tool ids are refused, also those that are similar to a known one."""
+    """Unknown tool ids are refused, including those that are similar to a known one."""
     id_ = platform.target.sandbox_tool()
     body = sandbox.body("1" if language == PYTHON else "true", language)
     near = {id_[:-1], f"{id_}0", id_.upper(), f"t-{id_[2:].swapcase()}", id_[2:], f" {id_}"}
@@ -150,7 +150,7 @@ def test_ids_have_their_shape(platform: Platform, sandbox: CheckSandbox, kind: s
 def test_an_unknown_action_or_version_is_refused(
     platform: Platform, sandbox: CheckSandbox, field: str
 ) -> None:
-    """The error names the action or the version, also if it is similar to a known one."""
+    """The error names the action or the version, even if it is similar to a known one."""
     for name in REFUSED_NAMES[field]:
         answer = wire.control_plane(platform, sandbox.body("1"), **{field: name})
         assert name in wire.refusal(answer), answer.text
@@ -235,7 +235,7 @@ def test_every_operation_needs_a_signature(platform: Platform, sandbox: CheckSan
 
 @clause("CTL-07")
 def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: CheckSandbox) -> None:
-    """Every operation is refused, also when repeated, although the signature is correct."""
+    """Every operation is refused, even when repeated, although the signature is correct."""
     restricted = _restricted(platform)
 
     for _ in range(2):

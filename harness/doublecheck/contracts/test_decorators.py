@@ -135,7 +135,7 @@ def test_ping_refuses_what_is_no_ping() -> None:
 
 @clause("DEC-02")
 def test_the_ping_function_is_called() -> None:
-    """/ping returns the ping function's string, also after others were refused."""
+    """/ping returns the ping function's string, even after others were refused."""
     app = agentdouble.SimpleApp()
     app.ping(_ping)
     assert [] == accepted(app.ping, NO_PINGS)
@@ -210,7 +210,7 @@ def test_tool_refuses_a_parameter_without_a_type() -> None:
 
 @clause("DEC-04")
 def test_sync_and_async_tools_are_listed_and_called() -> None:
-    """Sync and async functions are tools that return what the function returns, also for objects."""
+    """Sync and async functions are tools that return what the function returns, even for objects."""
     app = agentdouble.MCPApp()
     for function in TOOLS:
         app.tool(function)

@@ -49,7 +49,7 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
 
 @clause("HST-01")
 def test_each_session_gets_its_own_answers(hosted: Hosted) -> None:
-    """Many sessions, with unusual ids, are answered, also at the same time."""
+    """Many sessions, with unusual ids, are answered, even at the same time."""
     app = hosted.at(hosting.SIMPLE)
     ids = [uuid.uuid4().hex + end for end in ("", "-A", "-a", "%41", "%2Fb", "_1", ".1")]
     sessions = [{"user_id": "doublecheck", "session_id": id_} for id_ in ids]

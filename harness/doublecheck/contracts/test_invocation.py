@@ -161,7 +161,7 @@ def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
 
 @clause("INV-09", reference_app=True, writes=True)
 def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: Leftovers) -> None:
-    """run_code sees the state of its own session only, also after an error.
+    """run_code sees the state of its own session only, even after an error.
 
     The ids are long, and differ only in their ends, case, a sign or a zero.
     """

@@ -86,7 +86,7 @@ def test_probes_exist_without_a_ping_function(platform: Platform, probe: str) ->
 
 @clause("PRB-06")
 def test_ping_answers_within_a_second(platform: Platform) -> None:
-    """Ping answers in time while the application is idle, also several at once."""
+    """Ping answers in time while the application is idle, including several at once."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         texts = list(pool.map(_ping, [platform] * AT_ONCE * ROUNDS))
 

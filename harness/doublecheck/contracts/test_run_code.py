@@ -97,7 +97,7 @@ def test_it_returns_a_failure(platform_env: PlatformEnv, state: State) -> None:
 def test_it_says_that_the_tool_id_is_missing(
     platform_env: PlatformEnv, monkeypatch: pytest.MonkeyPatch, state: State, value: str | None
 ) -> None:
-    """The error names the variable, also after a successful call; no other variable replaces it."""
+    """The error names the variable, even after a successful call; no other variable replaces it."""
     _require_ok(state)
     monkeypatch.setenv("TOOL_ID", os.environ[environment.TOOL_ID])
     _set(monkeypatch, {environment.TOOL_ID: value})
@@ -129,7 +129,7 @@ def test_the_contexts_credentials_come_first(
 def test_it_says_that_credentials_are_missing(
     keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...]
 ) -> None:
-    """Without both, the error names the missing variables, also after a successful call.
+    """Without both, the error names the missing variables, even after a successful call.
 
     Variables without the prefix are not used instead.
     """

@@ -53,7 +53,7 @@ def test_the_first_call_creates_the_instance(sandbox: CheckSandbox) -> None:
 
 @clause("SBX-02", writes=True)
 def test_the_same_session_is_reused(sandbox: CheckSandbox) -> None:
-    """Later calls find every kind of state, also after errors, JavaScript and commands."""
+    """Later calls find every kind of state, even after errors, JavaScript and commands."""
     paths = sandboxes.leave(sandbox, "one")
 
     failure(sandbox.run("1 / 0"))

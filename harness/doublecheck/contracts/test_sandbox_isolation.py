@@ -65,7 +65,7 @@ RULES = {
 
 @for_clauses(RULES, writes=True)
 def test_instances_match_their_model(sandbox: CheckSandbox, examples: Examples, id_: str) -> None:
-    """Whatever ran before, also at the same time, each session has its own state and counts it."""
+    """Whatever ran before, even at the same time, each session has its own state and counts it."""
     boxes = [sandbox, *map(sandbox.with_session, ("other", "third"))]
     failing = FAILING[:2] if id_ == "SBX-07" else FAILING  # whether JavaScript counts is open
     machine = model(InstancesModel, RULES[id_].split(), boxes=boxes, failing=failing)

@@ -267,7 +267,7 @@ def _written(name: str, value: Any) -> list[str]:
 
 
 def _objects(result: McpResult) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in a result, also nested ones (an envelope is left open)."""
+    """Yield the JSON objects in a result, even nested ones (an envelope is left open)."""
     texts = [block["text"] for block in result.content if block.get("type") == "text"]
     for document in (result.structured, *map(calls.json_or_none, texts)):
         yield from _within(document)

@@ -1,4 +1,4 @@
-"""Collect the results of checks from pytest's reports, also from xdist's workers."""
+"""Collect the results of checks from pytest's reports, even from xdist's workers."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _explained(row: Row) -> Text:
 
 
 def _reasons(row: Row) -> Iterator[str]:
-    """Yield the first line of each reason once, with the platform if there are several."""
+    """Yield each reason's first line once per platform; name the platform if there are several."""
     for cell in row.cells:
         prefix = f"{cell.name}: " if len(row.cells) > 1 else ""
         lines = (check.line for check in cell.checks if check.reason)

@@ -139,7 +139,7 @@ class MCPApp:
 
         The variables of an address that is a template (RFC 6570) are the function's parameters. A
         string is sent as text, bytes as binary content, anything else as JSON. Raises
-        DecorationError, also for a second resource with the same address.
+        DecorationError, including for a second resource with the same address.
         """
         names = names_at(1)
         contract.check_address(uri)
@@ -176,7 +176,7 @@ class MCPApp:
         """Register a function as a prompt: ``@app.prompt`` or ``@app.prompt(...)``.
 
         It returns a string, content or a message of the SDK, or a list of these. Raises
-        DecorationError, also for a second prompt with the same name.
+        DecorationError, including for a second prompt with the same name.
         """
         names = names_at(1)
         texts = {"shown_name": name, "title": title, "description": description}

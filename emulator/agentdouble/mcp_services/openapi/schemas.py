@@ -85,7 +85,7 @@ class Schemas:
         return result
 
     def definitions(self, uses: set[str]) -> Json:
-        """Return everything that belongs under $defs for the names in ``uses``, by name."""
+        """Return the definitions, by name, of ``uses`` and of all names that those refer to."""
         names, waiting = set[str](), list(uses)
         while waiting:
             name = waiting.pop()

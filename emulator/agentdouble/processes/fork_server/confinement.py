@@ -127,7 +127,7 @@ def _become(uid: int) -> None:
 
 
 def give_up_rights() -> None:
-    """Drop every capability, also those that an executed program would gain."""
+    """Drop every capability, including those that an executed program would gain."""
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     # A change of user clears this flag, and then /proc/self cannot be read.

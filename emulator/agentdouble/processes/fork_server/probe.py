@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def probe(directory: Path, uid: int) -> dict[str, str | None]:
-    """Return, for each measure, the reason why it does not work, or None if it works."""
+    """Return why each confinement measure does not work here, or None if it works."""
     root = os.geteuid() == 0
     directory.chmod(0o711)
     kind: Literal["plain", "user"] = "plain" if root else "user"

@@ -94,7 +94,7 @@ def _why_not(module: str) -> str | None:
     """Import a module from the settings; return the reason of a failure, or None."""
     try:
         importlib.import_module(module)
-    except BaseException as error:  # any error that the module raises, also SystemExit
+    except BaseException as error:  # any error that the module raises, even SystemExit
         reason = f"{type(error).__name__}: {error}"
         return f"cannot import the module {module!r} of the setting preload: {reason}"
     return None

@@ -165,7 +165,7 @@ class Owners:
         return messages, bytes(body)
 
     def _users(self, body: bytes) -> list[str]:
-        """Return every user that the body of a run names, in any spelling, also if it does so twice."""
+        """Return every user that the body of a run names, in any spelling, even if it names two."""
         try:
             pairs = json.loads(body, object_pairs_hook=list)
             users = [

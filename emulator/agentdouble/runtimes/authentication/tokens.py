@@ -52,7 +52,7 @@ class _KeySet:
 
 
 class _Moment:
-    """A moment of the past, also if the platform's time stands still or is set back."""
+    """A moment of the past, even if the platform's time stands still or is set back."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -81,7 +81,7 @@ class _Fetch:
         return self._work.exception() is None or self.began.is_past(_COOLDOWN_S)
 
     async def key_set(self) -> _KeySet:
-        """Return the key set; raise IssuerError, also if it takes longer than PATIENCE_S."""
+        """Return the key set; raise IssuerError, including when it takes longer than PATIENCE_S."""
         patience_s = max(0.0, self._until_s - asyncio.get_running_loop().time())
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self._work), patience_s)

@@ -201,7 +201,7 @@ def _report(control: socket.socket, message: Message) -> None:
 
 
 def _end_children() -> None:
-    """Kill the processes that the browser has left; a fork server, if any, would kill them too."""
+    """Kill what the browser left behind; a fork server, if there is one, would kill it too."""
     if sys.platform == "linux":
         while processes.kill_children(os.getpid()):
             with contextlib.suppress(ChildProcessError):

@@ -106,7 +106,7 @@ class Engine:
 
     @property
     def ended(self) -> bool:
-        """Whether the process has ended, also if ``gone`` still waits for its last output."""
+        """Whether the process has ended, even if ``gone`` still waits for its last output."""
         return self.gone.done() or self.process.poll() is not None
 
     async def _connect(self) -> None:

@@ -145,7 +145,7 @@ class Bash:
         session = self._sessions.find(body.session_id)
         running = session.current
         if running is None or body.command_id not in (None, running.id):
-            raise FailedError(f"No such command runs in the bash session {session.id!r}.")
+            raise FailedError(f"No such command is running in the bash session {session.id!r}.")
         try:
             await session.write(body.input)
         except ConnectionError:

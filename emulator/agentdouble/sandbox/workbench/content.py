@@ -21,7 +21,7 @@ READ_LIMIT = 16 * 1024 * 1024  # bytes of one answer; larger files are downloade
 
 
 def open_regular(path: str, flags: int) -> int:
-    """Return a descriptor of a regular file; raise OSError for any other kind, also for a pipe."""
+    """Return a descriptor of a regular file; raise OSError for any other kind, even for a pipe."""
     descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISREG(mode):

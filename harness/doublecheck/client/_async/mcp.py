@@ -31,7 +31,7 @@ class AsyncMcpClient:
         return self._server.url
 
     async def tools(self) -> McpTools:
-        """Return the server's tools from all pages. Raise AnswerError, also for an endless list."""
+        """Return the server's tools from all pages. Raise AnswerError, even for an endless list."""
         pages = await self._pages()
         return McpTools(tool for page in pages for tool in mcp.tools_of(page))
 

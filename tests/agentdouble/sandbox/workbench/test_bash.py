@@ -265,7 +265,7 @@ def test_a_body_that_is_not_a_json_object_is_refused(plane: DataPlane, content: 
         (
             "write",
             {"session_id": "b", "input": ""},
-            "No such command runs in the bash session 'b'.",
+            "No such command is running in the bash session 'b'.",
         ),
         (
             "output",

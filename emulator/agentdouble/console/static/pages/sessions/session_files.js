@@ -106,7 +106,7 @@ export function sessionFiles({ ids }) {
     saveBlob(new Blob([data], { type: "application/octet-stream" }), file.slice(file.lastIndexOf("/") + 1));
   }
 
-  /** Run a command in the session's bash, for what the data plane has no route. @param {string} command */
+  /** Run a command in the session's bash, for operations that no route of the data plane offers. @param {string} command */
   async function inBash(command) {
     const { exit_code, stderr } = await plane.data("/v1/bash/exec", { command, session_id: "console", exec_dir: HOME });
     if (exit_code !== 0) throw new Error(stderr || `The command ended with exit code ${exit_code}.`);
