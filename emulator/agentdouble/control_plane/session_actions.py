@@ -18,7 +18,7 @@ from agentdouble.errors import InstanceEndedError, NotBuiltError
 from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.ended_sessions import EndedSession
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_process import LINES, SessionLog
+from agentdouble.sandbox.session_log import LINES, SessionLog
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 

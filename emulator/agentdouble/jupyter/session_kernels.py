@@ -14,10 +14,10 @@ from agentdouble.errors import AgentDoubleError, SandboxError
 from agentdouble.jupyter.kernel_clients import KernelClient
 from agentdouble.jupyter.websocket_wire import ChannelMessage
 from agentdouble.sandbox import languages
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_channels import Message
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.sandbox.sessions import SandboxSessions
 
 DISCONNECTED = 8  # clients of a kernel that may come back

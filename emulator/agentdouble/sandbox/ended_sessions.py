@@ -7,8 +7,9 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field, replace
 
 from agentdouble.errors import UnknownSessionError
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_process import InstanceKey, SessionLog
+from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.state import Change, Record, Store
 
 KIND = "session"

@@ -19,8 +19,8 @@ from agentdouble.core import threads
 from agentdouble.errors import LiveError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.completions import no_completion
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.output_feed import Event, Listener
-from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.server.disconnects import ListenerResponse
 

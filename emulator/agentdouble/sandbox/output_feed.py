@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentdouble.errors import TooManyListenersError
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.session_process import InstanceKey
+    from agentdouble.sandbox.instance_key import InstanceKey
 
 Kind = Literal["listening", "started", "output", "dropped", "finished"]
 ExecutionEnded = Literal["ok", "error", "timeout", "interrupted"]

@@ -12,11 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from agentdouble.errors import InstanceEndedError, SnapshotRefusedError
+from agentdouble.errors import InstanceEndedError, SandboxError, SnapshotRefusedError
 from agentdouble.sandbox import languages
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.lifetime import Lifetime
 from agentdouble.sandbox.result import ExecutionResult
-from agentdouble.sandbox.session_process import InstanceKey, SessionLog, paused_error
+from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.turn import ExecutionTurn, Occupancy
 
 if TYPE_CHECKING:
@@ -232,6 +233,12 @@ class SandboxSession:
         # uses the files any more.
         async with self.turn.over():
             await self.processes.remove()
+
+
+def paused_error(user_session_id: str) -> SandboxError:
+    """Return the error for a session that is paused."""
+    message = f"The instance of session {user_session_id!r} is paused: resume it first."
+    return SandboxError(message, "InvalidResource.Paused", 409)
 
 
 def _terminating(reason: str) -> SnapshotRefusedError:

@@ -1,4 +1,4 @@
-"""A session: its key and log, and its processes: how they start, and those that start on demand.
+"""The processes of a session: how they end, and those that start on demand.
 
 If a caller is cancelled while it starts a process, it must end that process. The cancellation can
 come at any moment, even after the process exists and before the caller's task has gone on. So such
@@ -8,72 +8,11 @@ an end runs to completion, even if the caller is cancelled again.
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-import re
-from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from agentdouble.core.clock import Clock
-from agentdouble.errors import SandboxError
 from agentdouble.processes.launcher import StartedProcess
 from agentdouble.sandbox.languages import Language
-
-LINES = 1000
-_LENGTH = 200
-_UNUSUAL = re.compile("[^ -~]+")  # may not be printable; ASCII's other characters are
-
-
-@dataclass(frozen=True)
-class InstanceKey:
-    """The key of a session's instance: the tool id and the tool-user session id."""
-
-    tool_id: str
-    user_session_id: str
-
-
-class SessionLog:
-    """The last ``LINES`` events of a session, each with its time."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._lines: deque[tuple[dt.datetime, str]] = deque(maxlen=LINES)
-
-    def note(self, text: str) -> None:
-        """Add a line; cut it after 200 characters, with three dots."""
-        line = _UNUSUAL.sub(_escape, text[: 10 * _LENGTH])
-        if len(line) > _LENGTH:
-            line = f"{line[:_LENGTH]}..."
-        self._lines.append((self._clock.now(), line))
-
-    def text(self, limit: int = LINES) -> str:
-        """Return the last ``limit`` lines, oldest first, each with its time in UTC."""
-        return "".join(
-            f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z {line}\n"
-            for at, line in list(self._lines)[-limit:]
-        )
-
-
-def _escape(match: re.Match[str]) -> str:
-    """Escape the characters that are not printable, so that each event stays on one line."""
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in match[0]
-    )
-
-
-def busy_error(user_session_id: str) -> SandboxError:
-    """Return the error for a session that runs code, where a second call is refused."""
-    message = f"The instance of session {user_session_id!r} is running code."
-    return SandboxError(message, "InvalidResource.Busy", 409)
-
-
-def paused_error(user_session_id: str) -> SandboxError:
-    """Return the error for a session that is paused."""
-    message = f"The instance of session {user_session_id!r} is paused: resume it first."
-    return SandboxError(message, "InvalidResource.Paused", 409)
-
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
 from agentdouble.errors import SandboxError, SnapshotRefusedError
 from agentdouble.journal.entries import note_session
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
 

@@ -28,13 +28,14 @@ from agentdouble.sandbox.ended_sessions import (
     EndedSessions,
     ended_session,
 )
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.lifetime import Lifetime, may_begin_again
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.placement import LocalPlacement, Placement
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import Identity, SandboxSession, new_identity
 from agentdouble.sandbox.session_events import SessionEvents
-from agentdouble.sandbox.session_process import InstanceKey, SessionLog
+from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.session_usage import SessionUsage
 from agentdouble.settings import Settings
 from agentdouble.state import Store

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Literal
 
 from agentdouble.core import ledger
-from agentdouble.sandbox.session_process import busy_error
+from agentdouble.errors import SandboxError
 
 Occupancy = Literal["busy", "idle"]
 
@@ -38,7 +38,11 @@ class ExecutionTurn:
     def check_free(self) -> None:
         """Raise SandboxError if code runs and the ledger refuses more (U-EXEC-CONCURRENCY)."""
         if self.busy and ledger.choose("U-EXEC-CONCURRENCY") == "refused":
-            raise busy_error(self._name)
+            raise SandboxError(
+                f"The instance of session {self._name!r} is running code.",
+                "InvalidResource.Busy",
+                409,
+            )
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:

@@ -9,7 +9,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.core.invoke_tool import RUN_HEADER
-from agentdouble.sandbox.session_process import InstanceKey
+from agentdouble.sandbox.instance_key import InstanceKey
 from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 

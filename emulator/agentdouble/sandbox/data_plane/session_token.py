@@ -19,8 +19,7 @@ from agentdouble.errors import (
     InstanceEndedError,
     UnknownSessionError,
 )
-from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_process import paused_error
+from agentdouble.sandbox.session import SandboxSession, paused_error
 from agentdouble.sandbox.session_processes import SCOPE_KEY
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.workbench.wire import envelope

@@ -31,11 +31,11 @@ from agentdouble.errors import (
 from agentdouble.processes import capacity
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.ended_sessions import EndedSession
+from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.nodes.node import FAULT, KEY, OURS, PREFIX, SCHEME, SESSION, UNKNOWNS
 from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_process import InstanceKey
 from agentdouble.sandbox.session_processes import Snapshot
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.server.disconnects import cancel_on_disconnect
