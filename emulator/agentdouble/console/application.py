@@ -16,7 +16,7 @@ from agentdouble.console.pages import PAGES, STATIC, frame, scripts_frame, shell
 from agentdouble.console.relayed_requests import (
     REQUEST_HEADER,
     ActionCalls,
-    Watched,
+    WatchedRequest,
     repeat,
     unlogged,
 )
@@ -33,7 +33,7 @@ def _raw(scope: Scope) -> bytes:
     return path
 
 
-class _AsData(Watched):
+class _AsData(WatchedRequest):
     """Makes an answer of an application one that no browser shows as a page of the console.
 
     It also names the request's entry in the journal, so that a page can lead there.

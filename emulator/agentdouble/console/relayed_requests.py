@@ -69,7 +69,7 @@ def with_body(body: bytes, receive: Receive) -> Receive:
     return replay([{"type": "http.request", "body": body, "more_body": False}], receive)
 
 
-class Watched:
+class WatchedRequest:
     """A request that is passed on; ``id`` is that of its entry in the journal, as soon as it is known.
 
     The entry is known while the body is read; errors are sent when the request is not current any
@@ -119,7 +119,7 @@ async def repeat(double: Double, request: Request) -> dict[str, Any]:
         nonlocal status
         status = message.get("status", status)
 
-    watched = Watched(with_body(body, request.receive), told)
+    watched = WatchedRequest(with_body(body, request.receive), told)
     # without its connection, so that no fault ends the console's own
     scope = {name: value for name, value in request.scope.items() if name != TRANSPORT}
     with contextlib.suppress(ConnectionResetError):  # a fault, as its entry says

@@ -31,7 +31,7 @@ from agentdouble.mcp_hosting import INTERNAL_ERROR, failure
 from agentdouble.server.disconnects import cancel_on_disconnect
 from agentdouble.server.exchange import OF_THIS_HOP
 from agentdouble.server.upstream import Connections
-from agentdouble.server.upstream_connection import Answer
+from agentdouble.server.upstream_connection import UpstreamAnswer
 
 RawHeaders = list[tuple[bytes, bytes]]
 
@@ -134,7 +134,7 @@ class PassThrough:
         finally:
             answer.close()
 
-    async def _ask(self, request: Request, body: bytes) -> Answer:
+    async def _ask(self, request: Request, body: bytes) -> UpstreamAnswer:
         """Return the backend's answer, before its body has come."""
         sent = onward(request.scope["headers"], self._own_headers, self._via)
         target = _target(self._url, request.scope["query_string"].decode("latin-1"))
@@ -147,7 +147,7 @@ class PassThrough:
             target = moved
         return answer
 
-    def _moved(self, answer: Answer) -> str | None:
+    def _moved(self, answer: UpstreamAnswer) -> str | None:
         """Return the new target of the request if the answer redirects it to the same server."""
         location = answer.header(b"location")
         if (
@@ -164,7 +164,7 @@ class PassThrough:
         same = (url.scheme, url.netloc) == (backend.scheme, backend.netloc)
         return _target(url.geturl()) if same else None
 
-    async def _response(self, answer: Answer, request_body: bytes) -> Response | None:
+    async def _response(self, answer: UpstreamAnswer, request_body: bytes) -> Response | None:
         """Return the response that replaces an answer, or None if the answer is passed on."""
         if 200 <= answer.status < 300 and _kind(answer) not in _MCP_CONTENT:
             try:
@@ -176,7 +176,7 @@ class PassThrough:
                 return self._lost(error)
         return self._refusal(answer)
 
-    def _refusal(self, answer: Answer) -> Response | None:
+    def _refusal(self, answer: UpstreamAnswer) -> Response | None:
         """Return the refusal that replaces an answer that is not MCP, or None."""
         status, kind = answer.status, _kind(answer)
         if status == 401:
@@ -189,7 +189,7 @@ class PassThrough:
             return failure(status, f"The backend of the MCP service {self._name!r} refuses this.")
         return self._failed(f"answers {status} with {kind or 'no type'}, which is not MCP")
 
-    async def _return(self, answer: Answer, request_body: bytes, send: Send) -> None:
+    async def _return(self, answer: UpstreamAnswer, request_body: bytes, send: Send) -> None:
         start = {"type": "http.response.start", "status": answer.status}
         await send({**start, "headers": back(answer.headers)})
         last, resumable = b"", False
@@ -232,12 +232,12 @@ def _target(url: str, query: str = "") -> str:
     return (parts.path or "/") + (f"?{queries}" if queries else "")
 
 
-def _kind(answer: Answer) -> str | None:
+def _kind(answer: UpstreamAnswer) -> str | None:
     kind = (answer.header(b"content-type") or "").partition(";")[0].strip().lower()
     return kind or None
 
 
-async def _is_blank(answer: Answer) -> bool:
+async def _is_blank(answer: UpstreamAnswer) -> bool:
     """Return whether an answer has no content or only white space; read no further than needed."""
     size = 0
     while not answer.done:
@@ -248,7 +248,7 @@ async def _is_blank(answer: Answer) -> bool:
     return True
 
 
-def _without_content(answer: Answer) -> Response:
+def _without_content(answer: UpstreamAnswer) -> Response:
     response = Response(status_code=answer.status)
     response.raw_headers += [
         pair for pair in back(answer.headers) if not pair[0].startswith(b"content-")

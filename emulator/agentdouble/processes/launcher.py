@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from agentdouble.processes import isolation
-from agentdouble.processes.fork_server.client import ForkServer, ForkServerGoneError
+from agentdouble.processes.fork_server.client import ForkServerClient, ForkServerGoneError
 from agentdouble.processes.fork_server.protocol import KERNELS, ForkRequest
 from agentdouble.processes.workspace import Workspace
 
@@ -66,7 +66,7 @@ class Launcher:
 
     The fork server starts with the first process, and again if it has died. Without ``forks`` there
     is none, and without ``isolates`` nothing is probed. ``kind`` and ``preload`` are as in
-    ``ForkServer``.
+    ``ForkServerClient``.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class Launcher:
         self._isolates = isolates and forks
         self._preload = preload
         self._closed = False
-        self._fork_server: ForkServer | None = None
+        self._fork_server: ForkServerClient | None = None
         self._probe: asyncio.Future[Isolation] | None = None
 
     @property
-    def server(self) -> ForkServer | None:
+    def server(self) -> ForkServerClient | None:
         """The fork server, or None if it has not been started."""
         return self._fork_server
 
@@ -102,7 +102,7 @@ class Launcher:
         # A fork server that has just died is noticed when its socket is read. Until then, requests
         # fail with ForkServerGoneError; see ``retried``.
         if self._fork_server is None or self._fork_server.gone.done():
-            self._fork_server = ForkServer(self._preload, self._kind)
+            self._fork_server = ForkServerClient(self._preload, self._kind)
         # A failed probe is repeated: the machine may have lacked a resource for a moment.
         if self._isolates and isolation.is_unknown(self._probe):
             self._probe = asyncio.ensure_future(asyncio.to_thread(isolation.find_out))

@@ -15,7 +15,7 @@ from agentdouble.core.clock import Clock
 from agentdouble.runtimes import PREFIX, proxying
 from agentdouble.runtimes.authentication.authorizers import render
 from agentdouble.runtimes.authentication.gatekeeper import GatewayAuthenticator
-from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.instance import RuntimeInstance
 from agentdouble.runtimes.monitoring import Monitor, Observed
 from agentdouble.runtimes.proxying import Address, Proxy, read
 from agentdouble.runtimes.registry import RuntimeRegistry
@@ -41,7 +41,7 @@ _KINDS: dict[type[errors.HostingError], tuple[int, str, str]] = {
 }
 
 
-class Gateway:
+class RuntimeGateway:
     """An ASGI application below ``PREFIX``: ``/runtimes/<name>/<path>``."""
 
     def __init__(self, registry: RuntimeRegistry, monitor: Monitor, clock: Clock) -> None:
@@ -132,7 +132,7 @@ class Gateway:
                 await asyncio.wait({instance.exited}, timeout=_END_SEEN_S)
                 raise
 
-    def _sending(self, runtime: Runtime, instance: Instance, send: Send) -> Send:
+    def _sending(self, runtime: Runtime, instance: RuntimeInstance, send: Send) -> Send:
         """Return a ``send`` that binds the MCP session that an answer opens to its instance.
 
         An instance is idle since its last answer began to be sent: whoever has the answer may move

@@ -25,8 +25,8 @@ from agentdouble.core.threads import pause, run_in_thread
 from agentdouble.errors import LogQueryError
 from agentdouble.processes.watch import Used, Watch, Watched
 from agentdouble.runtimes import definition
-from agentdouble.runtimes.gateway import Gateway
-from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.gateway import RuntimeGateway
+from agentdouble.runtimes.instance import RuntimeInstance
 from agentdouble.runtimes.launching import InstanceLauncher
 from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time
 from agentdouble.runtimes.monitoring import Monitor
@@ -88,14 +88,14 @@ class InstanceWatch:
             await self._end(*begun[name], used[name].memory)
         return used
 
-    async def _end(self, runtime: Runtime, instance: Instance, memory: int) -> None:
+    async def _end(self, runtime: Runtime, instance: RuntimeInstance, memory: int) -> None:
         limit = instance.definition.memory_limit or 0
         mib = f"{memory // MIB} MiB, and its limit is {limit // MIB} MiB"
         instance.log.note(f"killed: its processes had {mib}")
         runtime.end(instance, "memory")
         await instance.kill()
 
-    def _begun(self) -> list[tuple[Runtime, Instance]]:
+    def _begun(self) -> list[tuple[Runtime, RuntimeInstance]]:
         runtimes = self._registry.runtimes()
         return [(runtime, instance) for runtime in runtimes for instance in runtime.begun]
 
@@ -158,7 +158,7 @@ class Hosting:
             idle_s=settings.runtime_idle_s,
             reserved=reserved,
         )
-        self.app = Gateway(self.registry, monitor, clock)
+        self.app = RuntimeGateway(self.registry, monitor, clock)
         self._watch = InstanceWatch(self.registry, monitor)
         self._monitor = monitor
         self._clock = clock
@@ -229,7 +229,7 @@ class Hosting:
             "logs_of": list(runtime.logs.instances),
         }
 
-    def _instance(self, instance: Instance, used: Used) -> dict[str, Any]:
+    def _instance(self, instance: RuntimeInstance, used: Used) -> dict[str, Any]:
         return {
             "name": instance.name,
             "state": instance.state,

@@ -122,7 +122,7 @@ Launch = Callable[[Definition, int, InstanceLog], Awaitable[Process]]
 State = Literal["starting", "ready", "draining", "ended"]
 
 
-class Instance:
+class RuntimeInstance:
     """A process that serves requests; ``in_flight`` counts the requests that it has now.
 
     ``version`` is the number of the version that it runs. ``created_at`` and ``idle_since`` are

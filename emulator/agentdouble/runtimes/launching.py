@@ -45,7 +45,7 @@ _LARGEST = 128 * 1024  # bytes; the limit of Linux for a single argument
 
 
 @dataclass(frozen=True)
-class Command:
+class LaunchCommand:
     """A command that is to be executed; its instance has to read the paths in ``needs``."""
 
     argv: tuple[str, ...]
@@ -56,7 +56,7 @@ class Command:
 
 def command_of(
     definition: Definition, variables: Mapping[str, str], workspace: Workspace, port: int | None
-) -> Command:
+) -> LaunchCommand:
     """Return the command that an instance executes; without a ``port`` it does not listen.
 
     ``variables`` tell the instance where the double is. The runtime's own variables override them.
@@ -84,7 +84,7 @@ def command_of(
         env["PORT"] = str(port)
         argv = tuple(_PORT.sub(str(port), argument) for argument in argv)
     needs = [*_needs_of(definition, argv[0]), variables.get(environment.CA_FILE)]
-    return Command(argv, definition.directory, env, tuple(path for path in needs if path))
+    return LaunchCommand(argv, definition.directory, env, tuple(path for path in needs if path))
 
 
 def _needs_of(definition: Definition, word: str) -> Iterator[str]:
@@ -183,7 +183,7 @@ class InstanceLauncher:
         return Process(process, streams)
 
     async def _start(
-        self, command: Command, workspace: Workspace, streams: Sequence[int]
+        self, command: LaunchCommand, workspace: Workspace, streams: Sequence[int]
     ) -> StartedProcess:
         """Start a command with standard ``streams``: output, errors and perhaps input.
 
@@ -214,7 +214,9 @@ class InstanceLauncher:
             raise OSError(f"its command line and environment are more than {kib} KiB")
         return await server.fork(request, *streams)
 
-    async def _confinement(self, workspace: Workspace, command: Command) -> Confinement | None:
+    async def _confinement(
+        self, workspace: Workspace, command: LaunchCommand
+    ) -> Confinement | None:
         isolation = await self._launcher.isolation()
         if isolation is None:
             return None

@@ -13,10 +13,10 @@ from starlette.types import Message, Receive, Scope, Send
 from agentdouble.core import request_cause
 from agentdouble.errors import AnswerLostError, InstanceLostError
 from agentdouble.runtimes import PREFIX
-from agentdouble.runtimes.instance import HOST, Instance
+from agentdouble.runtimes.instance import HOST, RuntimeInstance
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, StreamedExchange
 from agentdouble.server.upstream import Connections
-from agentdouble.server.upstream_connection import Answer, RawHeaders
+from agentdouble.server.upstream_connection import RawHeaders, UpstreamAnswer
 
 _PLACE = PREFIX.strip("/")
 _OF_ONE_HOP = OF_THIS_HOP | {b"proxy-authenticate", b"proxy-authorization"}
@@ -127,7 +127,7 @@ class Proxy:
     """Keeps connections to instances; belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._connections: WeakKeyDictionary[Instance, Connections] = WeakKeyDictionary()
+        self._connections: WeakKeyDictionary[RuntimeInstance, Connections] = WeakKeyDictionary()
 
     async def close(self) -> None:
         """Close every connection."""
@@ -136,7 +136,7 @@ class Proxy:
 
     async def pass_on(
         self,
-        instance: Instance,
+        instance: RuntimeInstance,
         address: Address,
         scope: Scope,
         receive: Receive,
@@ -156,7 +156,7 @@ class Proxy:
         except AnswerLostError as error:
             raise _lost(instance, error) from error
 
-        async def headers_back(answer: Answer) -> RawHeaders:
+        async def headers_back(answer: UpstreamAnswer) -> RawHeaders:
             return back(answer.status, answer.headers, scope, address)
 
         exchange = StreamedExchange(scope, receive, send, headers_back)
@@ -168,7 +168,9 @@ class Proxy:
             raise _lost(instance, error, amid=exchange.answered) from error
 
 
-def _lost(instance: Instance, error: AnswerLostError, *, amid: bool = False) -> InstanceLostError:
+def _lost(
+    instance: RuntimeInstance, error: AnswerLostError, *, amid: bool = False
+) -> InstanceLostError:
     runtime, unreached = instance.definition.name, error.unreached
     return InstanceLostError(runtime, instance.name, str(error), unreached=unreached, amid=amid)
 

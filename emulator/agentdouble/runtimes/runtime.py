@@ -31,7 +31,7 @@ from agentdouble.errors import (
     UnknownVersionError,
 )
 from agentdouble.runtimes.definition import VERSIONS_KEPT, Definition, Version
-from agentdouble.runtimes.instance import Instance, Launch
+from agentdouble.runtimes.instance import Launch, RuntimeInstance
 from agentdouble.runtimes.logs import RuntimeLogs
 from agentdouble.runtimes.monitoring import Monitor
 
@@ -58,7 +58,7 @@ class Status:
     message: str = ""
 
 
-def _future() -> asyncio.Future[Instance]:
+def _future() -> asyncio.Future[RuntimeInstance]:
     return asyncio.get_running_loop().create_future()
 
 
@@ -67,7 +67,7 @@ class _Request:
     """A request that waits; ``instance`` gets its instance, or the error if there is none."""
 
     session: str | None
-    instance: asyncio.Future[Instance] = field(default_factory=_future)
+    instance: asyncio.Future[RuntimeInstance] = field(default_factory=_future)
 
 
 class Runtime:
@@ -92,13 +92,13 @@ class Runtime:
         self._start_error: RuntimeStartError | None = None  # of the latest start, if it failed
         self._deploy_error: RuntimeStartError | None = None  # of the latest deployment
         self._ended_because = ""
-        self._instances: list[Instance] = []  # starting, ready or draining, the oldest first
+        self._instances: list[RuntimeInstance] = []  # starting, ready or draining, the oldest first
         self._made = 0
-        self._starts: dict[Instance, asyncio.Task[None]] = {}
+        self._starts: dict[RuntimeInstance, asyncio.Task[None]] = {}
         self._ends: set[asyncio.Task[None]] = set()
         self._keeps_least = False
         self._waiting: list[_Request] = []
-        self._sessions: OrderedDict[str, Instance] = OrderedDict()
+        self._sessions: OrderedDict[str, RuntimeInstance] = OrderedDict()
         self._proven = False  # an instance of the version in force was ready once
         self._failures = 0  # starts that failed in a row
         self._not_before = 0.0  # the next start, on the loop's clock
@@ -110,7 +110,7 @@ class Runtime:
         return self.version.definition
 
     @property
-    def instances(self) -> tuple[Instance, ...]:
+    def instances(self) -> tuple[RuntimeInstance, ...]:
         """The instances that were ready and have not ended, of any version, the oldest first."""
         return tuple(
             instance
@@ -119,7 +119,7 @@ class Runtime:
         )
 
     @property
-    def begun(self) -> tuple[Instance, ...]:
+    def begun(self) -> tuple[RuntimeInstance, ...]:
         """The instances, and those that are not ready yet."""
         return tuple(self._instances)
 
@@ -201,7 +201,7 @@ class Runtime:
     # Requests
 
     @asynccontextmanager
-    async def lease(self, session: str | None = None) -> AsyncIterator[Instance]:
+    async def lease(self, session: str | None = None) -> AsyncIterator[RuntimeInstance]:
         """Lend an instance to one request; start one if need be.
 
         Requests of one ``session`` get the same instance while it lives and takes requests.
@@ -217,7 +217,7 @@ class Runtime:
         finally:
             self._release(instance)
 
-    def keep(self, session: str | None, instance: Instance) -> None:
+    def keep(self, session: str | None, instance: RuntimeInstance) -> None:
         """Route the requests of a session to an instance."""
         if session is not None:
             self._sessions[session[:_SESSION_LENGTH]] = instance
@@ -225,7 +225,7 @@ class Runtime:
             if len(self._sessions) > SESSIONS_KEPT:
                 self._sessions.popitem(last=False)
 
-    async def _next(self, session: str | None) -> Instance:
+    async def _next(self, session: str | None) -> RuntimeInstance:
         if self._ended_because:
             raise RuntimeEndedError(self.name, self._ended_because)
         if len(self._waiting) >= QUEUE_LIMIT:
@@ -254,7 +254,7 @@ class Runtime:
         elif request.instance.exception() is None:
             self._release(request.instance.result())
 
-    def _release(self, instance: Instance) -> None:
+    def _release(self, instance: RuntimeInstance) -> None:
         instance.in_flight -= 1
         if instance.state == "draining" and not instance.in_flight:
             self.end(instance, instance.ended_because)
@@ -277,7 +277,7 @@ class Runtime:
                 request.instance.set_result(instance)
         self._scale()
 
-    def _pick(self, session: str | None) -> Instance | None:
+    def _pick(self, session: str | None) -> RuntimeInstance | None:
         """Return the instance of a session, else the one with the fewest requests."""
         bound = self._bound(session)
         if bound is not None:
@@ -288,7 +288,7 @@ class Runtime:
             self.keep(session, chosen)
         return chosen
 
-    def _bound(self, session: str | None) -> Instance | None:
+    def _bound(self, session: str | None) -> RuntimeInstance | None:
         instance = self._sessions.get(session) if session is not None else None
         return instance if instance is not None and instance.ready else None
 
@@ -348,7 +348,7 @@ class Runtime:
         if self._ends:
             await asyncio.wait(set(self._ends))
 
-    def retire(self, instance: Instance, reason: str) -> None:
+    def retire(self, instance: RuntimeInstance, reason: str) -> None:
         """Give an instance no more requests; end it after its last request, or after a timeout."""
         if instance.state != "ready":
             return
@@ -358,7 +358,7 @@ class Runtime:
         instance.state, instance.ended_because = "draining", reason
         asyncio.get_running_loop().call_later(DRAIN_TIMEOUT_S, self.end, instance, reason)
 
-    def end(self, instance: Instance, reason: str) -> None:
+    def end(self, instance: RuntimeInstance, reason: str) -> None:
         """Begin to end an instance, even if it still has requests; replace it if it is needed."""
         if instance not in self._instances:
             return
@@ -393,7 +393,7 @@ class Runtime:
         if self._ends:
             await asyncio.wait(set(self._ends))
 
-    def _ready(self) -> list[Instance]:
+    def _ready(self) -> list[RuntimeInstance]:
         """Return the instances of the version in force that take requests, the oldest first."""
         number = self.version.number
         return [
@@ -402,7 +402,7 @@ class Runtime:
             if instance.version == number and instance.ready
         ]
 
-    def _starting(self, version: Version) -> list[Instance]:
+    def _starting(self, version: Version) -> list[RuntimeInstance]:
         return [start for start in self._starts if start.version == version.number]
 
     def _start(self, version: Version, *, cold: bool) -> None:
@@ -410,11 +410,11 @@ class Runtime:
         self._made += 1
         name = f"{self.name}-{self._made}"
         log = self.logs.open(name)
-        instance = Instance(name, version, self._launch, log, self._clock.now())
+        instance = RuntimeInstance(name, version, self._launch, log, self._clock.now())
         self._instances.append(instance)
         self._starts[instance] = asyncio.ensure_future(self._run_start(instance, cold))
 
-    async def _run_start(self, instance: Instance, cold: bool) -> None:
+    async def _run_start(self, instance: RuntimeInstance, cold: bool) -> None:
         started_at = time.perf_counter()
         try:
             await instance.start()
@@ -435,7 +435,7 @@ class Runtime:
             self._start_error, self._proven = None, True
             self._dispatch()
 
-    def _on_unstarted(self, instance: Instance, error: RuntimeStartError) -> None:
+    def _on_unstarted(self, instance: RuntimeInstance, error: RuntimeStartError) -> None:
         """Try again later; if a new version failed, give it up and keep the version in force."""
         if self._starts.pop(instance, None) is None:  # given up meanwhile
             return
@@ -484,7 +484,7 @@ class Runtime:
             if instance.version != except_for.number:
                 self.end(instance, "replaced")
 
-    async def _end(self, instance: Instance) -> None:
+    async def _end(self, instance: RuntimeInstance) -> None:
         try:
             await instance.end()
         except Exception:  # no caller waits for this task alone

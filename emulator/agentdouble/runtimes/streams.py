@@ -16,7 +16,7 @@ from agentdouble.runtimes.logs import InstanceLog, Stream
 _LAST_WORDS_S = 1.0  # a pipe ends with its last writer, and all of them are dead by then
 
 
-class Output(asyncio.Protocol):
+class ProcessOutput(asyncio.Protocol):
     """The output of one pipe; ``ended`` is done when nothing more comes."""
 
     def __init__(self, stream: Stream, log: InstanceLog) -> None:
@@ -67,7 +67,7 @@ class LoggedStreams:
 
     def __init__(self, log: InstanceLog, workspace: Workspace) -> None:
         self.workspace = workspace
-        self._outputs = (Output("stdout", log), Output("stderr", log))
+        self._outputs = (ProcessOutput("stdout", log), ProcessOutput("stderr", log))
 
     async def open(self, descriptors: list[int]) -> None:
         """Append the write ends of two new pipes."""
@@ -98,7 +98,7 @@ class Conversation:
         self.lines = asyncio.StreamReader(limit=longest_line)
         self._input: asyncio.StreamWriter | None = None
         self._output: asyncio.BaseTransport | None = None
-        self._errors = (Output("stderr", log),)
+        self._errors = (ProcessOutput("stderr", log),)
 
     @property
     def input(self) -> asyncio.StreamWriter:
@@ -147,19 +147,19 @@ async def _writer(descriptor: int) -> asyncio.StreamWriter:
     return asyncio.StreamWriter(transport, protocol, None, loop)
 
 
-def _close(outputs: Sequence[Output]) -> None:
+def _close(outputs: Sequence[ProcessOutput]) -> None:
     for output in outputs:
         output.close()
 
 
-async def _finish(outputs: Sequence[Output]) -> None:
+async def _finish(outputs: Sequence[ProcessOutput]) -> None:
     ended = [output.ended for output in outputs]
     await asyncio.wait(ended, timeout=_LAST_WORDS_S)
     _close(outputs)
     await asyncio.wait(ended)
 
 
-async def _pipe_to(output: Output) -> int:
+async def _pipe_to(output: ProcessOutput) -> int:
     """Return the write end of a new pipe; ``output`` reads the other end."""
     reading, writing = os.pipe()
     try:

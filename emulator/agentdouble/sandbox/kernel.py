@@ -31,7 +31,7 @@ from agentdouble.sandbox.session_process import SessionProcess, run_to_completio
 
 if TYPE_CHECKING:
     from agentdouble.processes.launcher import ForkPlan, StartedProcess
-    from agentdouble.sandbox.kernel_channels import Connection, Handler, Message
+    from agentdouble.sandbox.kernel_channels import Handler, KernelConnection, Message
     from agentdouble.sandbox.output_feed import ExecutionPublisher
 
 INTERRUPT_GRACE_S = 2.0
@@ -77,7 +77,7 @@ class Kernel(SessionProcess):
         self,
         language: Language,
         process: StartedProcess,
-        connection: Connection,
+        connection: KernelConnection,
         plan: ForkPlan | None,
     ) -> None:
         super().__init__(process)

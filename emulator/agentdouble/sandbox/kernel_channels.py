@@ -48,7 +48,7 @@ class KernelSockets:
         self.context.destroy(linger=0)
 
 
-class Connection:
+class KernelConnection:
     """The addresses and the key of one kernel, and the file in ``run`` from which it reads them."""
 
     def __init__(self, run: Path, sockets: KernelSockets) -> None:
@@ -104,7 +104,9 @@ class Connection:
 class KernelChannels:
     """Sends messages to a kernel, and calls a handler with each message from the kernel."""
 
-    def __init__(self, connection: Connection, *, on_shell: Handler, on_iopub: Handler) -> None:
+    def __init__(
+        self, connection: KernelConnection, *, on_shell: Handler, on_iopub: Handler
+    ) -> None:
         self._session = connection.session
         self._parts = connection.parts
         self._shell = connection.open(zmq.DEALER, "shell")

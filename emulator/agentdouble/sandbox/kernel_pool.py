@@ -193,13 +193,13 @@ class KernelPool:
         Raises ForkServerGoneError, KernelStartError, and ResourceExhaustedError.
         """
         from agentdouble.sandbox.kernel_channels import (  # slow: zmq, 0.2 s
-            Connection,
+            KernelConnection,
             KernelSockets,
         )
 
         self._sockets = self._sockets or KernelSockets()
         try:
-            connection = Connection(run, self._sockets)
+            connection = KernelConnection(run, self._sockets)
             process = await launch(
                 *(language.kernel, plan, workspace, run),
                 config=language.config if plan is None else plan.config,

@@ -20,7 +20,7 @@ from agentdouble.errors import LiveError
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.completions import no_completion
 from agentdouble.sandbox.instance_key import InstanceKey
-from agentdouble.sandbox.output_feed import Event, Listener
+from agentdouble.sandbox.output_feed import Listener, OutputEvent
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.server.disconnects import ListenerResponse
 
@@ -78,11 +78,11 @@ async def _written(listener: Listener) -> AsyncGenerator[str, None]:
             yield await _event(event)
 
 
-async def _event(event: Event) -> str:
+async def _event(event: OutputEvent) -> str:
     if event.size < _LARGE:
         return _sse(event)
     return await threads.run_in_thread(lambda: _sse(event))
 
 
-def _sse(event: Event) -> str:
+def _sse(event: OutputEvent) -> str:
     return f"event: {event.kind}\ndata: {json.dumps(event.data)}\n\n"

@@ -31,7 +31,7 @@ from agentdouble.errors import (
 from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox import completions, languages
-from agentdouble.sandbox.completions import Completion
+from agentdouble.sandbox.completions import KernelCompletion
 from agentdouble.sandbox.exec_bash import ExecBash
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.kernel_pool import KernelPool
@@ -192,7 +192,7 @@ class LocalProcesses:
             self._kernels.pop(language.name, None)  # first: its end is not the session's
             await kernel.kill("it was restarted")
 
-    async def complete(self, code: str, position: int, language: Language) -> Completion:
+    async def complete(self, code: str, position: int, language: Language) -> KernelCompletion:
         kernel = self._kernels.get(language.name)
         if kernel is None or not kernel.alive or not self.session.idle:
             return completions.no_completion(position)

@@ -45,7 +45,7 @@ def named_run(run: str | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Event:
+class OutputEvent:
     """An event that a listener receives; ``size`` is the rough size of its data in bytes."""
 
     kind: Kind
@@ -57,13 +57,13 @@ class Listener:
     """The queue of one listener, of bounded size; belongs to one event loop."""
 
     def __init__(self) -> None:
-        self._events = deque([Event("listening", {})])
+        self._events = deque([OutputEvent("listening", {})])
         self._size = 0
         self._dropped = 0
         self._news = asyncio.Event()
         self.closed = False
 
-    def receive(self, event: Event) -> None:
+    def receive(self, event: OutputEvent) -> None:
         """Queue an event; drop an output without room, and close if the queue still overflows."""
         if self.closed:
             return
@@ -71,13 +71,13 @@ class Listener:
             self._dropped += 1
             return
         if self._dropped:
-            self._add(Event("dropped", {"run": event.data["run"], "messages": self._dropped}))
+            self._add(OutputEvent("dropped", {"run": event.data["run"], "messages": self._dropped}))
             self._dropped = 0
         self._add(event)
         if self._size > 2 * KEPT:
             self.close()
 
-    async def events(self) -> AsyncGenerator[Event, None]:
+    async def events(self) -> AsyncGenerator[OutputEvent, None]:
         """Yield the events, until the listener is closed."""
         while True:
             for _ in range(min(len(self._events), _AT_ONCE)):
@@ -97,7 +97,7 @@ class Listener:
         self.closed = True
         self._news.set()
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: OutputEvent) -> None:
         self._events.append(event)
         self._size += event.size + _OVERHEAD
         self._news.set()
@@ -140,7 +140,7 @@ class OutputFeed:
     def publish(self, key: InstanceKey, kind: Kind, data: Mapping[str, Any], size: int) -> None:
         """Send an event to all listeners of a session."""
         for listener in self._listeners.get(key, ()):
-            listener.receive(Event(kind, data, size))
+            listener.receive(OutputEvent(kind, data, size))
 
     def close(self) -> None:
         """Close all listeners, because the double stops."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from agentdouble.sandbox.result import Output
+from agentdouble.sandbox.result import CellOutput
 
 DROPPED = "agentdouble_dropped"  # our own kernels send it in place of a message that is too large
 _NAME_LENGTH = 1000
@@ -28,8 +28,8 @@ class _Stream:
     name: str
     chunks: list[str] = field(default_factory=list)
 
-    def closed(self) -> Output:
-        return Output("stream", name=self.name, text="".join(self.chunks))
+    def closed(self) -> CellOutput:
+        return CellOutput("stream", name=self.name, text="".join(self.chunks))
 
 
 class OutputCollector:
@@ -42,7 +42,7 @@ class OutputCollector:
 
     def __init__(self, limit: int, publish: Publish = _to_nobody) -> None:
         self._publish = publish
-        self._outputs: list[Output | _Stream] = []
+        self._outputs: list[CellOutput | _Stream] = []
         self._display_ids: dict[str, list[int]] = {}
         self._sizes: dict[int, int] = {}
         self._clear_before_next = False
@@ -71,7 +71,9 @@ class OutputCollector:
 
     def add_missing_error(self, reply: Mapping[str, Any]) -> None:
         """Add the error of a kernel's reply if no message contained it (SBX-06)."""
-        errors = [o for o in self._outputs if isinstance(o, Output) and o.output_type == "error"]
+        errors = [
+            o for o in self._outputs if isinstance(o, CellOutput) and o.output_type == "error"
+        ]
         if self._error_missing or not errors:
             self.add_last_error({"ename": "", "evalue": "", "traceback": (), **reply})
 
@@ -80,7 +82,7 @@ class OutputCollector:
         self._error_kept = self._error_missing = False
         self._error(content)
 
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[CellOutput, ...]:
         """Return the outputs, with a notice at the end if the limit cut them."""
         outputs = tuple(o.closed() if isinstance(o, _Stream) else o for o in self._outputs)
         if not self._dropped:
@@ -90,7 +92,7 @@ class OutputCollector:
             "more were dropped]\n"
         )
         self._publish("stream", {"name": "stderr", "text": mark}, len(mark))
-        return (*outputs, Output("stream", name="stderr", text=mark))
+        return (*outputs, CellOutput("stream", name="stderr", text=mark))
 
     def _clear_if_requested(self) -> None:
         if self._clear_before_next:
@@ -126,7 +128,7 @@ class OutputCollector:
         self._publish(msg_type, _display_fields(content), size)
         self._sizes[len(self._outputs)] = size
         self._outputs.append(
-            Output(
+            CellOutput(
                 msg_type,
                 data=content["data"],
                 metadata=content.get("metadata", {}),
@@ -148,7 +150,7 @@ class OutputCollector:
         for index in indices:
             self._sizes[index] = size
             display = self._outputs[index]
-            assert isinstance(display, Output)  # only displays have an id
+            assert isinstance(display, CellOutput)  # only displays have an id
             after = replace(display, data=content["data"], metadata=content.get("metadata", {}))
             self._outputs[index] = after
 
@@ -169,7 +171,7 @@ class OutputCollector:
 
     def _keep_error(self, content: Mapping[str, Any]) -> None:
         available = self._left
-        error = Output(
+        error = CellOutput(
             "error",
             ename=content["ename"][:_NAME_LENGTH],
             evalue=self._fit_text(content["evalue"]),

@@ -41,7 +41,7 @@ class ResultData(TypedDict):
 
 
 @dataclass(frozen=True)
-class Output:
+class CellOutput:
     """One item of ``outputs``; on the wire it always has all nine keys."""
 
     output_type: str
@@ -75,7 +75,7 @@ class ExecutionResult:
 
     status: Status
     message: str
-    outputs: tuple[Output, ...]
+    outputs: tuple[CellOutput, ...]
     execution_count: int
     code: str
     msg_id: str
@@ -109,7 +109,7 @@ class ExecutionResult:
         }
 
     @property
-    def error(self) -> Output | None:
+    def error(self) -> CellOutput | None:
         """The last error among the outputs, or None."""
         errors = [output for output in self.outputs if output.output_type == "error"]
         return errors[-1] if errors else None

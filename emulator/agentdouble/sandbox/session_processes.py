@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agentdouble.sandbox.completions import Completion
+from agentdouble.sandbox.completions import KernelCompletion
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.variables import Variables
@@ -101,7 +101,7 @@ class Processes(Protocol):
         or its answer is lost.
         """
 
-    async def complete(self, code: str, position: int, language: Language) -> Completion:
+    async def complete(self, code: str, position: int, language: Language) -> KernelCompletion:
         """Complete code with an idle kernel; this starts nothing and does not wait for code.
 
         Return no matches if there is no such kernel, code runs or waits, the session is paused, or

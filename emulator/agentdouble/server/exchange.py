@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from agentdouble.errors import AnswerLostError
-from agentdouble.server.upstream_connection import Answer, RawHeaders, UpstreamConnection
+from agentdouble.server.upstream_connection import RawHeaders, UpstreamAnswer, UpstreamConnection
 
 # Headers of the connection to this server alone. The exchange itself sends the body's length.
 OF_THIS_HOP = frozenset(
@@ -34,7 +34,7 @@ class StreamedExchange:
         scope: Scope,
         receive: Receive,
         send: Send,
-        headers_back: Callable[[Answer], Awaitable[RawHeaders]],
+        headers_back: Callable[[UpstreamAnswer], Awaitable[RawHeaders]],
     ) -> None:
         self._method: bytes = scope["method"].encode()
         self._receive = receive
@@ -85,7 +85,7 @@ class StreamedExchange:
                     body += b"" if has_more else b"0\r\n\r\n"
                 await connection.send(body, more=has_more)
 
-    async def _pass_back(self, answer: Answer) -> None:
+    async def _pass_back(self, answer: UpstreamAnswer) -> None:
         await answer.wait_for_head()
         if answer.status not in _STATUSES:
             raise AnswerLostError(f"its answer has the status {answer.status}")

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import AnswerLostError
-from agentdouble.server.upstream_connection import Answer, RawHeaders, UpstreamConnection
+from agentdouble.server.upstream_connection import RawHeaders, UpstreamAnswer, UpstreamConnection
 
 CONNECT_TIMEOUT_S = 10.0
 KEPT_S = 2.0  # less than the 5 s after which servers close
@@ -30,7 +30,9 @@ class Connections:
         self._idle: dict[UpstreamConnection, asyncio.TimerHandle] = {}
         self._all: set[UpstreamConnection] = set()
 
-    async def ask(self, method: str, target: str, headers: RawHeaders, body: bytes) -> Answer:
+    async def ask(
+        self, method: str, target: str, headers: RawHeaders, body: bytes
+    ) -> UpstreamAnswer:
         """Send a request and return its answer with an unread body; raise AnswerLostError.
 
         ``target`` is path and query. The connection is closed if the call is cancelled or the

@@ -20,7 +20,7 @@ _FULL, _ROOM = 256 * 1024, 64 * 1024  # bytes of a body that wait for the reader
 _PIECE = 64 * 1024  # bytes
 
 
-class Answer:
+class UpstreamAnswer:
     """A server's answer: status, headers with names in lower case, and a body to read."""
 
     def __init__(self, connection: UpstreamConnection) -> None:
@@ -58,7 +58,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._parser: Any = None
-        self._answer: Answer | None = None
+        self._answer: UpstreamAnswer | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._unsent: list[bytes] = []
         self._room: asyncio.Future[None] | None = None  # a future while there is no room
@@ -86,13 +86,15 @@ class UpstreamConnection(asyncio.Protocol):
         poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN)
         return not poll.poll(0)
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes) -> UpstreamAnswer:
         """Send a request and return its answer when the head is there; raise AnswerLostError."""
         answer = self.begin(request)
         await answer.wait_for_head()
         return answer
 
-    def begin(self, request: bytes, *, bodiless: bool = False, more: bool = False) -> Answer:
+    def begin(
+        self, request: bytes, *, bodiless: bool = False, more: bool = False
+    ) -> UpstreamAnswer:
         """Send a request, or with ``more`` only its start; return its coming answer.
 
         ``bodiless`` answers end with their head, as those of HEAD do.
@@ -102,7 +104,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._failure = AnswerLostError("the connection was closed", unreached=True)
         self._bodiless, self._sending = bodiless, more
         self._parser = httptools.HttpResponseParser(self)
-        answer = self._answer = Answer(self)
+        answer = self._answer = UpstreamAnswer(self)
         self._unsent.append(request)
         if more:
             self._loop.call_soon(self._flush)  # together with data that follows at once

@@ -214,7 +214,7 @@ def user_elsewhere(platform: Platform, app: str, user: User) -> User:
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class AgentEndpoint:
     """A request to an endpoint. ``name`` identifies the endpoint, not the session."""
 
     name: str
@@ -234,17 +234,17 @@ class Endpoint:
         return answer.is_success and not (self.path in ROUTES and ends_in_error(answer))
 
 
-def endpoints(user: User, session: str, message: str = "hello") -> list[Endpoint]:
+def endpoints(user: User, session: str, message: str = "hello") -> list[AgentEndpoint]:
     """Return a request to each endpoint: reads first, and the deletion of the session last."""
     sessions, at = api_server.sessions_path(user.app, user.id), user.path(session)
     run = json.dumps(user.body(session, message)).encode()
     return [
-        *(Endpoint(f"GET {path}", path) for path in GENERAL),
-        Endpoint("GET sessions", sessions),
-        Endpoint("GET session", at),
-        Endpoint("GET artifacts", f"{at}/artifacts"),
-        Endpoint("POST sessions", sessions, b"{}"),
-        Endpoint("POST session", user.path(new_id()), b"{}"),
-        *(Endpoint(f"POST {path}", path, run) for path in ROUTES),
-        Endpoint("DELETE session", at),
+        *(AgentEndpoint(f"GET {path}", path) for path in GENERAL),
+        AgentEndpoint("GET sessions", sessions),
+        AgentEndpoint("GET session", at),
+        AgentEndpoint("GET artifacts", f"{at}/artifacts"),
+        AgentEndpoint("POST sessions", sessions, b"{}"),
+        AgentEndpoint("POST session", user.path(new_id()), b"{}"),
+        *(AgentEndpoint(f"POST {path}", path, run) for path in ROUTES),
+        AgentEndpoint("DELETE session", at),
     ]

@@ -43,7 +43,7 @@ print(json.dumps(open(path, newline="").read() if os.path.exists(path) else None
 
 
 @dataclass
-class Instance:
+class ModelledInstance:
     """A session, and what its instance must hold.
 
     ``count`` is the number of executions, None after JavaScript: whether it counts is left open.
@@ -70,7 +70,7 @@ class InstancesModel(Model):
         super().__init__()
         suffix = uuid.uuid4().hex[:8]
         self.path = f"/tmp/doublecheck-{suffix}-{{}}"  # noqa: S108 (of the sandbox)
-        self.instances = [Instance(box.with_session(suffix)) for box in self.boxes]
+        self.instances = [ModelledInstance(box.with_session(suffix)) for box in self.boxes]
         self.ended: set[str] = set()
 
     @rule(number=NUMBERS, language=LANGUAGES, name=NAMES, value=TEXTS)
@@ -175,23 +175,28 @@ class InstancesModel(Model):
                 for name in ("kept", "Kept"):
                     self._read(instance, language, name)
 
-    def _at(self, number: int) -> Instance:
+    def _at(self, number: int) -> ModelledInstance:
         return self.instances[number % len(self.instances)]
 
-    def _has_ended(self, instance: Instance) -> None:
+    def _has_ended(self, instance: ModelledInstance) -> None:
         """Note the end of an instance, and look for the variables that it had."""
         self.ended |= {instance.id} - {""}
         variables = list(instance.variables)[-2:]
-        vars(instance).update(vars(Instance(instance.box)))
+        vars(instance).update(vars(ModelledInstance(instance.box)))
         for language, name in variables:
             self._read(instance, language, name)
 
-    def _read(self, instance: Instance, language: str, name: str) -> None:
+    def _read(self, instance: ModelledInstance, language: str, name: str) -> None:
         value = sandboxes.printed_json(self._run(instance, READ[language].format(name), language))
         assert instance.variables.get((language, name)) == value, f"{name} of {language}"
 
     def _run(
-        self, instance: Instance, code: str, language: str = PYTHON, *, succeeds: bool = True
+        self,
+        instance: ModelledInstance,
+        code: str,
+        language: str = PYTHON,
+        *,
+        succeeds: bool = True,
     ) -> Any:
         result = instance.box.run(code, language)
         if language == PYTHON:
@@ -201,13 +206,13 @@ class InstancesModel(Model):
             instance.count = None
         return succeeded(result) if succeeds else result
 
-    def _ran(self, instance: Instance, result: Any) -> None:
+    def _ran(self, instance: ModelledInstance, result: Any) -> None:
         self._is_of(instance, result.session_id)
         if instance.count is not None:
             instance.count += 1
             assert instance.count == result.execution_count
 
-    def _is_of(self, instance: Instance, id_: str) -> None:
+    def _is_of(self, instance: ModelledInstance, id_: str) -> None:
         """Fail unless an instance id is the one of this session alone."""
         others = {other.id for other in self.instances if other is not instance}
         assert id_ not in others, f"{id_} is the instance of two sessions"

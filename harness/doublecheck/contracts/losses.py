@@ -43,7 +43,7 @@ def is_lost(exchange: Exchange) -> bool:
 
 
 @dataclass
-class Watch:
+class LossWatch:
     """The exchanges of one attempt. ``lost`` holds those without an answer of the platform.
 
     ``place`` is the number and the route of the first of them.
@@ -80,7 +80,7 @@ class Patience:
         """
         places = set()
         for number in range(ATTEMPTS):
-            watch = Watch()
+            watch = LossWatch()
             with request_log.listening(watch.saw):
                 try:
                     return attempt(number)

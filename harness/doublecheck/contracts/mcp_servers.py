@@ -31,7 +31,7 @@ Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Service:
+class CheckedService:
     """An MCP service: its name, and its raw access record."""
 
     platform: Platform
@@ -64,7 +64,7 @@ class Service:
             drop(self.name)
 
 
-Make = Callable[[Any], Service]
+Make = Callable[[Any], CheckedService]
 
 
 def client(platform: Platform, server: McpServer) -> McpClient:
@@ -146,9 +146,9 @@ def make_service(platform: Platform, leftovers: Leftovers) -> Make:
     if make_service is None:
         pytest.skip(NOT_MADE)
 
-    def make(backend: Any) -> Service:
+    def make(backend: Any) -> CheckedService:
         name = f"Doublecheck-{uuid.uuid4().hex}"
-        service = Service(platform, name, make_service(name, backend))
+        service = CheckedService(platform, name, make_service(name, backend))
         leftovers.add(service.delete)
         return service
 
@@ -156,7 +156,7 @@ def make_service(platform: Platform, leftovers: Leftovers) -> Make:
 
 
 @pytest.fixture
-def service(platform: Platform, make_service: Make) -> Service:
+def service(platform: Platform, make_service: Make) -> CheckedService:
     """A service in front of the platform's own MCP application."""
     return make_service(f"{platform.target.mcp}{mcp.PATH}")
 
@@ -166,5 +166,5 @@ def mcp_server(platform: Platform, request: pytest.FixtureRequest) -> McpServer:
     """The MCP server under test: a service if one can be created, otherwise the application."""
     if platform.target.make_service is None:
         return McpServer.at(platform.target, mcp.PATH, None, None)
-    service: Service = request.getfixturevalue("service")
+    service: CheckedService = request.getfixturevalue("service")
     return service.server

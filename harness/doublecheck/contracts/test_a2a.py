@@ -161,7 +161,7 @@ class TasksModel(Model):
         assert self.answers.get(id_) == self.agent.task(id_), f"task {id_}"
 
 
-def _urls(agent: a2a.Agent) -> list[str]:
+def _urls(agent: a2a.A2aAgent) -> list[str]:
     """Return the URLs at which a card offers JSON-RPC."""
     interfaces = agent.card.get("supportedInterfaces") or [{"url": agent.card.get("url")}]
     rpc = [entry for entry in interfaces if entry.get("protocolBinding", "JSONRPC") == "JSONRPC"]

@@ -15,7 +15,7 @@ from doublecheck.contracts import forgeries, mcp_servers
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.inputs import Input
-from doublecheck.contracts.mcp_servers import Make, Service, ask, client, open_session
+from doublecheck.contracts.mcp_servers import CheckedService, Make, ask, client, open_session
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target.facts import variable
 from doublecheck.wire import mcp
@@ -165,7 +165,7 @@ def test_nothing_is_done_without_the_key(platform: Platform, keyed: McpServer) -
 
 @clause("MCP-02", surface="services", writes=True)
 def test_the_key_of_another_service_is_refused(
-    platform: Platform, service: Service, make_service: Make
+    platform: Platform, service: CheckedService, make_service: Make
 ) -> None:
     """Each service accepts only its own key, inside and outside a session."""
     other_service = make_service(f"{platform.target.mcp}{mcp.PATH}")

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
 
 
-class State(dict[str, Any]):
+class ContextState(dict[str, Any]):
     """The state of a tool context."""
 
 
 @for_caller.register
-def _state_of_caller(state: State, number: int, _stack: ExitStack) -> State:
-    return State({**state, "session_id": f"{state['session_id']}-{number}"})
+def _state_of_caller(state: ContextState, number: int, _stack: ExitStack) -> ContextState:
+    return ContextState({**state, "session_id": f"{state['session_id']}-{number}"})
 
 
 KEYS = (environment.ACCESS_KEY, environment.SECRET_KEY)
@@ -44,11 +44,13 @@ FAILURES = (
 
 
 @pytest.fixture
-def state(leftovers: Leftovers) -> State:
+def state(leftovers: Leftovers) -> ContextState:
     """The state of a tool context: a session that only this check uses."""
     session_id = uuid.uuid4().hex
     leftovers.sandbox(session_id)
-    return State({"user_id": "doublecheck", "session_id": session_id, environment.TOOL_TTL: "120"})
+    return ContextState(
+        {"user_id": "doublecheck", "session_id": session_id, environment.TOOL_TTL: "120"}
+    )
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def keys(platform_env: PlatformEnv) -> Mapping[str, str]:
 
 @clause("RUN-01")
 @for_each(text=inputs.texts())
-def test_it_returns_the_result(platform_env: PlatformEnv, state: State, text: str) -> None:
+def test_it_returns_the_result(platform_env: PlatformEnv, state: ContextState, text: str) -> None:
     """Code with any characters runs unchanged; the result of 2.7 has all fields and outputs."""
     codes = {
         PYTHON: f"import sys\nprint('err', file=sys.stderr)\nprint({text!r})\n6 * 7",
@@ -78,7 +80,7 @@ def test_it_returns_the_result(platform_env: PlatformEnv, state: State, text: st
 
 
 @clause("RUN-01")
-def test_it_returns_a_failure(platform_env: PlatformEnv, state: State) -> None:
+def test_it_returns_a_failure(platform_env: PlatformEnv, state: ContextState) -> None:
     """Failed code returns a result with name, value and traceback; the next code runs."""
     for code, language, name in FAILURES * 2:
         _, data = _ran(code, state, language)
@@ -95,7 +97,10 @@ def test_it_returns_a_failure(platform_env: PlatformEnv, state: State) -> None:
 @clause("RUN-02")
 @pytest.mark.parametrize("value", [None, ""], ids=["absent", "empty"])
 def test_it_says_that_the_tool_id_is_missing(
-    platform_env: PlatformEnv, monkeypatch: pytest.MonkeyPatch, state: State, value: str | None
+    platform_env: PlatformEnv,
+    monkeypatch: pytest.MonkeyPatch,
+    state: ContextState,
+    value: str | None,
 ) -> None:
     """The error names the variable, even after a successful call; no other variable replaces it."""
     _require_ok(state)
@@ -108,7 +113,7 @@ def test_it_says_that_the_tool_id_is_missing(
 
 @clause("RUN-03")
 def test_the_contexts_credentials_come_first(
-    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch
+    keys: Mapping[str, str], state: ContextState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The context's credentials are used, right or wrong, before the current environment's."""
     wrong = (WRONG, {**keys, environment.SECRET_KEY: "wrong"})
@@ -127,7 +132,10 @@ def test_the_contexts_credentials_come_first(
 @clause("RUN-03")
 @pytest.mark.parametrize("present", [(), KEYS[:1], KEYS[1:]], ids=["none", "key", "secret"])
 def test_it_says_that_credentials_are_missing(
-    keys: Mapping[str, str], state: State, monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...]
+    keys: Mapping[str, str],
+    state: ContextState,
+    monkeypatch: pytest.MonkeyPatch,
+    present: tuple[str, ...],
 ) -> None:
     """Without both, the error names the missing variables, even after a successful call.
 

@@ -19,7 +19,13 @@ from doublecheck.contracts import inputs, mcp_servers, verdicts, wire
 from doublecheck.contracts.clauses import clause, find
 from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.inputs import Input
-from doublecheck.contracts.mcp_servers import Make, Service, is_refused, structured_of, text_of
+from doublecheck.contracts.mcp_servers import (
+    CheckedService,
+    Make,
+    is_refused,
+    structured_of,
+    text_of,
+)
 from doublecheck.contracts.reference import http_api
 from doublecheck.values.agents import McpResult, McpTool
 from doublecheck.wire import calls, mcp
@@ -33,7 +39,7 @@ def direct(platform: Platform) -> McpServer:
 
 
 @pytest.fixture
-def through(service: Service) -> Iterator[McpClient]:
+def through(service: CheckedService) -> Iterator[McpClient]:
     """A client of the service."""
     with service.client() as mcp:
         yield mcp
@@ -41,7 +47,7 @@ def through(service: Service) -> Iterator[McpClient]:
 
 @clause("SVC-01", writes=True)
 def test_a_service_lists_the_tools_of_its_backend(
-    platform: Platform, service: Service, direct: McpServer
+    platform: Platform, service: CheckedService, direct: McpServer
 ) -> None:
     """A service lists the same tools, descriptions and schemas as its backend, every time."""
     with mcp_servers.client(platform, direct) as backend, service.client() as through:
@@ -64,7 +70,7 @@ def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, tex
 
 @clause("SVC-03", writes=True)
 def test_the_access_record_has_the_specified_shape(
-    service: Service, make_service: Make, direct: McpServer
+    service: CheckedService, make_service: Make, direct: McpServer
 ) -> None:
     """Each record maps only its own service to an address and a key, which are unique."""
     keys, gateways = set(), set()
@@ -184,7 +190,9 @@ def things(platform: Platform) -> Iterator[Things]:
     with ExitStack() as stack:
         api = stack.enter_context(http_api.serving())
         name = f"doublecheck-{uuid.uuid4().hex}"
-        service = Service(platform, name, make_service(name, http_api.definition(api.address)))
+        service = CheckedService(
+            platform, name, make_service(name, http_api.definition(api.address))
+        )
         stack.callback(service.delete)
         client = stack.enter_context(service.client())
         yield Things(api, client, list(client.tools()))

@@ -39,7 +39,7 @@ _ids = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Agent:
+class A2aAgent:
     """An A2A application at a path of a target, with its unchanged card."""
 
     target: Target
@@ -53,28 +53,28 @@ class Agent:
         return any(str(entry.get("protocolVersion", "")).startswith("1.") for entry in interfaces)
 
 
-def card(target: Target, path: str) -> Call[Agent]:
+def card(target: Target, path: str) -> Call[A2aAgent]:
     """Return the call that reads the card of the application at a path (A2A-01)."""
     call = calls.request(target, "GET", path.rstrip("/") + CARD, surface="a2a")
-    return Call(call, lambda response: Agent(target, path, _object(response)))
+    return Call(call, lambda response: A2aAgent(target, path, _object(response)))
 
 
-def send(agent: Agent, *texts: str, **ids: str | None) -> Call[A2aAnswer]:
+def send(agent: A2aAgent, *texts: str, **ids: str | None) -> Call[A2aAnswer]:
     """Return the call that sends a message and waits for the answer (A2A-02)."""
     return Call(request(agent, "send", message(agent, texts, ids)), read_answer)
 
 
-def stream(agent: Agent, text: str, **ids: str | None) -> Request:
+def stream(agent: A2aAgent, text: str, **ids: str | None) -> Request:
     """Return the request that sends a message and streams the answers (A2A-03)."""
     return request(agent, "stream", message(agent, [text], ids))
 
 
-def task(agent: Agent, task_id: str) -> Call[A2aAnswer]:
+def task(agent: A2aAgent, task_id: str) -> Call[A2aAnswer]:
     """Return the call that reads a task (A2A-04)."""
     return Call(request(agent, "task", {"id": task_id}), read_answer)
 
 
-def cancel(agent: Agent, task_id: str) -> Call[A2aAnswer]:
+def cancel(agent: A2aAgent, task_id: str) -> Call[A2aAnswer]:
     """Return the call that cancels a task."""
     return Call(request(agent, "cancel", {"id": task_id}), read_answer)
 
@@ -90,7 +90,7 @@ def refuse_no_stream(response: httpx.Response) -> None:
     raise _wrong_answer(response, response.text)
 
 
-def message(agent: Agent, texts: Sequence[str], ids: Mapping[str, str | None]) -> dict[str, Any]:
+def message(agent: A2aAgent, texts: Sequence[str], ids: Mapping[str, str | None]) -> dict[str, Any]:
     """Return the parameters of a message with a part for each text."""
     fields: dict[str, Any] = {name: value for name, value in ids.items() if value is not None}
     fields["messageId"] = uuid.uuid4().hex
@@ -101,7 +101,7 @@ def message(agent: Agent, texts: Sequence[str], ids: Mapping[str, str | None]) -
     return {"message": {**fields, "kind": "message", "role": "user", "parts": parts}}
 
 
-def request(agent: Agent, method: str, params: Mapping[str, Any]) -> Request:
+def request(agent: A2aAgent, method: str, params: Mapping[str, Any]) -> Request:
     """Return a JSON-RPC request. The method has its name in the version of the card."""
     modern, older = _METHODS.get(method, (method, method))
     body = {

@@ -23,14 +23,14 @@ import psutil
 
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import isolation
-from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.client import ForkServerClient
 from agentdouble.processes.isolation import Isolation
 from agentdouble.processes.launcher import ForkPlan, launch
 from agentdouble.processes.workspace import Workspace, Workspaces
 from agentdouble.sandbox.kernel import Kernel
-from agentdouble.sandbox.kernel_channels import Connection, KernelSockets
+from agentdouble.sandbox.kernel_channels import KernelConnection, KernelSockets
 from agentdouble.sandbox.languages import PYTHON
-from agentdouble.sandbox.result import Output
+from agentdouble.sandbox.result import CellOutput
 from tests.agentdouble.processes.becoming import REPOSITORY, as_user
 
 SECRET = "s3cret-of-the-server"
@@ -134,7 +134,7 @@ class _Double:
 
     def __init__(self) -> None:
         self.isolation = isolation.find_out()
-        self._server = ForkServer()
+        self._server = ForkServerClient()
         self._sockets = KernelSockets()
         self._workspaces = Workspaces()
         self._kernels: list[Kernel] = []
@@ -159,7 +159,7 @@ class _Double:
             limits=limits,
             confinement=None if confinement is None else dataclasses.asdict(confinement),
         )
-        connection = Connection(run, self._sockets)
+        connection = KernelConnection(run, self._sockets)
         file = connection.file
         try:
             process = await launch(
@@ -216,7 +216,7 @@ async def _serve() -> None:
     await double.close()
 
 
-def _text_of(output: Output) -> str:
+def _text_of(output: CellOutput) -> str:
     if output.output_type == "error":
         return output.ename or ""
     return output.text or "".join(f"<{kind}>" for kind in output.data or {})

@@ -11,21 +11,21 @@ from typing import Literal
 
 import psutil
 
-from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.client import ForkServerClient
 from agentdouble.processes.fork_server.protocol import ForkRequest
 
 ROOT = Path(__file__).parents[3]
 
 
 def with_fork_server(
-    test: Callable[[ForkServer, psutil.Process, Path], Awaitable[None]],
+    test: Callable[[ForkServerClient, psutil.Process, Path], Awaitable[None]],
     kind: Literal["kernels", "commands"] = "kernels",
 ) -> None:
     """Run a test with a fork server, its guardian and a directory."""
 
     async def run_test(directory: Path) -> None:
         before = set(psutil.Process().children())
-        server = ForkServer(kind=kind)
+        server = ForkServerClient(kind=kind)
         (process,) = set(psutil.Process().children()) - before
         try:
             await test(server, process, directory)

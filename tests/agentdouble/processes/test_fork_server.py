@@ -14,7 +14,7 @@ if sys.platform != "linux":
 
 from agentdouble import Emulator
 from agentdouble.processes.fork_server import processes
-from agentdouble.processes.fork_server.client import ForkServer
+from agentdouble.processes.fork_server.client import ForkServerClient
 from tests.agentdouble.calling import (
     act,
     ended,
@@ -151,7 +151,7 @@ def test_detached_processes_end_when_anything_is_killed(victim: str) -> None:
 def test_a_cancelled_fork_is_killed() -> None:
     """A start cancelled halfway leaves no kernel."""
 
-    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
+    async def test(server: ForkServerClient, process: psutil.Process, directory: Path) -> None:
         given_up = asyncio.ensure_future(server.fork(request_in(directory, "given-up")))
         await asyncio.sleep(0)
         given_up.cancel()
@@ -183,7 +183,7 @@ def test_sessions_start_after_the_process_that_makes_namespaces_was_killed(
 def test_forks_beyond_the_channel_s_capacity_wait() -> None:
     """Each is answered in order."""
 
-    async def test(server: ForkServer, process: psutil.Process, directory: Path) -> None:
+    async def test(server: ForkServerClient, process: psutil.Process, directory: Path) -> None:
         requests = [request_in(directory, f"{i}", padding=60_000) for i in range(8)]
 
         forked = await asyncio.gather(*(server.fork(request) for request in requests))
@@ -210,7 +210,7 @@ def test_a_member_that_ends_before_its_helper_is_waited_for() -> None:
 def test_a_request_that_is_too_large_keeps_no_descriptor_open() -> None:
     """It is refused before descriptors are copied for it."""
 
-    async def ask(server: ForkServer, _process: psutil.Process, directory: Path) -> None:
+    async def ask(server: ForkServerClient, _process: psutil.Process, directory: Path) -> None:
         before = psutil.Process().num_fds()
         with pytest.raises(OSError, match="more than 256 KiB"):
             await server.fork(request_in(directory, "large", padding=1 << 20), 0)

@@ -57,7 +57,7 @@ def test_runtime_that_ignores_sigterm_is_killed(
     double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After some seconds, with all its processes, detached ones included."""
-    monkeypatch.setattr(instance.Instance.end, "__defaults__", (0.1,))
+    monkeypatch.setattr(instance.RuntimeInstance.end, "__defaults__", (0.1,))
     create(double, tmp_path, command=DEAF)
     pids = pids_outside(double, "one", TREE)
     alive = [psutil.pid_exists(pid) for pid in pids]

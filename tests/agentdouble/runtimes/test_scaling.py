@@ -14,7 +14,7 @@ from agentdouble.core.clock import Clock
 from agentdouble.errors import RuntimeBusyError, RuntimeEndedError, RuntimeStartError
 from agentdouble.processes.fork_server import processes
 from agentdouble.runtimes import runtime as scaling
-from agentdouble.runtimes.instance import Instance
+from agentdouble.runtimes.instance import RuntimeInstance
 from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
 from tests.agentdouble.runtimes import small
@@ -49,7 +49,7 @@ async def until(condition: Callable[[], object]) -> None:
     await asyncio.wait_for(look(), PATIENCE_S)
 
 
-def crash(instance: Instance) -> None:
+def crash(instance: RuntimeInstance) -> None:
     assert instance.pid is not None
     processes.send(instance.pid, signal.SIGKILL)
 
@@ -59,7 +59,7 @@ class Held:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self.given: list[tuple[str, Instance]] = []
+        self.given: list[tuple[str, RuntimeInstance]] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._go: dict[str, asyncio.Event] = {}
 
@@ -72,7 +72,7 @@ class Held:
         self._go[name].set()
         await self._tasks[name]
 
-    async def has(self, count: int) -> list[Instance]:
+    async def has(self, count: int) -> list[RuntimeInstance]:
         await until(lambda: len(self.given) >= count)
         return [instance for _, instance in self.given]
 

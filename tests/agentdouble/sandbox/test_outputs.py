@@ -10,13 +10,13 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.result import TOO_DEEP, Output
+from agentdouble.sandbox.result import TOO_DEEP, CellOutput
 from tests.agentdouble.calling import output, run, text
 
 LIMIT = 100
 
 
-def collected(*messages: tuple[str, dict[str, Any]], limit: int = LIMIT) -> tuple[Output, ...]:
+def collected(*messages: tuple[str, dict[str, Any]], limit: int = LIMIT) -> tuple[CellOutput, ...]:
     collector = OutputCollector(limit)
     for msg_type, content in messages:
         collector.add(msg_type, content)
@@ -33,12 +33,12 @@ def display(data: str, display_id: str | None = None, *, update: bool = False) -
     return "update_display_data" if update else "display_data", content
 
 
-def as_output(data: str) -> Output:
-    return Output("display_data", data={"text/plain": data}, metadata={})
+def as_output(data: str) -> CellOutput:
+    return CellOutput("display_data", data={"text/plain": data}, metadata={})
 
 
-def out(text: str, name: str = "stdout") -> Output:
-    return Output("stream", name=name, text=text)
+def out(text: str, name: str = "stdout") -> CellOutput:
+    return CellOutput("stream", name=name, text=text)
 
 
 CLEAR: Any = ("clear_output", {"wait": False})
@@ -77,12 +77,12 @@ CLEAR_BEFORE_NEXT: Any = ("clear_output", {"wait": True})
         ),
     ],
 )
-def test_messages_become_outputs(messages: list[Any], expected: list[Output]) -> None:
+def test_messages_become_outputs(messages: list[Any], expected: list[CellOutput]) -> None:
     """Outputs are what a notebook finally shows."""
     assert tuple(expected) == collected(*messages)
 
 
-def cut(dropped: int) -> Output:
+def cut(dropped: int) -> CellOutput:
     text = f"[output cut: the limit is 100 bytes, and at least {dropped} bytes more were dropped]\n"
     return out(text, "stderr")
 
@@ -117,7 +117,7 @@ def cut(dropped: int) -> Output:
         ),
     ],
 )
-def test_outputs_are_cut_at_the_limit(messages: list[Any], expected: list[Output]) -> None:
+def test_outputs_are_cut_at_the_limit(messages: list[Any], expected: list[CellOutput]) -> None:
     """The last output gives the dropped size."""
     assert tuple(expected) == collected(*messages)
 
@@ -130,7 +130,7 @@ def test_an_error_is_kept_beyond_the_limit() -> None:
 
     assert (
         out("x" * 100),
-        Output("error", ename="E", evalue="v" * 90, traceback=("t" * 10, "")),
+        CellOutput("error", ename="E", evalue="v" * 90, traceback=("t" * 10, "")),
         cut(130),
     ) == outputs
 
@@ -143,7 +143,7 @@ def test_an_error_missing_from_messages_comes_from_the_reply() -> None:
     collector.add_missing_error(reply)
     collector.add_missing_error(reply)
 
-    assert (Output("error", ename="E", evalue="v", traceback=("t",)),) == collector.outputs()
+    assert (CellOutput("error", ename="E", evalue="v", traceback=("t",)),) == collector.outputs()
 
 
 def outputs(double: Emulator, code: str) -> list[dict[str, Any]]:

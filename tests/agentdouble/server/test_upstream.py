@@ -9,7 +9,7 @@ import pytest
 
 from agentdouble.errors import AnswerLostError
 from agentdouble.server.upstream import Connections
-from agentdouble.server.upstream_connection import Answer
+from agentdouble.server.upstream_connection import UpstreamAnswer
 from tests.agentdouble.calling import TIMEOUT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.smoke]
@@ -34,8 +34,10 @@ async def accept(listener: socket.socket) -> socket.socket:
     return accepted
 
 
-async def serve(server: socket.socket, pending: asyncio.Future[Answer], raw: bytes) -> bytes:
-    """Answer a request and return its body."""
+async def serve(
+    server: socket.socket, pending: asyncio.Future[UpstreamAnswer], raw: bytes
+) -> bytes:
+    """UpstreamAnswer a request and return its body."""
     loop = asyncio.get_running_loop()
     await loop.sock_recv(server, 1000)
     await loop.sock_sendall(server, raw)
@@ -83,7 +85,7 @@ async def test_an_answer_before_the_request_ends_the_connection(
     connection = await pool.open()
     answer = connection.begin(b"POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n", more=True)
     with await accept(listener) as server:
-        pending: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        pending: asyncio.Future[UpstreamAnswer] = asyncio.get_running_loop().create_future()
         pending.set_result(answer)
         await serve(server, pending, EMPTY)
 

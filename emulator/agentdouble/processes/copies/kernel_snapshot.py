@@ -28,7 +28,7 @@ from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
 
 if TYPE_CHECKING:
-    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServer
+    from agentdouble.processes.fork_server.client import ForkedProcess, ForkServerClient
     from agentdouble.processes.fork_server.protocol import ForkRequest
 
 _PATIENCE_S = 10.0
@@ -109,7 +109,7 @@ class KernelSnapshot:
     files: Workspace
     size: int
     omitted: tuple[str, ...]
-    root: ForkServer
+    root: ForkServerClient
     home_of_first: str
 
     @property
@@ -151,7 +151,7 @@ class KernelSnapshot:
 
 
 async def take(
-    kernel: LivingKernel, source: Workspace, files: Workspace, root: ForkServer
+    kernel: LivingKernel, source: Workspace, files: Workspace, root: ForkServerClient
 ) -> KernelSnapshot:
     """Fork a template from an idle kernel, and copy the files of its session to ``files``.
 

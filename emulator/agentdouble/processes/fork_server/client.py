@@ -26,10 +26,10 @@ from agentdouble.processes.fork_server.protocol import (
     Discard,
     Exited,
     Forked,
+    ForkRefused,
     ForkRequest,
     Mount,
     Mounted,
-    Refused,
     Retain,
     ancillary,
     decode,
@@ -180,7 +180,7 @@ class ForkChannel:
             # Linux drops the pidfd if this process may open no more descriptors.
             case Forked(pid, number):
                 self._on_unreachable(pid, number)
-            case Refused(reason, number, error):
+            case ForkRefused(reason, number, error):
                 self._refuse(number, OSError(reason) if error is None else OSError(error, reason))
             case Mounted(number):
                 answer = self._asked.pop(number)
@@ -230,7 +230,7 @@ class ForkChannel:
         self.gone.set_result(None)
 
 
-class ForkServer(ForkChannel):
+class ForkServerClient(ForkChannel):
     """A running fork server; belongs to the event loop that started it.
 
     A server for "commands" does not import Jupyter, so it starts sooner and is smaller.

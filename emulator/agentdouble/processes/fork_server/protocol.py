@@ -65,7 +65,7 @@ class Forked:
 
 
 @dataclass(frozen=True)
-class Refused:
+class ForkRefused:
     """The answer to a failed request; ``error`` is the number of an OSError, if it was one."""
 
     reason: str
@@ -125,11 +125,11 @@ class Mounted:
     number: int
 
 
-Message = ForkRequest | Forked | Refused | Discard | Exited | Retain | Mount | Mounted
+Message = ForkRequest | Forked | ForkRefused | Discard | Exited | Retain | Mount | Mounted
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (ForkRequest, Forked, Refused, Discard, Exited, Retain, Mount, Mounted)
+    for kind in (ForkRequest, Forked, ForkRefused, Discard, Exited, Retain, Mount, Mounted)
 }
 
 

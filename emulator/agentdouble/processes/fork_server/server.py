@@ -28,10 +28,10 @@ from agentdouble.processes.fork_server.protocol import (
     Discard,
     Exited,
     Forked,
+    ForkRefused,
     ForkRequest,
     Mount,
     Mounted,
-    Refused,
     Retain,
 )
 
@@ -246,11 +246,11 @@ class ForkServer:
 
     def _refuse(self, number: int, cause: Exception | str) -> None:
         if isinstance(cause, str):
-            self._tell(Refused(cause[:_LONGEST_REASON], number))
+            self._tell(ForkRefused(cause[:_LONGEST_REASON], number))
             return
         error = cause.errno if isinstance(cause, OSError) else None
         reason = f"the kernel cannot be forked: {cause}"
-        self._tell(Refused(reason[:_LONGEST_REASON], number, error))
+        self._tell(ForkRefused(reason[:_LONGEST_REASON], number, error))
 
     def _kill(self, pid: int) -> None:
         """Kill a kernel, but only if it is not reaped yet, so that the pid is still its own."""

@@ -34,7 +34,7 @@ _SHARED_MEMORY = 1024 * MIB
 _PROCESS_LIMIT = 1024  # with threads; each tab takes some 20
 
 
-class Connection:
+class BrowserConnection:
     """One client's connection to a browser: Chrome DevTools Protocol messages as JSON texts."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -94,7 +94,7 @@ class Browser(SessionProcess):
         if not self._version.done():
             raise BrowserError(f"it gave no answer for {timeout_s:g} s")
 
-    async def connect(self) -> Connection:
+    async def connect(self) -> BrowserConnection:
         """Open a connection for one more client; raise BrowserError if the browser has ended."""
         local, remote = socket.socketpair()
         try:
@@ -103,7 +103,7 @@ class Browser(SessionProcess):
         except OSError:
             local.close()
             raise self.ended_error() from None
-        return Connection(*await asyncio.open_connection(sock=local, limit=LARGEST_MESSAGE))
+        return BrowserConnection(*await asyncio.open_connection(sock=local, limit=LARGEST_MESSAGE))
 
     async def _end(self) -> None:
         with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal
 
 from agentdouble.errors import PageError
-from agentdouble.sandbox.browser.browser import Browser, Connection
+from agentdouble.sandbox.browser.browser import Browser, BrowserConnection
 
 TIMEOUT_S = 30.0
 _LOOK_TIMEOUT_S = 1.0
@@ -41,7 +41,7 @@ async def size(browser: Browser) -> dict[str, int] | None:
 class _Client:
     """Calls to a browser, one at a time; ``session`` is the page's session once attached."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BrowserConnection) -> None:
         self._connection = connection
         self._numbers = itertools.count(1)
         self.session: str | None = None

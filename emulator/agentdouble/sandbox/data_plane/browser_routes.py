@@ -27,7 +27,7 @@ from agentdouble.sandbox.data_plane.session_token import (
 from agentdouble.sandbox.workbench.wire import Envelope, envelope, until_one_ends, wrong_fields
 
 if TYPE_CHECKING:
-    from agentdouble.sandbox.browser.browser import Connection
+    from agentdouble.sandbox.browser.browser import BrowserConnection
 
 _CDP = f"{PREFIX}/browser/cdp"
 
@@ -118,7 +118,7 @@ class BrowserRoutes:
             await close_gone(websocket, processes.session.end_reason or "the browser has ended")
 
 
-async def _to_browser(websocket: WebSocket, connection: Connection) -> None:
+async def _to_browser(websocket: WebSocket, connection: BrowserConnection) -> None:
     while True:
         try:
             message = await websocket.receive_text()
@@ -127,6 +127,6 @@ async def _to_browser(websocket: WebSocket, connection: Connection) -> None:
         await connection.send(message)
 
 
-async def _to_client(websocket: WebSocket, connection: Connection) -> None:
+async def _to_client(websocket: WebSocket, connection: BrowserConnection) -> None:
     while (message := await connection.receive()) is not None:
         await websocket.send_text(message)

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from agentdouble.sandbox.javascript import inspector
-from agentdouble.sandbox.javascript.engine import CELL, Engine, HelperError
+from agentdouble.sandbox.javascript.engine import CELL, DenoEngine, HelperError
 from agentdouble.sandbox.javascript.inspector import PREFIX, CellError, InspectorError
 
 REFUSAL = "Cannot use import statement outside a module"
@@ -74,7 +74,7 @@ _STRIPPED = "file:///stripTypeScriptTypes.ts"  # the name that deno gives every 
 
 
 async def run(
-    engine: Engine, code: str, number: int, *, typescript: bool = False
+    engine: DenoEngine, code: str, number: int, *, typescript: bool = False
 ) -> dict[str, Any] | None:
     """Run a cell; return its result by media type, or None if it has none.
 
@@ -95,7 +95,7 @@ async def run(
     return bundle
 
 
-async def _evaluate(engine: Engine, source: str, number: int) -> dict[str, Any]:
+async def _evaluate(engine: DenoEngine, source: str, number: int) -> dict[str, Any]:
     """Evaluate a cell; if V8 refuses the source before it runs, try a rewritten source."""
     if _may_be_object(source):  # as in every REPL, {a: 1} is an object and not a block
         answer = await _attempt(engine, f"({source}\n)", number)
@@ -117,7 +117,7 @@ async def _evaluate(engine: Engine, source: str, number: int) -> dict[str, Any]:
         source = rewritten
 
 
-async def _attempt(engine: Engine, source: str, number: int) -> dict[str, Any]:
+async def _attempt(engine: DenoEngine, source: str, number: int) -> dict[str, Any]:
     await engine.begin()
     return await engine.call(
         "Runtime.evaluate",
@@ -134,12 +134,14 @@ def _rewritten(source: str, details: dict[str, Any], description: dict[str, Any]
     return rewrite(source, inspector.offset(source, *inspector.position(details)))
 
 
-async def _describe(engine: Engine, details: dict[str, Any]) -> dict[str, Any]:
+async def _describe(engine: DenoEngine, details: dict[str, Any]) -> dict[str, Any]:
     description: dict[str, Any] = await engine.help("describe", _argument(details["exception"]))
     return description
 
 
-async def _error(engine: Engine, details: dict[str, Any], source: str, number: int) -> CellError:
+async def _error(
+    engine: DenoEngine, details: dict[str, Any], source: str, number: int
+) -> CellError:
     return _failure(await _describe(engine, details), details, source, number)
 
 
@@ -151,7 +153,7 @@ def _failure(
     return inspector.unparsable(description, details, source, number)
 
 
-async def _without_types(engine: Engine, code: str, number: int) -> str:
+async def _without_types(engine: DenoEngine, code: str, number: int) -> str:
     if _may_be_object(code):
         answer = await engine.help("stripTypes", {"value": f"({code}\n)"})
         if "error" not in answer:

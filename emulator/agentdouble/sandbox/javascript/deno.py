@@ -166,7 +166,7 @@ _DELAY_S = 0.02
 _ENOUGH = 256 * 1024
 
 
-class Streams:
+class EngineStreams:
     """Collects the text for stdout and stderr, and sends it as Jupyter messages."""
 
     def __init__(self, send: Send) -> None:

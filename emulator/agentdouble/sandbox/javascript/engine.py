@@ -16,7 +16,7 @@ from functools import partial
 from typing import IO, Any
 
 from agentdouble.sandbox.javascript import deno
-from agentdouble.sandbox.javascript.deno import FrameReader, Send, Streams
+from agentdouble.sandbox.javascript.deno import EngineStreams, FrameReader, Send
 from agentdouble.sandbox.javascript.inspector import Inspector, InspectorClosedError, readable
 
 CELL = "cell"  # the inspector's name for the group of one cell's objects
@@ -71,7 +71,7 @@ class Ending:
         return EngineGoneError("Exit", f"the JavaScript engine exited with code {self.code}")
 
 
-class Engine:
+class DenoEngine:
     """A deno process and its inspector; ``gone`` is done when the process has ended."""
 
     def __init__(self, options: deno.Options, home: str) -> None:
@@ -91,7 +91,7 @@ class Engine:
         self._url: asyncio.Future[str] = loop.create_future()
         self._ready: asyncio.Future[str] = loop.create_future()
         self._send = send
-        self._streams = Streams(send)
+        self._streams = EngineStreams(send)
         self._frames = FrameReader(
             self._token, partial(self._streams.write, "stdout"), self._on_frame
         )

@@ -15,7 +15,7 @@ from traitlets.config import Config
 
 from agentdouble.processes.fork_server.kernel_app import KernelApp
 from agentdouble.sandbox.javascript import cells, deno
-from agentdouble.sandbox.javascript.engine import Engine, EngineGoneError
+from agentdouble.sandbox.javascript.engine import DenoEngine, EngineGoneError
 from agentdouble.sandbox.javascript.inspector import CellError, InspectorError
 
 T = TypeVar("T")
@@ -37,14 +37,14 @@ class JavaScriptKernel(Kernel):
     }
     _execute_sleep = 0.0  # the default of half a millisecond is for IPython's own outputs
 
-    def use(self, options: deno.Options, engine: Engine | None) -> None:
+    def use(self, options: deno.Options, engine: DenoEngine | None) -> None:
         """Set the options, and the engine if one has been started already."""
         self._options = options
         self._engine = engine
         self._home = os.getcwd()  # noqa: PTH109 (a string is what is needed)
         self._parent: dict[str, Any] = {}
         self._running: asyncio.Future[Any] | None = None
-        self._running_in: Engine | None = None
+        self._running_in: DenoEngine | None = None
 
     def start(self) -> None:
         """Start to serve, and connect to the engine in the background."""
@@ -143,7 +143,7 @@ class JavaScriptKernel(Kernel):
         finally:
             self._running = None
 
-    async def _ready_engine(self) -> Engine:
+    async def _ready_engine(self) -> DenoEngine:
         """Return an engine that is connected; raise CellError if there is none."""
         for _ in range(2):  # an engine may have ended while no code ran
             engine = await asyncio.shield(self._opened)  # an interrupt does not end its start
@@ -162,9 +162,9 @@ class JavaScriptKernel(Kernel):
 
     # ---- the engine ----
 
-    async def _open(self) -> Engine:
+    async def _open(self) -> DenoEngine:
         try:
-            engine = self._engine or Engine(self._options, self._home)
+            engine = self._engine or DenoEngine(self._options, self._home)
             await engine.open(self._publish)
         except (OSError, ImportError, EngineGoneError) as error:
             raise CellError("EngineNotStarted", str(error)) from None
@@ -231,9 +231,9 @@ def run(connection_file: str, config: Mapping[str, Mapping[str, Any]]) -> None:
     app.start()
 
 
-def _start_engine(options: deno.Options) -> Engine | None:
+def _start_engine(options: deno.Options) -> DenoEngine | None:
     try:
-        return Engine(options, os.getcwd())  # noqa: PTH109 (a string is what is needed)
+        return DenoEngine(options, os.getcwd())  # noqa: PTH109 (a string is what is needed)
     except (OSError, ImportError):
         return None  # the kernel tries again, and reports the error to the client
 

@@ -12,7 +12,7 @@ from agentdouble.errors import AnswerLostError
 from agentdouble.faults import InjectedFault
 from agentdouble.sandbox.nodes.engine import Joined
 from agentdouble.server.upstream import Connections
-from agentdouble.server.upstream_connection import Answer, RawHeaders
+from agentdouble.server.upstream_connection import RawHeaders, UpstreamAnswer
 
 PREFIX = "/_node"
 OURS = b"x-agentdouble-"  # begins all headers between a front and its nodes
@@ -111,7 +111,7 @@ class Node:
         reply: dict[str, Any] = json.loads(rest)
         return reply
 
-    async def _send(self, path: str, body: bytes) -> Answer:
+    async def _send(self, path: str, body: bytes) -> UpstreamAnswer:
         connection = await self.connections.open()
         lines = [b"POST %s%s HTTP/1.1" % (PREFIX.encode(), path.encode()), b"host: node"]
         lines += [b"%s: %s" % pair for pair in self.key]

@@ -19,11 +19,11 @@ from agentdouble.errors import (
     SnapshotRefusedError,
 )
 from agentdouble.sandbox import exec_bash
-from agentdouble.sandbox.completions import Completion, no_completion
+from agentdouble.sandbox.completions import KernelCompletion, no_completion
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.nodes.node import described
 from agentdouble.sandbox.nodes.proxy import DataPlaneProxy
-from agentdouble.sandbox.result import ExecutionResult, Output
+from agentdouble.sandbox.result import CellOutput, ExecutionResult
 from agentdouble.sandbox.variables import Variables
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class NodeProcesses:
 
     def _died(self, code: str, reason: str) -> ExecutionResult:
         text = f"{reason}; the session's context is lost, and the code may have run"
-        output = Output(
+        output = CellOutput(
             "error", ename="KernelDied", evalue=text, traceback=(f"KernelDied: {text}",)
         )
         return ExecutionResult(
@@ -136,12 +136,12 @@ class NodeProcesses:
             context_lost=True,
         )
 
-    async def complete(self, code: str, position: int, language: Language) -> Completion:
+    async def complete(self, code: str, position: int, language: Language) -> KernelCompletion:
         if not self._part.sent or not self._session.idle:
             return no_completion(position)
         body = {"code": code, "position": position, "language": language.name}
         reply = await self._part.ask_or_end("/complete", body)
-        return Completion(tuple(reply["matches"]), reply["start"], reply["end"])
+        return KernelCompletion(tuple(reply["matches"]), reply["start"], reply["end"])
 
     async def list_variables(self) -> Variables:
         if not self._part.sent:
@@ -218,7 +218,9 @@ def _publishing(publisher: ExecutionPublisher) -> OnEvent:
 
 def _result(fields: dict[str, Any], code: str) -> ExecutionResult:
     outputs = tuple(
-        Output(**{**output, "traceback": None if (t := output["traceback"]) is None else tuple(t)})
+        CellOutput(
+            **{**output, "traceback": None if (t := output["traceback"]) is None else tuple(t)}
+        )
         for output in fields.pop("outputs")
     )
     return ExecutionResult(outputs=outputs, code=code, **fields)

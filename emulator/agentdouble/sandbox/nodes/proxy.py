@@ -21,7 +21,7 @@ from agentdouble.sandbox.data_plane.forwarding import bridge, target
 from agentdouble.sandbox.data_plane.session_token import sandbox_error
 from agentdouble.sandbox.nodes.node import FAULT, OURS, SCHEME, SESSION, UNKNOWNS, Node, described
 from agentdouble.server.exchange import OF_THE_SERVER, OF_THIS_HOP, StreamedExchange
-from agentdouble.server.upstream_connection import Answer, RawHeaders
+from agentdouble.server.upstream_connection import RawHeaders, UpstreamAnswer
 
 if TYPE_CHECKING:
     from agentdouble.sandbox.nodes.node_part import NodePart
@@ -60,7 +60,7 @@ class DataPlaneProxy:
     async def _http(self, node: Node, scope: Scope, receive: Receive, send: Send) -> None:
         part, fault = self._part, faults.injected_fault()
 
-        async def headers_back(answer: Answer) -> RawHeaders:
+        async def headers_back(answer: UpstreamAnswer) -> RawHeaders:
             for unknown in (answer.header(UNKNOWNS.encode()) or "").split():
                 ledger.choose(unknown)
             facts = json.loads(answer.header(SESSION.encode()) or "{}")

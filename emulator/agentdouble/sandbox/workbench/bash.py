@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import bash_driver
-from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashSession, Command
+from agentdouble.sandbox.workbench.bash_session import SIGNALS, BashCommand, BashSession
 from agentdouble.sandbox.workbench.bash_sessions import BashSessions
 from agentdouble.sandbox.workbench.processes import shorten
 from agentdouble.sandbox.workbench.wire import (
-    Answer,
     FailedError,
     Paths,
     RequestBody,
+    WorkbenchAnswer,
     post,
     without_body,
 )
@@ -107,11 +107,11 @@ class Bash:
             without_body("/v1/bash/sessions/{session_id}/close", self.close, "POST"),
         ]
 
-    async def exec(self, body: Exec) -> Answer:
+    async def exec(self, body: Exec) -> WorkbenchAnswer:
         """Run a command; unless it is async, wait for its end, but not longer than its timeout."""
         directory = self._sessions.directory(body.exec_dir)
         session = await self._sessions.get_or_make(body.session_id, directory)
-        command = Command(body.command, body.env or {}, directory, body.hard_timeout)
+        command = BashCommand(body.command, body.env or {}, directory, body.hard_timeout)
         session.run(command)
         if body.async_mode:
             return _answer(session, command, limit=0)
@@ -140,7 +140,7 @@ class Bash:
             "command": None if command is None else _command(command),
         }
 
-    async def write(self, body: Write) -> Answer:
+    async def write(self, body: Write) -> WorkbenchAnswer:
         """Write to the standard input of the running command."""
         session = self._sessions.find(body.session_id)
         running = session.current
@@ -150,12 +150,12 @@ class Bash:
             await session.write(body.input)
         except ConnectionError:
             raise FailedError(f"The bash session {session.id!r} has ended.") from None
-        return Answer(None, "Input was written")
+        return WorkbenchAnswer(None, "Input was written")
 
-    async def kill(self, body: Kill) -> Answer:
+    async def kill(self, body: Kill) -> WorkbenchAnswer:
         """Send a signal to the running command of a session."""
         self._sessions.find(body.session_id).signal(SIGNALS[body.signal])
-        return Answer(None, f"{body.signal} was sent")
+        return WorkbenchAnswer(None, f"{body.signal} was sent")
 
     async def sessions(self, _request: Request) -> Any:
         """Return the bash sessions, oldest first."""
@@ -166,14 +166,14 @@ class Bash:
         directory = self._sessions.directory(body.exec_dir)
         return (await self._sessions.get_or_make(body.session_id, directory)).to_dict()
 
-    async def close(self, request: Request) -> Answer:
+    async def close(self, request: Request) -> WorkbenchAnswer:
         """End a bash session and all processes that it has started."""
         session_id = request.path_params["session_id"]
         await self._sessions.close(session_id)
-        return Answer(None, f"The bash session {session_id!r} is closed")
+        return WorkbenchAnswer(None, f"The bash session {session_id!r} is closed")
 
 
-def _answer(session: BashSession, command: Command, limit: int) -> Answer:
+def _answer(session: BashSession, command: BashCommand, limit: int) -> WorkbenchAnswer:
     """Return the answer to a command; ``limit`` (characters) applies to each of its outputs."""
     stdout, offset = session.stdout.read(command.begins[0], command.ends[0])
     stderr, stderr_offset = session.stderr.read(command.begins[1], command.ends[1])
@@ -185,10 +185,10 @@ def _answer(session: BashSession, command: Command, limit: int) -> Answer:
         "offset": offset,
         "stderr_offset": stderr_offset,
     }
-    return Answer(data, _sentence(command))
+    return WorkbenchAnswer(data, _sentence(command))
 
 
-def _command(command: Command) -> dict[str, Any]:
+def _command(command: BashCommand) -> dict[str, Any]:
     return {
         "command_id": command.id,
         "command": command.text,
@@ -197,18 +197,18 @@ def _command(command: Command) -> dict[str, Any]:
     }
 
 
-def _sentence(command: Command) -> str:
+def _sentence(command: BashCommand) -> str:
     if command.status == "completed":
-        return f"Command completed with exit code {command.exit_code}"
+        return f"BashCommand completed with exit code {command.exit_code}"
     return {
-        "pending": "Command waits for an earlier one",
-        "running": "Command is still running",
-        "timed_out": "Command was killed at its hard timeout",
-        "killed": "Command was killed",
+        "pending": "BashCommand waits for an earlier one",
+        "running": "BashCommand is still running",
+        "timed_out": "BashCommand was killed at its hard timeout",
+        "killed": "BashCommand was killed",
     }[command.status]
 
 
-def _find_command(session: BashSession, command_id: str | None) -> Command | None:
+def _find_command(session: BashSession, command_id: str | None) -> BashCommand | None:
     if command_id is None:
         return session.current or (session.commands[-1] if session.commands else None)
     for command in session.commands:
@@ -217,7 +217,7 @@ def _find_command(session: BashSession, command_id: str | None) -> Command | Non
     raise FailedError(f"There is no command {command_id!r} in the bash session {session.id!r}.")
 
 
-async def _news(session: BashSession, body: ReadOutput, command: Command | None) -> None:
+async def _news(session: BashSession, body: ReadOutput, command: BashCommand | None) -> None:
     """Wait until there is output after the offsets, or the command is done."""
     while not (command is not None and command.done.is_set()):
         if session.stdout.end > body.offset or session.stderr.end > body.stderr_offset:

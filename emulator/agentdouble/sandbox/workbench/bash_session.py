@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agentdouble.sandbox.workbench import bash_driver, processes
-from agentdouble.sandbox.workbench.processes import Output
+from agentdouble.sandbox.workbench.processes import CommandOutput
 
 Status = Literal["pending", "running", "completed", "timed_out", "killed"]
 
@@ -27,7 +27,7 @@ _READ = ("stdout", "stderr", "results")
 
 
 @dataclass
-class Command:
+class BashCommand:
     """A command of a bash session; it is killed ``hard_timeout_s`` after its start."""
 
     text: str
@@ -56,9 +56,9 @@ class BashSession:
         self.working_dir = show(directory)
         self._directory = directory
         self.created_at = self.last_used_at = _now()
-        self.commands: deque[Command] = deque(maxlen=_REMEMBERED)
+        self.commands: deque[BashCommand] = deque(maxlen=_REMEMBERED)
         self.command_count = 0
-        self.stdout, self.stderr = Output(), Output()
+        self.stdout, self.stderr = CommandOutput(), CommandOutput()
         self.closed = False
         self._show = show
         self._joined = joined
@@ -120,11 +120,11 @@ class BashSession:
         return parent_ends, {n: p[n not in ("stdin", "commands")] for n, p in pipes.items()}
 
     @property
-    def current(self) -> Command | None:
+    def current(self) -> BashCommand | None:
         """The running command, or the first that waits, or None."""
         return next((command for command in self.commands if not command.done.is_set()), None)
 
-    def run(self, command: Command) -> None:
+    def run(self, command: BashCommand) -> None:
         """Run a command after the earlier ones; set ``command.done`` when it is done."""
         self.last_used_at = _now()
         command.begins = command.ends = (self.stdout.end, self.stderr.end)
@@ -136,7 +136,7 @@ class BashSession:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run(self, command: Command) -> None:
+    async def _run(self, command: BashCommand) -> None:
         async with self._turn:
             if not self.closed and not command.abandoned.is_set():
                 await self._run_now(command)
@@ -144,7 +144,7 @@ class BashSession:
             command.begins = (self.stdout.end, self.stderr.end)
             self._finish(command, "killed", None)
 
-    async def _run_now(self, command: Command) -> None:
+    async def _run_now(self, command: BashCommand) -> None:
         command.status = "running"
         command.begins, command.ends = (self.stdout.end, self.stderr.end), (None, None)
         self._signalled = False
@@ -164,7 +164,7 @@ class BashSession:
         self._finish(command, "timed_out" if timed_out else ending, code)
 
     @contextlib.contextmanager
-    def interrupting(self, command: Command) -> Iterator[None]:
+    def interrupting(self, command: BashCommand) -> Iterator[None]:
         """Interrupt the command if the caller disconnects while it waits inside the context.
 
         The processes of the command get SIGINT, and SIGKILL after 2 s. If bash itself runs the
@@ -177,7 +177,7 @@ class BashSession:
             command.abandoned.set()
             raise
 
-    async def _over(self, command: Command) -> None:
+    async def _over(self, command: BashCommand) -> None:
         """Wait until a command is done, or must be ended."""
         assert self._result is not None
         abandoned = asyncio.ensure_future(command.abandoned.wait())
@@ -190,7 +190,7 @@ class BashSession:
         self.signal(signal.SIGINT, include_leader=False)
         await _first(_INTERRUPTED_S, self._result, self._ended)
 
-    def _chunk(self, command: Command) -> bytes:
+    def _chunk(self, command: BashCommand) -> bytes:
         return bash_driver.chunk(
             command.text,
             commands=self._theirs["commands"],
@@ -209,7 +209,7 @@ class BashSession:
         code = self._process.returncode
         return code if code >= 0 else 128 - code  # as a shell reports a signal
 
-    def _finish(self, command: Command, status: Status, code: int | None) -> None:
+    def _finish(self, command: BashCommand, status: Status, code: int | None) -> None:
         for name in ("stdout", "stderr"):
             self._read(name)  # its output is in the pipe before its exit code is
         command.status, command.exit_code = status, code

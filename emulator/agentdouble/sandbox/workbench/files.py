@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from agentdouble.sandbox.workbench import content, lookup, processes
 from agentdouble.sandbox.workbench.content import Encoding, as_failure, failure
-from agentdouble.sandbox.workbench.wire import Answer, Paths, RequestBody, post
+from agentdouble.sandbox.workbench.wire import Paths, RequestBody, WorkbenchAnswer, post
 
 Sorted = Literal["name", "size", "modified", "type"]
 MOST_ENTRIES = 10_000
@@ -196,14 +196,14 @@ class Files:
             post("/v1/file/list", List, self.list),
         ]
 
-    async def read(self, body: Read) -> Answer:
+    async def read(self, body: Read) -> WorkbenchAnswer:
         """Return the content of a file."""
         with as_failure("read", body.file):
             path = self._paths.real(body.file)
             text = await asyncio.to_thread(content.read, path, body.start_line, body.end_line)
-        return Answer({"content": text, "file": body.file}, "File read successfully")
+        return WorkbenchAnswer({"content": text, "file": body.file}, "File read successfully")
 
-    async def write(self, body: Write) -> Answer:
+    async def write(self, body: Write) -> WorkbenchAnswer:
         """Write to a file; create the file and its directories if they are missing."""
         with as_failure("write", body.file):
             path = self._paths.real(body.file)
@@ -212,25 +212,27 @@ class Files:
                 leading, trailing = body.leading_newline, body.trailing_newline
                 data = b"\n" * leading + data + b"\n" * trailing
             count = await asyncio.to_thread(content.write, path, data, append=body.append)
-        return Answer({"file": body.file, "bytes_written": count}, "File written successfully")
+        return WorkbenchAnswer(
+            {"file": body.file, "bytes_written": count}, "File written successfully"
+        )
 
-    async def replace(self, body: Replace) -> Answer:
+    async def replace(self, body: Replace) -> WorkbenchAnswer:
         """Replace all occurrences of a text in a file."""
         with as_failure("replace in", body.file):
             path = self._paths.real(body.file)
             count = await asyncio.to_thread(content.replace, path, body.old_str, body.new_str)
         message = f"Replacement completed, replaced {count} occurrences"
-        return Answer({"file": body.file, "replaced_count": count}, message)
+        return WorkbenchAnswer({"file": body.file, "replaced_count": count}, message)
 
-    async def search(self, body: Search) -> Answer:
+    async def search(self, body: Search) -> WorkbenchAnswer:
         """Return the lines of a file that a regular expression matches."""
         with as_failure("search", body.file):
             re.compile(body.regex)
             result = await _search(body, self._paths.real(body.file))
         message = f"Search completed, found {len(result['matches'])} matches"
-        return Answer({"file": body.file, **result}, message)
+        return WorkbenchAnswer({"file": body.file, **result}, message)
 
-    async def find(self, body: Find) -> Answer:
+    async def find(self, body: Find) -> WorkbenchAnswer:
         """Return the paths below a directory that match a glob pattern."""
         with as_failure("find in", body.path):
             path = self._paths.real(body.path)
@@ -239,9 +241,9 @@ class Files:
             matches = await asyncio.to_thread(find, path, body.glob)
         files = [_readable(self._paths.shown(match)) for match in matches]
         message = f"Search completed, found {len(files)} files"
-        return Answer({"path": body.path, "files": files}, message)
+        return WorkbenchAnswer({"path": body.path, "files": files}, message)
 
-    async def list(self, body: List) -> Answer:
+    async def list(self, body: List) -> WorkbenchAnswer:
         """Return the entries of a directory."""
         with as_failure("list", body.path):
             path = self._paths.real(body.path)
@@ -256,7 +258,7 @@ class Files:
             "directory_count": directories,
             "file_count": len(listed) - directories,
         }
-        return Answer(data, f"Found {len(listed)} items")
+        return WorkbenchAnswer(data, f"Found {len(listed)} items")
 
 
 def find(path: str, pattern: str) -> list[str]:

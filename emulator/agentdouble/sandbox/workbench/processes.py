@@ -102,7 +102,7 @@ def _adopted_dead() -> Iterator[int]:
 KEPT = 4 * 1024 * 1024  # bytes; a flood must not fill the workbench's memory
 
 
-class Output:
+class CommandOutput:
     """A stream of bytes of which at least the last ``KEPT`` are kept; offsets count all bytes."""
 
     def __init__(self) -> None:

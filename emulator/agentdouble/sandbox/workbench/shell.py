@@ -8,10 +8,10 @@ from pydantic import AfterValidator, BeforeValidator
 from starlette.routing import Route
 
 from agentdouble.sandbox.workbench.bash import Name, Seconds, Text, wait_within
-from agentdouble.sandbox.workbench.bash_session import Command
+from agentdouble.sandbox.workbench.bash_session import BashCommand
 from agentdouble.sandbox.workbench.bash_sessions import BashSessions
 from agentdouble.sandbox.workbench.processes import shorten
-from agentdouble.sandbox.workbench.wire import Answer, Paths, RequestBody, post
+from agentdouble.sandbox.workbench.wire import Paths, RequestBody, WorkbenchAnswer, post
 
 SHOWN_CHARS = 30_000
 _STATUS = {
@@ -59,11 +59,11 @@ class Shell:
         """Return the routes below ``/v1/shell``."""
         return [post("/v1/shell/exec", Exec, self.exec)]
 
-    async def exec(self, body: Exec) -> Answer:
+    async def exec(self, body: Exec) -> WorkbenchAnswer:
         """Run a command and return its output; wait as long as the body says."""
         directory = self._sessions.directory(body.exec_dir, strict=bool(body.strict))
         session = await self._sessions.get_or_make(body.id, directory)
-        command = Command(body.command, {}, directory, body.hard_timeout)
+        command = BashCommand(body.command, {}, directory, body.hard_timeout)
         prompt = f"gem@agentdouble:{session.working_dir} $"
         session.run(command)
         if not body.async_mode:
@@ -80,4 +80,4 @@ class Shell:
             "console": [{"ps1": prompt, "command": command.text, "output": output}],
             "exit_code": command.exit_code,
         }
-        return Answer(data, f"Command {status}")
+        return WorkbenchAnswer(data, f"BashCommand {status}")

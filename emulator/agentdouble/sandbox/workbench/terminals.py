@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.sandbox.workbench import processes
 from agentdouble.sandbox.workbench.bash_session import open_writer
-from agentdouble.sandbox.workbench.processes import Output
+from agentdouble.sandbox.workbench.processes import CommandOutput
 from agentdouble.sandbox.workbench.wire import HOME, Paths, until_one_ends
 
 _PIECE = 65536
@@ -35,7 +35,7 @@ class Terminal:
 
     def __init__(self, terminal_id: str) -> None:
         self.id = terminal_id
-        self.output = Output()
+        self.output = CommandOutput()
         self.clients = 0
         self.used = False
         self.closed = False

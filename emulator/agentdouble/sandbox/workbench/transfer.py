@@ -23,10 +23,10 @@ from agentdouble.sandbox.workbench import content
 from agentdouble.sandbox.workbench.content import as_failure, failure
 from agentdouble.sandbox.workbench.wire import (
     HOME,
-    Answer,
     Envelope,
     FailedError,
     Paths,
+    WorkbenchAnswer,
     envelope,
     without_body,
 )
@@ -74,7 +74,9 @@ class Transfer:
         except OSError as error:  # the session has no room for it
             raise failure("upload", "the file", error) from None
 
-    async def _take(self, file: UploadFile | str | None, path: UploadFile | str | None) -> Answer:
+    async def _take(
+        self, file: UploadFile | str | None, path: UploadFile | str | None
+    ) -> WorkbenchAnswer:
         if not isinstance(file, UploadFile) or not (path or file.filename):
             raise FailedError("The form must have a file, and a path or a name for it.")
         name = file.filename or ""
@@ -82,7 +84,7 @@ class Transfer:
             target = self._target(str(path or name), name)
             size = await asyncio.to_thread(_write, file.file, self._paths.real(target))
         data = {"file_path": target, "file_size": size, "success": True}
-        return Answer(data, "File uploaded successfully")
+        return WorkbenchAnswer(data, "File uploaded successfully")
 
     def _target(self, path: str, filename: str) -> str:
         """Return the target of an upload; if the path is a directory, add the file's own name."""

@@ -55,7 +55,7 @@ class WrongFields(TypedDict):
 
 
 @dataclass(frozen=True)
-class Answer:
+class WorkbenchAnswer:
     """The result of an operation, with a message about it."""
 
     data: Any
@@ -174,7 +174,7 @@ def without_body(
 def _rendered(result: Any) -> Response:
     if isinstance(result, Response):
         return result
-    if isinstance(result, Answer):
+    if isinstance(result, WorkbenchAnswer):
         return envelope(result.data, result.message)
     return envelope(result)
 

@@ -21,7 +21,7 @@ class AsyncA2aClient:
     def __init__(self, connection: AsyncConnection, path: str) -> None:
         self._connection = connection
         self._path = path
-        self._agent: a2a.Agent | None = None
+        self._agent: a2a.A2aAgent | None = None
 
     # sync only: @property
     async def card(self) -> Mapping[str, Any]:
@@ -69,7 +69,7 @@ class AsyncA2aClient:
         """Cancel a task."""
         return await self._connection.call(a2a.cancel(await self._known(), task_id))
 
-    async def _known(self) -> a2a.Agent:
+    async def _known(self) -> a2a.A2aAgent:
         if self._agent is None:
             self._agent = await self._connection.call(a2a.card(self._connection.target, self._path))
         return self._agent

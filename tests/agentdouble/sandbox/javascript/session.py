@@ -11,7 +11,7 @@ import psutil
 from agentdouble.sandbox.kernel_pool import KernelPool
 from agentdouble.sandbox.languages import JAVASCRIPT
 from agentdouble.sandbox.process_starter import ProcessStarter
-from agentdouble.sandbox.result import ExecutionResult, Output
+from agentdouble.sandbox.result import CellOutput, ExecutionResult
 from agentdouble.settings import Settings
 
 MIB = 1024 * 1024
@@ -59,7 +59,7 @@ def streams(result: ExecutionResult) -> list[tuple[str | None, str | None]]:
     return [(o.name, o.text) for o in result.outputs if o.output_type == "stream"]
 
 
-def failure(result: ExecutionResult) -> Output:
+def failure(result: ExecutionResult) -> CellOutput:
     assert "error" == result.status, result
     assert result.error is not None
     return result.error

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentdouble.sandbox.javascript import cells
-from agentdouble.sandbox.result import Output
+from agentdouble.sandbox.result import CellOutput
 from tests.agentdouble.sandbox.javascript.session import Session, failure, text_of
 
 pytestmark = pytest.mark.once
@@ -51,7 +51,7 @@ def test_an_error_keeps_its_name_and_stack(shared: Session) -> None:
     boom = shared("function boom() { throw new RangeError('no') }").execution_count
     result = shared("const before = 1;\n  boom()")
 
-    assert Output(
+    assert CellOutput(
         "error",
         ename="RangeError",
         evalue="no",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentdouble.sandbox.workbench import processes
-from agentdouble.sandbox.workbench.processes import Output, shorten
+from agentdouble.sandbox.workbench.processes import CommandOutput, shorten
 from agentdouble.sandbox.workbench.wire import OutsideError, Paths
 
 pytestmark = pytest.mark.once
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.once
 
 def test_offsets_count_bytes() -> None:
     """Two offsets select the output written between them."""
-    stream = Output()
+    stream = CommandOutput()
     stream.append("Grüße".encode())
     stream.append(b", all")
 
@@ -25,7 +25,7 @@ def test_offsets_count_bytes() -> None:
 
 def test_an_incomplete_character_is_left_for_the_next_read() -> None:
     """It is not replaced."""
-    stream = Output()
+    stream = CommandOutput()
     stream.append("aß".encode()[:-1])
     first, offset = stream.read(0)
     stream.append("ß".encode()[1:])
@@ -37,7 +37,7 @@ def test_an_incomplete_character_is_left_for_the_next_read() -> None:
 def test_a_flood_is_dropped_at_its_start_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded; a read from before gets the missing size."""
     monkeypatch.setattr(processes, "KEPT", 10)
-    stream = Output()
+    stream = CommandOutput()
     for _ in range(5):
         stream.append(b"12345")
 
