@@ -20,7 +20,7 @@ from tests.readme.test_emulator_page import OURS, made_ready
 pytestmark = pytest.mark.once
 
 
-LINKED = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
+LINKED = (*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 
 
 def links(page: str) -> list[str]:
