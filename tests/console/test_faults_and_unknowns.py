@@ -116,7 +116,7 @@ def test_another_answer_is_tried_and_adopted(opened: Page, double: Emulator) -> 
 
     opened.get_by_role("button", name="What if U-EXEC-SUCCESS is true?").press("Enter")
 
-    changed = opened.get_by_role("row", name="body.Result.Result.success")
+    changed = opened.get_by_role("row", name="$.Result.Result.success")
     changed.wait_for()
     assert ["false", "true"] == changed.get_by_role("cell").all_inner_texts()
     opened.get_by_text("Both responses").press("Enter")

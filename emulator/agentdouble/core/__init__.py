@@ -5,7 +5,8 @@ specification leaves open (``unknowns.toml``), with the answers in force; a ``pr
 for one deployment. ``signing`` signs and verifies control-plane requests, with
 ``canonical_request``. ``invoke_tool`` builds InvokeTool requests and reads its envelope;
 ``code_tool`` is the tool that agents call with them. ``environment`` and ``running_doubles`` let
-programs find a double. The rest are tools: the bus of events, threads, late imports, strict JSON,
+programs find a double. ``diff`` compares two answers, and ``event_stream`` reads one that is a
+stream. The rest are tools: the bus of events, threads, late imports, strict JSON,
 ``redaction``, ``log_filters``, and the request that a request was caused by (``request_cause``).
 
 A light install has all of this. It may import only ``errors``, the standard library, and what a

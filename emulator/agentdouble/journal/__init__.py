@@ -7,7 +7,8 @@ functions that note an unknown, a fault or a failure in the entry of the current
 the double's own errors by a reference that is in the entry, too.
 
 ``resending`` makes a request from an entry. ``what_if`` sends one again under another answer to an
-unknown: its differences are in ``what_if_differences``.
+unknown: ``what_if_differences`` finds what differs, with ``core.diff``, and ``json_leaves`` the ids
+to map.
 
 It may import ``server``, ``core`` and the settings. It knows no surface.
 """

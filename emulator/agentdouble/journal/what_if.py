@@ -33,9 +33,10 @@ from agentdouble.core.threads import run_in_thread
 from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import resending
-from agentdouble.journal.entries import Entry, Journal, Start
+from agentdouble.journal.entries import Entry, Journal, RawHeaders, Start
+from agentdouble.journal.json_leaves import leaves, unfolded
 from agentdouble.journal.resending import CannotRepeatError
-from agentdouble.journal.what_if_differences import differences, leaves, unfolded
+from agentdouble.journal.what_if_differences import differences
 
 # Called with answers to unknowns. To enter what it returns, the address of a double, blocks.
 StartDouble: TypeAlias = Callable[[Mapping[str, str]], AbstractContextManager[str]]
@@ -83,17 +84,37 @@ class WhatIfError(AgentDoubleError):
 
 
 @dataclass(frozen=True)
+class RepeatedRequest:
+    """A request of the journal, as it was sent to the running double."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    content: bytes
+
+
+@dataclass(frozen=True)
 class AlternativeAnswer:
-    """An answer; ``status`` is None if the connection ended, and ``text`` says why."""
+    """An answer; ``status`` is None if the connection ended, and ``error`` says why.
+
+    It has the ids that the running double gave, so far as they are at the same places.
+    """
 
     status: int | None
     headers: Mapping[str, str]
-    text: str
+    body: bytes
+    error: str | None = None
+    body_cut: bool = False
 
-    def document(self) -> Mapping[str, Any]:
-        """Return all of it as one JSON value, with the JSON inside texts unfolded."""
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.error or self.body.decode("utf-8", "replace")
+
+    def leaves(self) -> Mapping[str, Any]:
+        """Return the values in headers and body by their paths, with the JSON inside texts."""
         body = unfolded(self.text, self.headers.get("content-type", ""))
-        return {"status": self.status, "headers": dict(self.headers), "body": body}
+        return leaves({"headers": dict(self.headers), "body": body})
 
 
 @dataclass(frozen=True)
@@ -140,9 +161,8 @@ class WhatIf:
             self._answer(self.start(unknowns), [*repeatable, entry])
             for unknowns in (answers, answers, changed)
         )
-        differ = await run_in_thread(
-            lambda: differences(first.document(), again.document(), other.document())
-        )
+        request = _request(entry)
+        differ = await run_in_thread(lambda: differences(request, first, again, other))
         return {
             "entry": entry.id,
             "unknown": question.unknown,
@@ -250,16 +270,18 @@ class Sender:
         """Send a request of the journal, and learn ids from the answer."""
         answer = await self._send(entry)
         body = (entry.response_start and entry.response_start.full_body()) or b""
-        head = {
-            name.decode("latin-1"): text.decode("latin-1") for name, text in entry.response_head
-        }
-        before = AlternativeAnswer(entry.status, head, body.decode("utf-8", "replace"))
-        now = leaves(answer.document())
-        for path, old in leaves(before.document()).items():
+        before = AlternativeAnswer(entry.status, _head(entry.response_head), body)
+        now = answer.leaves()
+        for path, old in before.leaves().items():
             new = now.get(path)
             if old != new and _is_id(old) and _is_id(new):
                 self._ids[str(old)] = str(new)
-        return answer
+        back = {new: old for old, new in self._ids.items()}
+        return dataclasses.replace(
+            answer,
+            headers={name: _replaced(text, back) for name, text in answer.headers.items()},
+            body=_replaced(answer.body.decode("latin-1"), back).encode("latin-1"),
+        )
 
     async def _send(self, entry: Entry) -> AlternativeAnswer:
         body = self._with_ids(resending.whole_body(entry).decode("latin-1")).encode("latin-1")
@@ -283,17 +305,32 @@ class Sender:
             message = f"The address of this request cannot be sent: {error}"
             raise CannotRepeatError(message) from None
         except httpx.HTTPError as error:
-            return AlternativeAnswer(None, {}, f"{type(error).__name__}: {error}")
+            return AlternativeAnswer(None, {}, b"", f"{type(error).__name__}: {error}")
         named = {name: self._without_address(text) for name, text in response.headers.items()}
-        return AlternativeAnswer(response.status_code, named, self._without_address(response.text))
+        body = self._without_address(response.content.decode("latin-1")).encode("latin-1")
+        return AlternativeAnswer(response.status_code, named, body)
 
     def _without_address(self, text: str) -> str:
         return text.replace(self.url, "http://double").replace(self.url[7:], "double")
 
     def _with_ids(self, text: str) -> str:
-        for old in sorted(self._ids, key=len, reverse=True):
-            text = text.replace(old, self._ids[old])
-        return text
+        return _replaced(text, self._ids)
+
+
+def _replaced(text: str, values: Mapping[str, str]) -> str:
+    for old in sorted(values, key=len, reverse=True):
+        text = text.replace(old, values[old])
+    return text
+
+
+def _request(entry: Entry) -> RepeatedRequest:
+    return RepeatedRequest(
+        entry.method, entry.url, _head(entry.request_head), resending.whole_body(entry)
+    )
+
+
+def _head(raw: RawHeaders) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
 def _is_id(value: object) -> bool:

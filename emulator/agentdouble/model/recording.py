@@ -23,7 +23,7 @@ from agentdouble.core.redaction import (
     without_secrets_inside,
 )
 from agentdouble.errors import ModelError
-from agentdouble.journal.what_if_differences import leaves
+from agentdouble.journal.json_leaves import leaves
 
 TIMEOUT_S = 600.0
 LARGEST = 16 * 1024 * 1024  # bytes of an answer that is recorded

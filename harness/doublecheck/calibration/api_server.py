@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from agentdouble.core.event_stream import data_of
 from doublecheck.calibration.probe import probe
 from doublecheck.calibration.probing import (
     REFERENCE_AGENT,
@@ -17,7 +18,6 @@ from doublecheck.calibration.probing import (
 )
 from doublecheck.values.agents import AgentSession
 from doublecheck.wire import api_server
-from doublecheck.wire.event_stream import data_of
 
 
 @probe("U-LIST-APPS", "api_server")

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from agentdouble.core.event_stream import data_of
 from doublecheck.calibration.probe import probe
 from doublecheck.calibration.probing import (
     NotSettledError,
@@ -16,7 +17,6 @@ from doublecheck.calibration.probing import (
     unlike,
 )
 from doublecheck.wire.calls import json_content, json_or_none
-from doublecheck.wire.event_stream import data_of
 
 if TYPE_CHECKING:
     import httpx

@@ -25,9 +25,9 @@ from doublecheck.wire.request_log import Exchanges
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from agentdouble.core.event_stream import ServerSentEvent
     from doublecheck.client._async.connection import AsyncConnection
     from doublecheck.client._sync.connection import Connection
-    from doublecheck.wire.event_stream import ServerSentEvent
 
 _LISTENING_WITHIN_S = 10.0  # until a double confirms that it sends outputs
 _SILENCE_S = 30.0  # between two events, after the result has arrived

@@ -3,56 +3,81 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 from agentdouble.core import ledger
+from agentdouble.core.diff import documents
+from agentdouble.core.diff.answers import mismatches
+from agentdouble.core.diff.documents import Mismatch
+from agentdouble.core.diff.pairs import Pairs
+from agentdouble.core.diff.patterns import is_operation, is_path, is_text, text_of
 from agentdouble.core.ledger import Effect
-from doublecheck.compare.differences import Difference
-from doublecheck.compare.fields import is_operation, is_path, is_text, text_of
+from doublecheck.compare.differences import Difference, Kind
+from doublecheck.wire.exchanges import Exchange
+
+UNKNOWNS = "x-agentdouble-unknowns"
 
 _INDEX = re.compile(r"\[\d+\]")
 _STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<index>\*|\d+)\]")
 _ABSENT = object()
+_KINDS: Mapping[documents.Kind, Kind] = {
+    "value": "value",
+    "type": "type",
+    "only first": "only double",
+    "only second": "only live",
+}
 _MISSING = ("only double", "only live")
 # the specification itself leaves this open: section 2.8 says "may be empty"
 _MAY_BE_EMPTY = ("$.Result.Endpoint", "$.Result.InternalEndpoint")
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The contents of two answers, and the unknown whose envelope one of them has."""
-
-    unknown: str
-    path: str
-    double: Any
-    live: Any
+def relied_on(exchange: Exchange) -> frozenset[str]:
+    """Return the unknowns that a double's answer relied on, according to its header."""
+    return frozenset(exchange.headers.get(UNKNOWNS, "").replace(",", " ").split())
 
 
-@dataclass(frozen=True)
-class Explaining:
+def differences(
+    double: Exchange, live: Exchange, pairs: Pairs, operation: str = ""
+) -> tuple[Difference, ...]:
+    """Return the differences between two answers, each with the unknown that explains it.
+
+    Ids at the same place are matched in passing.
+    """
+    request, answer = (
+        content.decode("utf-8", "replace") for content in (double.request.content, double.body)
+    )
+    explaining = _Explaining(operation, relied_on(double), request, answer)
+    return explaining.explained(mismatches(double, live, pairs, operation, explaining.contents))
+
+
+class _Explaining:
     """Explains differences by the operation, both bodies on the double's side, and its unknowns."""
 
-    operation: str
-    relied_on: frozenset[str] = frozenset()
-    request: str = ""
-    answer: str = ""
+    def __init__(
+        self, operation: str, relied_on: frozenset[str], request: str, answer: str
+    ) -> None:
+        self._operation = operation
+        self._relied_on = relied_on
+        self._request = request
+        self._answer = answer
+        self._unwrapped: dict[str, str] = {}  # unknowns, by the paths of envelopes
 
-    def explained(self, differences: Sequence[Difference]) -> tuple[Difference, ...]:
-        """Return the differences of an answer, each with the unknown that explains it, if any."""
+    def explained(self, found: Sequence[Mismatch]) -> tuple[Difference, ...]:
+        """Return mismatches as differences, each with the unknown that explains it, if any."""
+        differences = [_difference(mismatch) for mismatch in found]
         # a field that both have somewhere is not missing on either platform
         on_both = _fields(differences, "only double") & _fields(differences, "only live")
         return tuple(
             difference
-            if difference.because is not None
-            or (difference.kind in _MISSING and _field(difference) in on_both)
+            if difference.kind in _MISSING and _field(difference) in on_both
             else replace(difference, because=self._reason(difference))
             for difference in differences
         )
 
-    def contents(self, double: Any, live: Any, path: str) -> Contents | None:
+    def contents(self, double: Any, live: Any, path: str) -> tuple[Any, Any, str] | None:
         """Return the contents of two documents in different envelopes, or None."""
         for unknown, effect in self._effects():
             if not effect.content or not is_path(path, effect.paths):
@@ -60,10 +85,13 @@ class Explaining:
             first, second = (_content_path(body, effect.content) for body in (double, live))
             if first is not None and second is not None and first != second:
                 deepest = max(first, second, key=len).removeprefix("$")
-                return Contents(unknown, path + deepest, _at(double, first), _at(live, second))
+                self._unwrapped[path] = unknown
+                return _at(double, first), _at(live, second), path + deepest
         return None
 
     def _reason(self, difference: Difference) -> str | None:
+        if difference.path in self._unwrapped:
+            return self._unwrapped[difference.path]
         values = (difference.double, difference.live)
         if is_path(difference.path, _MAY_BE_EMPTY) and "" in values and None not in values:
             return "section 2.8"
@@ -72,17 +100,21 @@ class Explaining:
 
     def _effects(self) -> Iterator[tuple[str, Effect]]:
         """Yield the possible effects of the unknowns on this answer, with the unknowns' ids."""
-        for id_ in sorted(self.relied_on & ledger.unknowns().keys()):
+        for id_ in sorted(self._relied_on & ledger.unknowns().keys()):
             for effect in ledger.unknowns()[id_].explains:
                 if self._applies(effect):
                     yield id_, effect
 
     def _applies(self, effect: Effect) -> bool:
-        if not is_operation(self.operation, effect.operations):
+        if not is_operation(self._operation, effect.operations):
             return False
-        if effect.double_says and not is_text(self.answer, effect.double_says):
+        if effect.double_says and not is_text(self._answer, effect.double_says):
             return False
-        return not is_text(self.request, effect.request_lacks)
+        return not is_text(self._request, effect.request_lacks)
+
+
+def _difference(mismatch: Mismatch) -> Difference:
+    return Difference(_KINDS[mismatch.kind], mismatch.path, mismatch.first, mismatch.second)
 
 
 def _fields(differences: Sequence[Difference], kind: str) -> set[str]:

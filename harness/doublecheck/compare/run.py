@@ -7,13 +7,13 @@ import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from urllib.parse import parse_qs, urlsplit
 
+from agentdouble.core.diff.operations import operation
+from agentdouble.core.diff.pairs import Pairs
 from doublecheck.client import preflight
-from doublecheck.compare.answers import UNKNOWNS, differences, relied_on
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, ConversationPart
-from doublecheck.compare.pairs import Pairs, parsed
+from doublecheck.compare.explaining import UNKNOWNS, differences, relied_on
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.run.platform import Platform
 from doublecheck.target.target import Target
@@ -26,9 +26,6 @@ _SHORTEST_NAME = 6  # a shorter name may occur in unrelated names
 _CONTEXT = re.compile(r'"contextId": ?"([^"]+)"')
 
 _BODY_LIMIT = 16 * 1024 * 1024  # bytes of an answer that are compared
-_SESSION = re.compile(
-    r"/apps/[^/]+/users/[^/]+/sessions(?P<session>/[^/]+)?(?P<rest>/artifacts(/[^/]+)?)?"
-)
 
 
 class ConversationLeftovers:
@@ -111,24 +108,6 @@ def run(
     return Comparison(double.url, live.url, tuple(parts))
 
 
-def operation(request: Request) -> str:
-    """Return ``POST /invoke``, ``InvokeTool RunCode``, ``/mcp tools/list`` and the like."""
-    url = urlsplit(request.url)
-    path = url.path or "/"
-    document = parsed(request.content.decode("utf-8", "replace"))
-    body = document if isinstance(document, dict) else {}
-    action = parse_qs(url.query).get("Action")
-    if action:
-        return f"{action[0]} {body.get('OperationType', '')}".strip()
-    if body.get("jsonrpc") and isinstance(body.get("method"), str):
-        return f"{path} {body['method']}"
-    match = _SESSION.fullmatch(path)
-    if match is not None:
-        session = "/{session}" if match["session"] else ""
-        path = f"/apps/{{app}}/users/{{user}}/sessions{session}{match['rest'] or ''}"
-    return f"{request.method} {path}"
-
-
 def _seeded(double: Target, live: Target) -> Pairs:
     """Return the pairs of ids that are known to match beforehand."""
     pairs = Pairs()
@@ -178,8 +157,8 @@ def _compared(
     double: Sequence[Exchange], live: Sequence[Exchange], pairs: Pairs
 ) -> Iterator[Compared]:
     """Match the calls of two sides by operation and order, and yield the comparisons."""
-    names = [operation(exchange.request) for exchange in double]
-    live_names = [operation(exchange.request) for exchange in live]
+    names = [_name(exchange.request) for exchange in double]
+    live_names = [_name(exchange.request) for exchange in live]
     matcher = difflib.SequenceMatcher(None, names, live_names, autojunk=False)
     for tag, start, end, live_start, live_end in matcher.get_opcodes():
         if tag == "equal":
@@ -192,6 +171,10 @@ def _compared(
             yield from (Compared(names[index], double[index], None) for index in range(start, end))
             for index in range(live_start, live_end):
                 yield Compared(live_names[index], None, live[index])
+
+
+def _name(request: Request) -> str:
+    return operation(request.method, request.url, request.content)
 
 
 class _Unknowns:

@@ -12,13 +12,14 @@ from typing import Any
 import httpx
 import pytest
 
+from agentdouble.core.event_stream import data_of
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server
-from doublecheck.wire.event_stream import data_of, is_stream
+from doublecheck.wire.event_stream import is_stream
 
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
 HARMLESS = "echo"

@@ -12,13 +12,14 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 
-from agentdouble.core import invoke_tool, signing
+from agentdouble.core import event_stream, invoke_tool, signing
 from agentdouble.core.signing import Credentials
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.reference import actions
 from doublecheck.values.agents import StreamEvent
-from doublecheck.wire import calls, event_stream
+from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
+from doublecheck.wire.event_stream import is_stream
 
 NAMED = ("user_id", "session_id", "request_id")
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
@@ -133,7 +134,7 @@ def stream(
 def data_of(response: httpx.Response) -> list[str]:
     """Return the data of each event. Fail if the answer is not an event stream."""
     assert response.is_success, f"HTTP {response.status_code}: {response.text}"
-    assert event_stream.is_stream(response), f"not an event stream: {response.text}"
+    assert is_stream(response), f"not an event stream: {response.text}"
     return event_stream.data_of(response.content)
 
 

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from agentdouble.core.event_stream import MEDIA_TYPE
 from doublecheck.errors import AnswerError
 from doublecheck.target.target import Target
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.event_stream import MEDIA_TYPE
 
 if TYPE_CHECKING:
     import httpx

@@ -1,34 +1,17 @@
-"""Read ``text/event-stream`` as the HTML standard says: UTF-8, in lines ended by CR, LF or both.
-
-httpx-sse does not fit: it yields an event without data after each comment as soon as one event had
-an id, refuses a media type in capitals, and keeps a byte order mark.
-"""
+"""Read the events of an answer as they arrive, and recognise such an answer."""
 
 from __future__ import annotations
 
-import codecs
-import re
-from collections.abc import AsyncGenerator, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Generator
 from typing import TYPE_CHECKING
 
+from agentdouble.core.event_stream import MEDIA_TYPE, EventDecoder, ServerSentEvent
 from doublecheck.wire import calls
 
 if TYPE_CHECKING:
     import httpx
 
     from doublecheck.wire.exchanges import Exchange
-
-MEDIA_TYPE = "text/event-stream"
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
-
-@dataclass(frozen=True)
-class ServerSentEvent:
-    """An event: its data, whose lines are joined by newlines, and its name."""
-
-    data: str
-    name: str
 
 
 def is_stream(answer: httpx.Response | Exchange) -> bool:
@@ -38,7 +21,7 @@ def is_stream(answer: httpx.Response | Exchange) -> bool:
 
 def read_events(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
     """Yield the events of an answer as they arrive."""
-    decoder = _Decoder()
+    decoder = EventDecoder()
     for content in response.iter_bytes():
         yield from decoder.feed(content)
     yield from decoder.feed(b"", final=True)
@@ -46,50 +29,9 @@ def read_events(response: httpx.Response) -> Generator[ServerSentEvent, None, No
 
 async def aread_events(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
     """Yield the events of an answer as they arrive."""
-    decoder = _Decoder()
+    decoder = EventDecoder()
     async for content in response.aiter_bytes():
         for event in decoder.feed(content):
             yield event
     for event in decoder.feed(b"", final=True):
         yield event
-
-
-def data_of(content: bytes) -> list[str]:
-    """Return the data of each complete event in the content of an answer."""
-    return [event.data for event in _Decoder().feed(content, final=True)]
-
-
-class _Decoder:
-    """Decodes a stream in chunks of any length."""
-
-    def __init__(self) -> None:
-        self._utf_8 = codecs.getincrementaldecoder("utf-8-sig")("replace")
-        self._after_cr = False  # which already ended a line; a newline now belongs to it
-        self._begun: list[str] = []  # pieces of a line
-        self._name = ""
-        self._data: list[str] = []
-
-    def feed(self, content: bytes, *, final: bool = False) -> Iterator[ServerSentEvent]:
-        """Yield the events that end in this chunk."""
-        text = self._utf_8.decode(content, final)
-        if not text:
-            return
-        if self._after_cr:
-            text = text.removeprefix("\n")
-        self._after_cr = text.endswith("\r")
-        first, *others = _LINE_END.split(text)
-        self._begun.append(first)
-        for line in others:
-            yield from self._line("".join(self._begun))
-            self._begun = [line]
-
-    def _line(self, line: str) -> Iterator[ServerSentEvent]:
-        name, _, value = line.partition(":")
-        if name == "data":
-            self._data.append(value.removeprefix(" "))
-        elif name == "event":
-            self._name = value.removeprefix(" ")
-        elif not line:
-            if self._data:
-                yield ServerSentEvent("\n".join(self._data), self._name or "message")
-            self._name, self._data = "", []

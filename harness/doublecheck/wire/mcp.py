@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agentdouble.core.event_stream import MEDIA_TYPE
 from doublecheck.errors import AnswerError
 from doublecheck.target.target import Target
 from doublecheck.values.agents import McpResult, McpTool
-from doublecheck.wire import calls, event_stream
+from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.event_stream import is_stream, read_events
 
@@ -73,9 +74,7 @@ def initialized(server: McpServer, session: McpSession) -> Call[None]:
 
 def listen(server: McpServer, session: McpSession) -> Request:
     """Return the request for the server's own messages. A server may refuse it (405)."""
-    return Request(
-        "GET", server.url, {"Accept": event_stream.MEDIA_TYPE, **_headers(server, session)}
-    )
+    return Request("GET", server.url, {"Accept": MEDIA_TYPE, **_headers(server, session)})
 
 
 def end(server: McpServer, session: McpSession) -> Call[None]:
@@ -164,7 +163,7 @@ def _message(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def request(server: McpServer, session: McpSession | None, message: Mapping[str, Any]) -> Request:
     """Return the request that sends a JSON-RPC message."""
     headers = {
-        "Accept": f"application/json, {event_stream.MEDIA_TYPE}",
+        "Accept": f"application/json, {MEDIA_TYPE}",
         "Content-Type": "application/json",
         **_headers(server, session),
     }

@@ -10,11 +10,12 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from agentdouble.core import invoke_tool
+from agentdouble.core.event_stream import data_of
 from doublecheck.errors import DoubleCheckError
 from doublecheck.values.agents import AgentEvents, StreamEvent
 from doublecheck.values.executions import CanFail
 from doublecheck.wire import a2a, api_server, calls, control_plane, data_plane, mcp
-from doublecheck.wire.event_stream import data_of, is_stream
+from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import Exchange
 
 Read = Callable[[httpx.Response], CanFail | None]

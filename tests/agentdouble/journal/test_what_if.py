@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ import agentdouble.emulator
 from agentdouble import A2AApp, Emulator, MCPApp, SimpleApp
 from agentdouble.emulator import _fresh_settings
 from agentdouble.journal import what_if
-from agentdouble.journal.what_if_differences import LONGEST, differences, unfolded
+from agentdouble.journal.json_leaves import unfolded
+from agentdouble.journal.what_if import AlternativeAnswer, RepeatedRequest
+from agentdouble.journal.what_if_differences import LONGEST, differences
 from tests.agentdouble.calling import act, body_of, call, eventually, http, result
 from tests.agentdouble.mcp_wire import call as mcp_call
 from tests.agentdouble.mcp_wire import message, open_session
@@ -87,7 +90,7 @@ def test_session_code_is_repeated(double: Emulator) -> None:
     differs = effect(double, "U-EXEC-SUCCESS", "true")
     same = effect(double, "U-KERNEL-NAMES", "two-names")
 
-    assert {"body.Result.Result.success": (False, True)} == paths(differs)
+    assert {"$.Result.Result.success": (False, True)} == paths(differs)
     assert ({}, []) == (paths(same), same["notes"])
     assert [entries[0].id] == differs["asked_before"]
     assert ((set(), 0, []), entries) == (leftovers(before), double.journal.entries())
@@ -123,11 +126,11 @@ def test_missing_prerequisites_are_reported(double: Emulator) -> None:
     http.get(f"{double.url}/ping")
     faulty = effect(double, "U-PROBE-BODIES", "text")
 
-    assert ({"body.Result.Result.success": (False, True)}, []) == (paths(copied), copied["notes"])
+    assert ({"$.Result.Result.success": (False, True)}, []) == (paths(copied), copied["notes"])
     assert ({}, 404) == (paths(lost), lost["in_force"]["status"])
     assert "The running double answered 200, a fresh one 404" in lost["notes"][0]
     assert "none armed" in faulty["notes"][1]
-    assert {"headers.content-type", "body"} <= paths(faulty).keys()
+    assert {"content-type", "$"} == paths(faulty).keys()
 
 
 @pytest.mark.parametrize(
@@ -248,14 +251,24 @@ def test_applications_are_served_by_each_double_separately() -> None:
         http.post(f"{double.url}/invoke", json={})
 
         assert (set(), 0, []) == leftovers(before)
-        assert {"body", "body.response"} == paths(in_envelope).keys()
-        assert (False, True) == paths(strict)["body[0].result.isError"]
+        assert {"$": ("once", {"response": "once"})} == paths(in_envelope)
+        assert (False, True) == paths(strict)["events[0]$.result.isError"]
         assert ({}, 200) == (paths(same), same["other"]["status"])
         assert [3, 4] == strict["asked_before"]
         assert {"agentdouble-app"} == set(urls)
         assert "3" in str(mcp_call(f"{double.url}/mcp", None, session, "add", a=1, b=2))
         task_body = http.post(f"{double.url}/", json=message("tasks/get", {"id": task})).json()
         assert task == task_body["result"]["id"]
+
+
+def changes(first: Any, again: Any, other: Any) -> list[dict[str, Any]]:
+    """Return the differences of three answers with these bodies."""
+    request = RepeatedRequest("POST", "http://x/invoke", {}, b"")
+    answers = [
+        AlternativeAnswer(200, {"content-type": "application/json"}, json.dumps(body).encode())
+        for body in (first, again, other)
+    ]
+    return differences(request, *answers)
 
 
 @pytest.mark.parametrize(
@@ -273,32 +286,27 @@ def test_applications_are_served_by_each_double_separately() -> None:
     ],
 )
 def test_only_unusual_changes_differ(first: Any, again: Any, other: Any, differs: bool) -> None:
-    changes = differences({"body": first}, {"body": again}, {"body": other})
-
-    assert differs == bool(changes)
+    assert differs == bool(changes(first, again, other))
 
 
 def test_missing_fields_are_differences() -> None:
-    """Ids count; durations and connection headers do not."""
-    first = {"body": {"id": "a1", "took_ms": 5}, "headers": {"date": "x"}}
-    again = {"body": {"id": "b2", "took_ms": 5}, "headers": {"date": "y"}}
-    other = {"body": {"took_ms": 9, "new": [1]}, "headers": {"date": "z"}}
+    """Ids count; durations do not."""
+    found = changes(
+        {"id": "a1", "took_ms": 5}, {"id": "b2", "took_ms": 5}, {"took_ms": 9, "n": [1]}
+    )
 
-    assert [
-        {"path": "body.id", "in_force": "a1"},
-        {"path": "body.new[0]", "other": 1},
-    ] == differences(first, again, other)
+    assert [{"path": "$.id", "in_force": "a1"}, {"path": "$.n", "other": [1]}] == found
 
 
 def test_differences_are_redacted_and_truncated() -> None:
     """Lone surrogates are replaced so that they can be sent."""
-    first = {"headers": {"authorization": "Bearer s3cret"}, "long": "a", "half": "a"}
-    other = {"headers": {"authorization": "Bearer other"}, "long": "b" * 9000, "half": "\ud800"}
+    first = {"token": {"say": "Bearer s3cret-s3cret"}, "long": "a", "half": "a"}
+    other = {"token": ["Bearer other-s3cret"], "long": "b" * 9000, "half": "\ud800"}
 
-    header, long, half = differences(first, first, other)
+    token, long, half = changes(first, first, other)
 
-    assert "***" in str(header)
-    assert "s3cret" not in str(header)
+    assert "***" in str(token)
+    assert "s3cret" not in str(token)
     assert LONGEST + 100 > len(long["other"])
     assert "?" == half["other"]
 

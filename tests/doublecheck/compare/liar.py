@@ -14,9 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from agentdouble.core.diff.operations import operation
 from doublecheck import Target
-from doublecheck.compare.run import operation
-from doublecheck.wire.calls import Request as Call
 from tests.ports import served
 
 # changes a document, given its operation and how often that was asked; None leaves it as it is
@@ -54,7 +53,7 @@ class Liar:
         url = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         reply = self._http.request(request.method, url, headers=request.headers.raw, content=body)
         headers = {n: v for n, v in reply.headers.items() if n not in _OF_THE_CONNECTION}
-        name = operation(Call(request.method, url, {}, body))
+        name = operation(request.method, url, body)
         self._requested[name] = self._requested.get(name, 0) + 1
         status, content = self._altered(name, reply)
         return Response(content, status, headers)

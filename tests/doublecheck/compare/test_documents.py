@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from doublecheck.compare.answers import Documents, differences
-from doublecheck.compare.differences import Difference
-from doublecheck.compare.fields import Fields
-from doublecheck.compare.pairs import Pairs
+from agentdouble.core.diff.answers import mismatches
+from agentdouble.core.diff.documents import Documents, Mismatch
+from agentdouble.core.diff.fields import Fields
+from agentdouble.core.diff.pairs import Pairs
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 
@@ -23,7 +23,7 @@ RUN_CODE, SESSION = "InvokeTool RunCode", "GET /apps/{app}/users/{user}/sessions
 
 def compare(
     double: Any, live: Any, operation: str = "POST /invoke", pairs: Pairs | None = None
-) -> list[Difference]:
+) -> list[Mismatch]:
     return list(Documents(pairs or Pairs(), Fields(operation)).compare(double, live))
 
 
@@ -44,20 +44,20 @@ def request(url: str = "http://x/", **document: Any) -> Request:
     ("double", "live", "expected"),
     [
         ({"a": [1, None, True, "x"]}, {"a": [1, None, True, "x"]}, []),
-        ({"a": 1}, {}, [Difference("only double", "$.a", double=1)]),
-        ({}, {"a b": 1}, [Difference("only live", '$["a b"]', live=1)]),
-        ({"a": 1}, {"a": "1"}, [Difference("type", "$.a", 1, "1")]),
-        ({"a": True}, {"a": 1}, [Difference("type", "$.a", True, 1)]),
-        ({"a": None}, {"a": 1}, [Difference("type", "$.a", None, 1)]),
-        ({"a": [1]}, {"a": {}}, [Difference("type", "$.a", [1], {})]),
-        (["x", "y"], ["x", "z"], [Difference("value", "$[1]", "y", "z")]),
-        (["x", "y"], ["x"], [Difference("only double", "$[1]", double="y")]),
-        (["x"], ["x", "y"], [Difference("only live", "$[1]", live="y")]),
-        ({"x_id": "a1"}, {"x_id": "b2"}, [Difference("value", "$.x_id", "a1", "b2")]),
+        ({"a": 1}, {}, [Mismatch("only first", "$.a", first=1)]),
+        ({}, {"a b": 1}, [Mismatch("only second", '$["a b"]', second=1)]),
+        ({"a": 1}, {"a": "1"}, [Mismatch("type", "$.a", 1, "1")]),
+        ({"a": True}, {"a": 1}, [Mismatch("type", "$.a", True, 1)]),
+        ({"a": None}, {"a": 1}, [Mismatch("type", "$.a", None, 1)]),
+        ({"a": [1]}, {"a": {}}, [Mismatch("type", "$.a", [1], {})]),
+        (["x", "y"], ["x", "z"], [Mismatch("value", "$[1]", "y", "z")]),
+        (["x", "y"], ["x"], [Mismatch("only first", "$[1]", first="y")]),
+        (["x"], ["x", "y"], [Mismatch("only second", "$[1]", second="y")]),
+        ({"x_id": "a1"}, {"x_id": "b2"}, [Mismatch("value", "$.x_id", "a1", "b2")]),
     ],
 )
 def test_a_difference_has_a_path_and_both_values(
-    double: Any, live: Any, expected: list[Difference]
+    double: Any, live: Any, expected: list[Mismatch]
 ) -> None:
     assert expected == compare(double, live)
 
@@ -154,8 +154,8 @@ def test_a_contradicting_id_is_a_difference() -> None:
     compare(envelope("s-1a2b3c4d"), envelope("s-5e6f7a8b"), RUN_CODE, pairs)
 
     assert [
-        Difference("value", "$.Result.SessionId", "<session 1>", "s-0d0d0d0d"),
-        Difference("value", "$.Result.Result.data.session_id", "<session 1>", "s-0d0d0d0d"),
+        Mismatch("value", "$.Result.SessionId", "<session 1>", "s-0d0d0d0d"),
+        Mismatch("value", "$.Result.Result.data.session_id", "<session 1>", "s-0d0d0d0d"),
     ] == compare(envelope("s-1a2b3c4d"), envelope("s-0d0d0d0d"), RUN_CODE, pairs)
 
 
@@ -167,7 +167,7 @@ def test_an_answer_must_repeat_the_name_in_its_request(field: str) -> None:
     right, wrong = {"Result": {field: "a1"}}, {"Result": {field: "b2"}}
 
     assert [] == compare(right, right, RUN_CODE, pairs)
-    assert [Difference("value", f"$.Result.{field}", "a1", "b2")] == compare(
+    assert [Mismatch("value", f"$.Result.{field}", "a1", "b2")] == compare(
         right, wrong, RUN_CODE, pairs
     )
 
@@ -209,10 +209,10 @@ def stream(*data: str) -> Exchange:
 def test_a_missing_answer_on_one_side_is_a_difference() -> None:
     broken = Exchange(REQUEST, error="reset")
 
-    assert (Difference("value", "status", 200, "no answer"),) == differences(
+    assert (Mismatch("value", "status", 200, "no answer"),) == mismatches(
         answer(1), broken, Pairs()
     )
-    assert () == differences(broken, broken, Pairs())
+    assert () == mismatches(broken, broken, Pairs())
 
 
 @pytest.mark.parametrize(
@@ -231,25 +231,25 @@ def test_a_missing_answer_on_one_side_is_a_difference() -> None:
 )
 def test_chunk_boundaries_of_a_stream_do_not_matter(double: Exchange, live: Exchange) -> None:
     """Increments are joined before the comparison."""
-    assert () == differences(double, live, Pairs())
+    assert () == mismatches(double, live, Pairs())
 
 
 def test_events_are_compared_in_order() -> None:
     """An extra or changed event is reported with its position."""
-    found_differences = differences(
+    found_differences = mismatches(
         stream('{"x": 1}', '{"x": 2}'), stream('{"x": 1}', '{"x": 3}', '{"error": "e"}'), Pairs()
     )
 
     assert (
-        Difference("value", "events[1]$.x", 2, 3),
-        Difference("only live", "events[2]", live={"error": "e"}),
+        Mismatch("value", "events[1]$.x", 2, 3),
+        Mismatch("only second", "events[2]", second={"error": "e"}),
     ) == found_differences
 
 
 def test_deeply_nested_json_is_compared_as_text() -> None:
     double, live = (answer(b"[" * 500 + last + b"]" * 500) for last in (b"1", b"2"))
 
-    (difference,) = differences(double, live, Pairs())
+    (difference,) = mismatches(double, live, Pairs())
 
     assert ("value", "$") == (difference.kind, difference.path)
 
@@ -258,19 +258,19 @@ def test_a_broken_answer_is_a_difference() -> None:
     """The part before the break is compared, too."""
     complete, broken = stream("a"), dataclasses.replace(stream("a"), error="ReadError: reset")
 
-    (difference,) = differences(complete, broken, Pairs())
+    (difference,) = mismatches(complete, broken, Pairs())
 
-    assert Difference("value", "end", "whole", "ReadError: reset") == difference
+    assert Mismatch("value", "end", "whole", "ReadError: reset") == difference
 
 
 def test_binary_answers_are_compared() -> None:
     """They differ even if they decode to the same text."""
     double, live = (answer(bytes([byte]) * 4, kind="image/png") for byte in (0xFE, 0xFF))
 
-    (difference,) = differences(double, live, Pairs())
+    (difference,) = mismatches(double, live, Pairs())
 
     assert ("value", "$") == (difference.kind, difference.path)
-    assert difference.double.startswith("4 bytes, SHA-256 ")
+    assert difference.first.startswith("4 bytes, SHA-256 ")
 
 
 def test_increments_of_different_authors_are_not_joined() -> None:
@@ -279,7 +279,7 @@ def test_increments_of_different_authors_are_not_joined() -> None:
     live = stream(increment % ("a", "Hel"), increment % ("b", "lo"))
 
     assert ["events[0]$.content.parts[0].text", "events[1]"] == [
-        difference.path for difference in differences(double, live, Pairs(), "POST /run_sse")
+        difference.path for difference in mismatches(double, live, Pairs(), "POST /run_sse")
     ]
 
 
@@ -292,7 +292,7 @@ def test_an_mcp_session_keeps_its_id() -> None:
         for ids in sessions
     ]
 
-    found_differences = [differences(*sides, pairs) for sides in answers]
+    found_differences = [mismatches(*sides, pairs) for sides in answers]
 
     assert [(), ()] == found_differences[:2]
-    assert (Difference("value", "mcp-session-id", "<MCP session 1>", "l2"),) == found_differences[2]
+    assert (Mismatch("value", "mcp-session-id", "<MCP session 1>", "l2"),) == found_differences[2]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agentdouble.core import ledger
-from doublecheck.compare.answers import differences
+from agentdouble.core.diff.pairs import Pairs
 from doublecheck.compare.differences import Class
-from doublecheck.compare.pairs import Pairs
+from doublecheck.compare.explaining import differences
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
 

@@ -8,13 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 import httpx
 import pytest
 
-from doublecheck.wire.event_stream import (
-    ServerSentEvent,
-    aread_events,
-    data_of,
-    is_stream,
-    read_events,
-)
+from agentdouble.core.event_stream import ServerSentEvent, data_of
+from doublecheck.wire.event_stream import aread_events, is_stream, read_events
 
 STREAM = (
     "\ufeff: a comment\r\n"

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import httpx
 
+from agentdouble.core.event_stream import ServerSentEvent
 from doublecheck.client import transport
 from doublecheck.target.target import Target
 from doublecheck.wire import event_stream
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.event_stream import ServerSentEvent
 from doublecheck.wire.request_log import Exchanges
 
 T = TypeVar("T")

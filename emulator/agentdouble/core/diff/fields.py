@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cache
 from typing import Any, Literal
 
-from doublecheck.compare.pairs import CALL, TIME, is_time
+from agentdouble.core.diff.pairs import CALL, TIME, is_time
+from agentdouble.core.diff.patterns import ACTIONS, is_operation, is_path
 
 Kind = Literal["id", "time", "prose", "json", "traceback", "content"]
 
 _INDEX = re.compile(r"\[\d+\]")
-_WILDCARDS = {r"\*\*": ".*", r"\[\*\]": r"\[\d+\]", r"\*": r"[^.\[\]]+"}
-_WILDCARD = re.compile("|".join(map(re.escape, _WILDCARDS)))
-_ACTIONS = "actions"  # the operations of the control plane
 _INVOKE = ("InvokeTool*",)
 _PROBES = ("GET */ping", "GET */health", "GET */readiness", "GET */liveness")
 _SESSIONS = ("* */sessions", "* */sessions/{session}")
@@ -68,17 +62,17 @@ FIELDS = (
     DeclaredField("id", _INVOKE, ("$.Result.Result.data.command_id",), "command"),
     DeclaredField("traceback", _INVOKE, (f"{_OUTPUT}.traceback",)),
     # the control plane
-    DeclaredField("id", (_ACTIONS,), ("$.ResponseMetadata.RequestId",), "request"),
-    DeclaredField("id", (_ACTIONS,), ("$.Result.ToolId", "$.Result.**.ToolId"), "tool"),
+    DeclaredField("id", (ACTIONS,), ("$.ResponseMetadata.RequestId",), "request"),
+    DeclaredField("id", (ACTIONS,), ("$.Result.ToolId", "$.Result.**.ToolId"), "tool"),
     DeclaredField(
-        "id", (_ACTIONS,), ("$.Result.UserSessionId", "$.Result.**.UserSessionId"), "user session"
+        "id", (ACTIONS,), ("$.Result.UserSessionId", "$.Result.**.UserSessionId"), "user session"
     ),
     DeclaredField(
-        "id", (_ACTIONS,), ("$.Result.SessionId", "$.Result.SessionInfos[*].SessionId"), "session"
+        "id", (ACTIONS,), ("$.Result.SessionId", "$.Result.SessionInfos[*].SessionId"), "session"
     ),
     DeclaredField(
         "prose",
-        (_ACTIONS,),
+        (ACTIONS,),
         (
             "$.ResponseMetadata.Error.Message",
             "$.ResponseMetadata.Error.Data.**",
@@ -87,7 +81,7 @@ FIELDS = (
             "$.Result.**Url",
         ),
     ),
-    DeclaredField("time", (_ACTIONS,), ("$.Result.**At", "$.Result.**Time")),
+    DeclaredField("time", (ACTIONS,), ("$.Result.**At", "$.Result.**Time")),
     DeclaredField(
         "id",
         ("Create*", "Get*", "List*", "Update*", "Delete*", "Release*", "*Session*"),
@@ -158,32 +152,3 @@ class Fields:
             fields = (field for field in self._fields if is_path(like, field.paths))
             self._known[like] = next(fields, None)
         return self._known[like]
-
-
-def is_operation(operation: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern matches an operation. ``actions`` are the control plane's."""
-    return any(
-        "/" not in operation if pattern == _ACTIONS else fnmatchcase(operation, pattern)
-        for pattern in patterns
-    )
-
-
-def is_path(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern matches a path: * is a name, [*] an index, ** anything below."""
-    return any(_compiled(pattern).fullmatch(path) for pattern in patterns)
-
-
-def is_text(text: str, patterns: Iterable[str]) -> bool:
-    """Whether a pattern matches a text."""
-    return any(fnmatchcase(text, pattern) for pattern in patterns)
-
-
-def text_of(value: Any) -> str:
-    """Return a value as patterns see it: text unchanged, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    escaped = re.escape(pattern)
-    return re.compile(_WILDCARD.sub(lambda match: _WILDCARDS[match[0]], escaped), re.DOTALL)

@@ -1,23 +1,21 @@
-"""The ids and times of two platforms, matched with each other."""
+"""The ids and times of two answers, matched with each other."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from doublecheck.wire.calls import Request
+from agentdouble.core.diff.json_texts import parsed
 
-Side = Literal["double", "live"]
+Side = Literal["first", "second"]
 
 TIME = "time"
 CALL = "JSON-RPC id"  # the noun for the number of a request
 
-_DEEPEST = 100
 _SHORTEST_IN_TEXT = 6  # a shorter id would also match parts of unrelated words
 _ADDRESS = r"\b0x[0-9a-fA-F]{6,16}\b"
 _PATTERNS = (
@@ -37,6 +35,19 @@ _VOLATILE = re.compile("|".join(_PATTERNS), re.ASCII)
 _MEMORY = re.compile(f"(?P<time>{_ADDRESS})")
 _SECONDS = (1_000_000_000, 4_100_000_000)  # from 2001 to 2099
 _NAME = re.compile(r"\S{1,200}")
+
+
+class ComparedRequest(Protocol):
+    """One of the two requests whose answers are compared."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+    @property
+    def content(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -69,45 +80,45 @@ def pieces(text: str, *, prose: bool) -> Iterator[Piece]:
 
 
 class Pairs:
-    """The ids of a double and a live platform, matched with each other."""
+    """The ids of two sides, matched with each other."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
-        self._live_of: dict[str, str] = {}
-        self._double_of: dict[str, str] = {}
-        self._names: dict[Side, dict[str, str]] = {"double": {}, "live": {}}
+        self._second_of: dict[str, str] = {}
+        self._first_of: dict[str, str] = {}
+        self._names: dict[Side, dict[str, str]] = {"first": {}, "second": {}}
         self._same: set[str] = set()
         self._call = ("", "")  # the numbers of the two requests under comparison
 
-    def seed(self, name: str, double: str, live: str) -> None:
+    def seed(self, name: str, first: str, second: str) -> None:
         """Declare, before the comparison, that two values mean the same, ``<name>``."""
-        matched = double in self._live_of or live in self._double_of
-        if double and live and double != live and not matched:
-            self._match(double, live, f"<{name}>")
+        matched = first in self._second_of or second in self._first_of
+        if first and second and first != second and not matched:
+            self._match(first, second, f"<{name}>")
 
-    def link(self, double: str, live: str, noun: str) -> bool:
+    def link(self, first: str, second: str, noun: str) -> bool:
         """Return whether two ids match. Two new ids are matched from now on."""
         if noun == CALL:
-            return (double, live) == self._call
-        if double in self._same or live in self._same:
-            return double == live
-        if double in self._live_of or live in self._double_of:
-            return self._live_of.get(double) == live
-        if double == live:
-            self._same.add(double)
+            return (first, second) == self._call
+        if first in self._same or second in self._same:
+            return first == second
+        if first in self._second_of or second in self._first_of:
+            return self._second_of.get(first) == second
+        if first == second:
+            self._same.add(first)
             return True
         self._counts[noun] += 1
-        self._match(double, live, f"<{noun} {self._counts[noun]}>")
+        self._match(first, second, f"<{noun} {self._counts[noun]}>")
         return True
 
-    def learn(self, double: Request, live: Request) -> None:
+    def learn(self, first: ComparedRequest, second: ComparedRequest) -> None:
         """Match the names and ids at the same places of two requests, before the answers arrive.
 
         A platform that then answers for another name than the requested one contradicts itself.
         """
-        double_parts, live_parts = _parts(double), _parts(live)
-        self._call = (_number(double_parts[0]), _number(live_parts[0]))
-        self._learn(double_parts, live_parts, "")
+        first_parts, second_parts = _parts(first), _parts(second)
+        self._call = (_number(first_parts[0]), _number(second_parts[0]))
+        self._learn(first_parts, second_parts, "")
 
     def with_names(self, document: Any, side: Side) -> Any:
         """Return a document of one side, in which names replace the ids that have one."""
@@ -127,50 +138,22 @@ class Pairs:
                 text = text.replace(value, names[value])
         return text
 
-    def _match(self, double: str, live: str, name: str) -> None:
-        self._live_of[double], self._double_of[live] = live, double
-        self._names["double"][double] = self._names["live"][live] = name
+    def _match(self, first: str, second: str, name: str) -> None:
+        self._second_of[first], self._first_of[second] = second, first
+        self._names["first"][first] = self._names["second"][second] = name
 
-    def _learn(self, double: Any, live: Any, key: str) -> None:
-        if isinstance(double, dict) and isinstance(live, dict):
-            for name in double.keys() & live.keys():
-                self._learn(double[name], live[name], name)
-        elif isinstance(double, list) and isinstance(live, list):
-            for item, live_item in zip(double, live):  # noqa: B905 (the rest has no counterpart)
-                self._learn(item, live_item, key)
-        elif _is_name(double) and _is_name(live):
-            self.link(double, live, key.removesuffix("Id") or "id")
-
-
-def loaded(text: str) -> Any:
-    """Parse a text as JSON. Raise ValueError if it is not JSON or is nested too deeply."""
-    try:
-        document = json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    level = [document]
-    for _ in range(_DEEPEST):
-        level = [child for node in level for child in _children(node)]
-        if not level:
-            return document
-    raise ValueError("nested too deeply")
+    def _learn(self, first: Any, second: Any, key: str) -> None:
+        if isinstance(first, dict) and isinstance(second, dict):
+            for name in first.keys() & second.keys():
+                self._learn(first[name], second[name], name)
+        elif isinstance(first, list) and isinstance(second, list):
+            for item, second_item in zip(first, second):  # noqa: B905 (the rest has no counterpart)
+                self._learn(item, second_item, key)
+        elif _is_name(first) and _is_name(second):
+            self.link(first, second, key.removesuffix("Id") or "id")
 
 
-def parsed(text: str) -> Any:
-    """Parse a text as a JSON object or array. Return None if it is neither."""
-    try:
-        return loaded(text) if text[:1] in ("{", "[") else None
-    except ValueError:
-        return None
-
-
-def _children(node: Any) -> Iterable[Any]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
-
-
-def _parts(request: Request) -> list[Any]:
+def _parts(request: ComparedRequest) -> list[Any]:
     """Return the body, the path, the query and the headers that name a user or a session."""
     url = urlsplit(request.url)
     headers = {name.lower(): value for name, value in request.headers.items()}

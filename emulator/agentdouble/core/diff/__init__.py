@@ -1,0 +1,9 @@
+"""The diff: where two answers to one call differ by more than ids and times.
+
+``answers`` compares the status, the content type, the body or the events of two answers, and
+``documents`` two JSON values. ``pairs`` matches the ids of the two sides. ``fields`` declares which
+values differ between any two platforms, by the name of the operation (``operations``) and the path;
+``patterns`` matches both.
+
+What-if compares two answers of a double with it, and ``doublecheck twin`` those of two platforms.
+"""
