@@ -325,6 +325,7 @@ BODIES = (
         "/apps/echo/users/u/sessions",
         "/_emulator/faults",
         "/_emulator/what-if",
+        "/_emulator/what-if/answers",
     ],
 )
 def test_reading_a_body_blocks_no_other_request(double: Double, path: str) -> None:

@@ -16,10 +16,10 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import httpx
@@ -27,13 +27,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agentdouble.core import request_cause
 from agentdouble.core.ledger import Ledger, find
-from agentdouble.core.redaction import without_secrets
+from agentdouble.core.redaction import redact, without_secrets
 from agentdouble.core.signing import Credentials
 from agentdouble.core.threads import run_in_thread
 from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport
 from agentdouble.errors import AgentDoubleError, LedgerError
 from agentdouble.journal import resending
-from agentdouble.journal.entries import Entry, Journal, RawHeaders, Start
+from agentdouble.journal.entries import Entry, Journal, RawHeaders, Start, encodable
 from agentdouble.journal.json_leaves import leaves, unfolded
 from agentdouble.journal.resending import CannotRepeatError
 from agentdouble.journal.what_if_differences import differences
@@ -41,7 +41,10 @@ from agentdouble.journal.what_if_differences import differences
 # Called with answers to unknowns. To enter what it returns, the address of a double, blocks.
 StartDouble: TypeAlias = Callable[[Mapping[str, str]], AbstractContextManager[str]]
 
+T = TypeVar("T")
+
 LONGEST_S = 60.0
+_AT_ONCE = 3  # doubles, which are enough for a machine
 MOST = 20  # earlier requests that are sent first
 _LARGEST = 64 * 1024  # characters of a body
 _MOST_DIFFERENCES = 200
@@ -72,6 +75,15 @@ class WhatIfQuestion(BaseModel):
     entry: int = Field(ge=1)
     unknown: str
     answer: str
+
+
+class AlternativesQuestion(BaseModel):
+    """A question: what is the answer to this entry under each of these answers to unknowns?"""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    entry: int = Field(ge=1)
+    alternatives: list[dict[str, str]] = Field(min_length=1, max_length=_AT_ONCE)
 
 
 class WhatIfError(AgentDoubleError):
@@ -129,7 +141,32 @@ class WhatIf:
 
     async def ask(self, question: WhatIfQuestion) -> dict[str, Any]:
         """Return what differs; raise CannotRepeatError, LedgerError or WhatIfError."""
-        entry = self.journal.find(question.entry)
+        entry = self._repeatable(question.entry)
+        in_force = self.ledger.answer(question.unknown).name
+        if find(question.unknown).answer(question.answer).name == in_force:
+            message = f"{question.answer!r} is already the answer to {question.unknown}."
+            raise LedgerError(message, unknown=question.unknown)
+        return await self._in_time(self._compare(entry, question, in_force))
+
+    async def answers(self, question: AlternativesQuestion) -> dict[str, Any]:
+        """Return the answer under each alternative; raise like ``ask``.
+
+        An alternative has answers to some unknowns. The others are those in force.
+        """
+        entry = self._repeatable(question.entry)
+        for alternative in question.alternatives:
+            for unknown, answer in alternative.items():
+                find(unknown).answer(answer)
+        answers, _, repeatable = await self._in_time(self._answers(entry, question.alternatives))
+        return {
+            "entry": entry.id,
+            "answers": [_complete(answer) for answer in answers],
+            "asked_before": [request.id for request in repeatable],
+        }
+
+    def _repeatable(self, id_: int) -> Entry:
+        """Return an entry that can be sent again. Raises CannotRepeatError."""
+        entry = self.journal.find(id_)
         if entry is None:
             raise resending.dropped_entry_error()
         if not entry.url.startswith("http"):
@@ -138,29 +175,22 @@ class WhatIf:
             raise CannotRepeatError("This request has no answer yet.")
         # This raises before a double is started.
         resending.headers(entry, resending.whole_body(entry), self.credentials)
-        in_force = self.ledger.answer(question.unknown).name
-        if find(question.unknown).answer(question.answer).name == in_force:
-            message = f"{question.answer!r} is already the answer to {question.unknown}."
-            raise LedgerError(message, unknown=question.unknown)
-        async with self._lock:  # three doubles at a time are enough for a machine
+        return entry
+
+    async def _in_time(self, answers: Coroutine[Any, Any, T]) -> T:
+        async with self._lock:
             try:
-                return await asyncio.wait_for(self._compare(entry, question, in_force), LONGEST_S)
+                return await asyncio.wait_for(answers, LONGEST_S)
             except asyncio.TimeoutError:
-                message = f"The three doubles did not answer within {LONGEST_S:.0f} s."
+                message = f"The doubles did not answer within {LONGEST_S:.0f} s."
                 raise WhatIfError(message, "TimedOut", 504) from None
 
     async def _compare(
         self, entry: Entry, question: WhatIfQuestion, in_force: str
     ) -> dict[str, Any]:
-        entries = self.journal.entries()
-        earlier = await run_in_thread(lambda: earlier_requests(entry, entries))
-        repeatable = [request for request in earlier if self._is_repeatable(request)]
-        answers = self.ledger.answers()
-        changed = {**answers, question.unknown: question.answer}
-        first, again, other = await _gather(
-            self._answer(self.start(unknowns), [*repeatable, entry])
-            for unknowns in (answers, answers, changed)
-        )
+        changed = {question.unknown: question.answer}
+        answers, earlier, repeatable = await self._answers(entry, [{}, {}, changed])
+        first, again, other = answers
         request = _request(entry)
         differ = await run_in_thread(lambda: differences(request, first, again, other))
         return {
@@ -172,6 +202,20 @@ class WhatIf:
             "asked_before": [request.id for request in repeatable],
             "notes": [*_notes(entry, question, first, earlier, repeatable)],
         }
+
+    async def _answers(
+        self, entry: Entry, alternatives: Sequence[Mapping[str, str]]
+    ) -> tuple[list[AlternativeAnswer], list[Entry], list[Entry]]:
+        """Return an answer for each alternative, the earlier requests, and those that were sent."""
+        entries = self.journal.entries()
+        earlier = await run_in_thread(lambda: earlier_requests(entry, entries))
+        repeatable = [request for request in earlier if self._is_repeatable(request)]
+        in_force = self.ledger.answers()
+        answers = await _gather(
+            self._answer(self.start({**in_force, **alternative}), [*repeatable, entry])
+            for alternative in alternatives
+        )
+        return answers, earlier, repeatable
 
     def _is_repeatable(self, entry: Entry) -> bool:
         try:
@@ -194,20 +238,28 @@ class WhatIf:
 def earlier_requests(entry: Entry, entries: Sequence[Entry]) -> list[Entry]:
     """Return the last requests that created what an entry relies on, oldest first.
 
-    They belong to the same session, or their answers contain ids that later requests use. Requests
-    that code of another request sent are omitted, because that code will send them again.
+    They belong to the same session or the list that it reads, or their answers contain ids that
+    later requests use. Requests that code of another request sent are omitted, because that code
+    will send them again.
     """
-    wanted = _ids_in_request(entry)
+    wanted, listed = _ids_in_request(entry), _listed(entry)
     found: list[Entry] = []
     for earlier in reversed(entries):
         if earlier.id >= entry.id or earlier.caused_by or not _has_changed_something(earlier):
             continue
         ids = _ids_in_request(earlier)
         in_session = entry.session is not None and earlier.session == entry.session
-        if in_session or wanted & (ids | _ids_in_answer(earlier)):
+        in_list = listed is not None and urlsplit(earlier.url).path.startswith(listed)
+        if in_session or in_list or wanted & (ids | _ids_in_answer(earlier)):
             found.append(earlier)
             wanted |= ids
     return found[:MOST][::-1]
+
+
+def _listed(entry: Entry) -> str | None:
+    """Return the path of a list of a user's sessions, None for any other request."""
+    path = urlsplit(entry.url).path
+    return path if entry.method == "GET" and path.endswith("/sessions") else None
 
 
 def _has_changed_something(entry: Entry) -> bool:
@@ -367,6 +419,15 @@ async def _gather(answers: Iterator[Any]) -> list[AlternativeAnswer]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _complete(answer: AlternativeAnswer) -> dict[str, Any]:
+    return {
+        "status": answer.status,
+        "headers": {name: redact(name, text) for name, text in answer.headers.items()},
+        "body": encodable(without_secrets(answer.body.decode("utf-8", "replace"))),
+        "error": answer.error,
+    }
 
 
 def _shown(name: str, answer: AlternativeAnswer) -> dict[str, Any]:

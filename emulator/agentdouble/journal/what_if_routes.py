@@ -1,10 +1,11 @@
-"""The route of what-if."""
+"""The routes of what-if."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -22,10 +23,15 @@ from agentdouble.server.guard import Refusal
 if TYPE_CHECKING:
     from agentdouble.journal.what_if import StartDouble, WhatIf
 
+Q = TypeVar("Q", bound=BaseModel)
 
 _SHAPE = (
     'The body must be {"entry": N, "unknown": "U-...", "answer": "alternative"}, with the id of a '
     "journal entry."
+)
+_ANSWERS_SHAPE = (
+    'The body must be {"entry": N, "alternatives": [{"U-...": "alternative"}]}, with the id of a '
+    "journal entry and at most three alternatives."
 )
 _LARGEST = 64 * 1024  # bytes of a question; reading more would block the loop
 
@@ -33,8 +39,16 @@ _LARGEST = 64 * 1024  # bytes of a question; reading more would block the loop
 def what_if_routes(
     journal: Journal, ledger: Ledger, credentials: Credentials, start: StartDouble
 ) -> list[Route]:
-    """Return the route, relative to the double's own prefix."""
+    """Return the routes, relative to the double's own prefix."""
     what_if: WhatIf | None = None
+
+    async def loaded() -> WhatIf:
+        nonlocal what_if
+        await import_in_thread("agentdouble.journal.what_if")
+        from agentdouble.journal.what_if import WhatIf  # slow: httpx
+
+        what_if = what_if or WhatIf(journal, ledger, credentials, start)
+        return what_if
 
     async def ask(request: Request) -> Response:
         """Send a request of the journal again, on fresh doubles, under another answer.
@@ -43,25 +57,46 @@ def what_if_routes(
         relies are sent first, as far as the journal has them. All of their code runs again, on
         three doubles.
         """
-        nonlocal what_if
-        await import_in_thread("agentdouble.journal.what_if")
-        from agentdouble.journal.what_if import WhatIf, WhatIfError, WhatIfQuestion  # slow: httpx
+        asked = await loaded()
+        from agentdouble.journal.what_if import WhatIfQuestion  # slow: httpx
 
-        what_if = what_if or WhatIf(journal, ledger, credentials, start)
-        body = await request.body()
-        try:
-            question = WhatIfQuestion.model_validate_json(body if len(body) <= _LARGEST else b"")
-            result = await cancel_on_disconnect(request.receive, what_if.ask(question))
-            return JSONResponse(result)
-        except WhatIfError as error:
-            refusal = Refusal(error.status, error.kind, str(error))
-        except CannotRepeatError as error:
-            kind = "NotFound" if error.status == 404 else "CannotRepeat"
-            refusal = Refusal(error.status, kind, str(error))
-        except LedgerError as error:
-            refusal = Refusal(400, "LedgerError", str(error))
-        except ValidationError:
-            refusal = Refusal(400, "BadRequest", _SHAPE)
-        return guard.render_json(request, refusal)
+        return await _answered(request, WhatIfQuestion, asked.ask, _SHAPE)
 
-    return [Route("/what-if", ask, methods=["POST"])]
+    async def answers(request: Request) -> Response:
+        """Send a request again, on a fresh double for each alternative, and return the answers.
+
+        They are complete, and have the ids that the running double gave.
+        """
+        asked = await loaded()
+        from agentdouble.journal.what_if import AlternativesQuestion  # slow: httpx
+
+        return await _answered(request, AlternativesQuestion, asked.answers, _ANSWERS_SHAPE)
+
+    return [
+        Route("/what-if", ask, methods=["POST"]),
+        Route("/what-if/answers", answers, methods=["POST"]),
+    ]
+
+
+async def _answered(
+    request: Request,
+    model: type[Q],
+    ask: Callable[[Q], Coroutine[Any, Any, dict[str, Any]]],
+    shape: str,
+) -> Response:
+    from agentdouble.journal.what_if import WhatIfError  # slow: httpx
+
+    body = await request.body()
+    try:
+        question = model.model_validate_json(body if len(body) <= _LARGEST else b"")
+        return JSONResponse(await cancel_on_disconnect(request.receive, ask(question)))
+    except WhatIfError as error:
+        refusal = Refusal(error.status, error.kind, str(error))
+    except CannotRepeatError as error:
+        kind = "NotFound" if error.status == 404 else "CannotRepeat"
+        refusal = Refusal(error.status, kind, str(error))
+    except LedgerError as error:
+        refusal = Refusal(400, "LedgerError", str(error))
+    except ValidationError:
+        refusal = Refusal(400, "BadRequest", shape)
+    return guard.render_json(request, refusal)

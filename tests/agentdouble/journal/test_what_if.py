@@ -325,3 +325,35 @@ def test_differences_are_redacted_and_truncated() -> None:
 def test_bodies_are_unfolded(text: str, kind: str, value: Any) -> None:
     """JSON inside strings is decoded, and an event becomes its data."""
     assert value == unfolded(text, kind)
+
+
+def test_answers_are_complete_and_have_the_known_ids(double: Emulator) -> None:
+    """A list of sessions needs those that were created."""
+    known = http.post(f"{double.url}{SESSIONS}", json={}).json()["id"]
+    http.get(f"{double.url}{SESSIONS}")
+    question = {"entry": 2, "alternatives": [{}, {"U-SESSION-LIST": "ids"}]}
+
+    response = http.post(f"{double.url}/_emulator/what-if/answers", json=question)
+
+    first, other = response.json()["answers"]
+    assert [1] == response.json()["asked_before"]
+    assert (200, known) == (first["status"], json.loads(first["body"])[0]["id"])
+    assert "application/json" == other["headers"]["content-type"]
+    assert [known] == json.loads(other["body"])
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "kind"),
+    [
+        ([], "BadRequest"),
+        ([{}] * 4, "BadRequest"),
+        ([{"U-PROBE-BODIES": "xml"}], "LedgerError"),
+        ([{"U-PROBE": "text"}], "LedgerError"),
+    ],
+)
+def test_invalid_alternatives_are_refused(recorded: Emulator, alternatives: Any, kind: str) -> None:
+    question = {"entry": 1, "alternatives": alternatives}
+
+    answer = http.post(f"{recorded.url}/_emulator/what-if/answers", json=question)
+
+    assert (400, kind) == (answer.status_code, answer.json()["error"]["type"])
