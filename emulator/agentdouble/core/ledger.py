@@ -40,7 +40,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Effect:
-    """A difference between two platforms' answers that an unknown explains.
+    """A difference between two platforms' answers that an unknown explains, and no experiment.
 
     The head of ``unknowns.toml`` says what the fields mean.
     """
@@ -50,7 +50,6 @@ class Effect:
     other_than: tuple[str, ...] = ()
     values: tuple[tuple[str, ...], ...] = ()
     missing: bool = False
-    content: tuple[str, ...] = ()
     double_says: tuple[str, ...] = ()
     request_lacks: tuple[str, ...] = ()
 
@@ -59,7 +58,8 @@ class Effect:
 class Unknown:
     """One question that the specification leaves open.
 
-    ``explains`` are its effects on answers; if it has none, ``not_visible`` says why.
+    ``explains`` are its effects on answers that no alternative shows. ``not_visible`` says why no
+    answer shows it at all.
     """
 
     id: str
@@ -97,10 +97,11 @@ def unknowns() -> Mapping[str, Unknown]:
 
 
 def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
-    if bool(entry.get("explains")) == bool(entry.get("not_visible")):
+    ways = sum(map(bool, (entry.get("explains"), entry.get("not_visible"))))
+    if ways > 1 or not (ways or any(it.get("built", True) for it in entry["alternatives"])):
         raise LedgerError(
-            f"{id_} must have either explains, the differences that it explains, or not_visible, "
-            "the reason why no answer shows it.",
+            f"{id_} must have an alternative that is built, or either explains, the differences that "
+            "it explains, or not_visible, the reason why no answer shows it.",
             unknown=id_,
         )
     return Unknown(
@@ -145,7 +146,6 @@ _EFFECT: Mapping[str, Callable[[Any], bool]] = {
     "other_than": _texts,
     "values": _groups,
     "missing": lambda value: value is True,
-    "content": lambda value: _texts(value) and len(value) > 1,
     "double_says": _texts,
     "request_lacks": _texts,
 }

@@ -38,7 +38,8 @@ class Difference:
     """One place where two answers differ; ids and times are shown as references.
 
     ``path`` is ``status``, ``content-type``, or a JSON path, which begins with ``events[n]`` inside
-    a stream. ``because`` names the unknown that explains the difference, if any.
+    a stream. ``because`` names the unknown that explains the difference, if any, and the
+    alternative under which the double answers as the other platform, if there is one.
     """
 
     kind: Kind

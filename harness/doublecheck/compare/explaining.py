@@ -1,12 +1,17 @@
-"""Explanations of differences by the declared fields of unknowns."""
+"""Explanations of differences by unknowns.
+
+An experiment shows most: the double is asked again under each alternative of each unknown on which
+its answer relied, and the alternative under which it equals the live answer explains the difference.
+Declared effects explain what no experiment can show.
+"""
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Any
 
 from agentdouble.core import ledger
 from agentdouble.core.diff import documents
@@ -15,14 +20,13 @@ from agentdouble.core.diff.documents import Mismatch
 from agentdouble.core.diff.pairs import Pairs
 from agentdouble.core.diff.patterns import is_operation, is_path, is_text, text_of
 from agentdouble.core.ledger import Effect
+from doublecheck.compare.alternatives import DoubleAnswers, Recorded, relied_on
 from doublecheck.compare.differences import Difference, Kind
 from doublecheck.wire.exchanges import Exchange
 
-UNKNOWNS = "x-agentdouble-unknowns"
-
+_STEP = re.compile(r"[.\[$]")
 _INDEX = re.compile(r"\[\d+\]")
-_STEP = re.compile(r"\.(?P<name>\w+)|\[(?P<index>\*|\d+)\]")
-_ABSENT = object()
+_AT_ONCE = 3  # answers, which the double limits
 _KINDS: Mapping[documents.Kind, Kind] = {
     "value": "value",
     "type": "type",
@@ -34,40 +38,119 @@ _MISSING = ("only double", "only live")
 _MAY_BE_EMPTY = ("$.Result.Endpoint", "$.Result.InternalEndpoint")
 
 
-def relied_on(exchange: Exchange) -> frozenset[str]:
-    """Return the unknowns that a double's answer relied on, according to its header."""
-    return frozenset(exchange.headers.get(UNKNOWNS, "").replace(",", " ").split())
-
-
 def differences(
-    double: Exchange, live: Exchange, pairs: Pairs, operation: str = ""
+    answers: DoubleAnswers, double: Recorded, live: Exchange, pairs: Pairs, operation: str = ""
 ) -> tuple[Difference, ...]:
     """Return the differences between two answers, each with the unknown that explains it.
 
     Ids at the same place are matched in passing.
     """
-    request, answer = (
-        content.decode("utf-8", "replace") for content in (double.request.content, double.body)
-    )
-    explaining = _Explaining(operation, relied_on(double), request, answer)
-    return explaining.explained(mismatches(double, live, pairs, operation, explaining.contents))
+    before = copy.deepcopy(pairs)
+    found = mismatches(double.exchange, live, pairs, operation)
+    if not found:
+        return ()
+    experiment = _Experiment(answers, double, live, before, operation)
+    assumed, left = experiment.explained(found)
+    declared = _DeclaredEffects(operation, double.exchange)
+    return (*assumed, *declared.explained([_difference(mismatch) for mismatch in left]))
 
 
-class _Explaining:
-    """Explains differences by the operation, both bodies on the double's side, and its unknowns."""
+class _Experiment:
+    """Asks a double again, under the alternatives of the unknowns that its answer relied on."""
 
     def __init__(
-        self, operation: str, relied_on: frozenset[str], request: str, answer: str
+        self, answers: DoubleAnswers, double: Recorded, live: Exchange, pairs: Pairs, operation: str
     ) -> None:
+        self._answers = answers
+        self._double = double
+        self._live = live
+        self._pairs = pairs
         self._operation = operation
-        self._relied_on = relied_on
-        self._request = request
-        self._answer = answer
-        self._unwrapped: dict[str, str] = {}  # unknowns, by the paths of envelopes
 
-    def explained(self, found: Sequence[Mismatch]) -> tuple[Difference, ...]:
-        """Return mismatches as differences, each with the unknown that explains it, if any."""
-        differences = [_difference(mismatch) for mismatch in found]
+    def explained(self, found: Sequence[Mismatch]) -> tuple[list[Difference], Sequence[Mismatch]]:
+        """Return the differences that alternatives explain, and the mismatches that they leave.
+
+        One alternative is added after another, as long as each brings the double's answer closer to
+        the live one.
+        """
+        assumed: list[Difference] = []
+        chosen: dict[str, str] = {}
+        answer = self._double.exchange
+        while found:
+            best = self._best(found, chosen, answer)
+            if best is None:
+                break
+            id_, name, answer, left = best
+            remaining = _places(left)
+            assumed += [
+                replace(_difference(mismatch), because=f"{id_} = {name}")
+                for mismatch in found
+                if (mismatch.kind, mismatch.path) not in remaining
+            ]
+            chosen[id_] = name
+            found = left
+        return assumed, found
+
+    def _best(
+        self, found: Sequence[Mismatch], chosen: Mapping[str, str], answer: Exchange
+    ) -> tuple[str, str, Exchange, Sequence[Mismatch]] | None:
+        """Return the next alternative, the double's answer under it, and what is left."""
+        others = [other for other in self._answers.others(answer) if other[0] not in chosen]
+        best = None
+        # the first answer is the control: a fresh double that differs otherwise explains nothing
+        for start in range(0, len(others), _AT_ONCE - 1):
+            batch = others[start : start + _AT_ONCE - 1]
+            choices = [chosen, *({**chosen, id_: name} for id_, name in batch)]
+            answers = self._answers.under(self._double, choices)
+            if not answers or _places(self._left(answers[0])) != _places(found):
+                return None
+            for (id_, name), other in zip(batch, answers[1:], strict=True):
+                left = self._left(other)
+                if _is_closer(left, found) and (best is None or len(left) < len(best[3])):
+                    best = id_, name, other, left
+            if best is not None and not best[3]:
+                break
+        return best
+
+    def _left(self, answer: Exchange) -> Sequence[Mismatch]:
+        return mismatches(answer, self._live, copy.deepcopy(self._pairs), self._operation)
+
+
+def _places(found: Sequence[Mismatch]) -> set[tuple[str, str]]:
+    return {(mismatch.kind, mismatch.path) for mismatch in found}
+
+
+def _is_closer(left: Sequence[Mismatch], found: Sequence[Mismatch]) -> bool:
+    """Whether fewer places differ, or only places below them, which can be compared now."""
+    places = _places(found)
+    if _places(left) == places:
+        return False
+    paths = {mismatch.path for mismatch in found}
+    if "status" in paths:  # different statuses hide the bodies
+        return "status" not in {mismatch.path for mismatch in left}
+    return all(
+        (mismatch.kind, mismatch.path) in places
+        or (mismatch.kind != "only first" and not paths.isdisjoint(_above(mismatch.path)))
+        for mismatch in left
+    )
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield the paths above a path."""
+    return (path[: match.start()] for match in _STEP.finditer(path) if match.start())
+
+
+class _DeclaredEffects:
+    """Explains differences by the declared effects of unknowns, which no experiment can show."""
+
+    def __init__(self, operation: str, double: Exchange) -> None:
+        self._operation = operation
+        self._relied_on = relied_on(double)
+        self._request = double.request.content.decode("utf-8", "replace")
+        self._answer = double.body.decode("utf-8", "replace")
+
+    def explained(self, differences: Sequence[Difference]) -> tuple[Difference, ...]:
+        """Return the differences, each with the unknown that explains it, if any."""
         # a field that both have somewhere is not missing on either platform
         on_both = _fields(differences, "only double") & _fields(differences, "only live")
         return tuple(
@@ -77,21 +160,7 @@ class _Explaining:
             for difference in differences
         )
 
-    def contents(self, double: Any, live: Any, path: str) -> tuple[Any, Any, str] | None:
-        """Return the contents of two documents in different envelopes, or None."""
-        for unknown, effect in self._effects():
-            if not effect.content or not is_path(path, effect.paths):
-                continue
-            first, second = (_content_path(body, effect.content) for body in (double, live))
-            if first is not None and second is not None and first != second:
-                deepest = max(first, second, key=len).removeprefix("$")
-                self._unwrapped[path] = unknown
-                return _at(double, first), _at(live, second), path + deepest
-        return None
-
     def _reason(self, difference: Difference) -> str | None:
-        if difference.path in self._unwrapped:
-            return self._unwrapped[difference.path]
         values = (difference.double, difference.live)
         if is_path(difference.path, _MAY_BE_EMPTY) and "" in values and None not in values:
             return "section 2.8"
@@ -127,7 +196,7 @@ def _field(difference: Difference) -> str:
 
 def _is_about(effect: Effect, difference: Difference) -> bool:
     path = difference.path
-    if effect.content or not is_path(path, effect.paths) or is_path(path, effect.other_than):
+    if not is_path(path, effect.paths) or is_path(path, effect.other_than):
         return False
     if difference.kind in _MISSING:
         present = difference.live if difference.kind == "only live" else difference.double
@@ -145,30 +214,3 @@ def _are_of(group: Collection[str], double: str, live: str) -> bool:
     """Whether two values are two different members of a group, or both its only member."""
     pairs = permutations(group, 2) if len(group) > 1 else [(*group, *group)]
     return any(is_text(double, [a]) and is_text(live, [b]) for a, b in pairs)
-
-
-def _content_path(document: Any, places: Sequence[str]) -> str | None:
-    """Return the path of the content, deepest first: any document has something at ``$``."""
-    deepest = sorted(places, key=len, reverse=True)
-    return next((path for path in deepest if _at(document, path) is not _ABSENT), None)
-
-
-def _at(document: Any, path: str) -> Any:
-    """Return the value of a document at a path; ``[*]`` returns a list with each element's value."""
-    return _down(document, list(_STEP.finditer(path)))
-
-
-def _down(document: Any, steps: list[re.Match[str]]) -> Any:
-    if not steps:
-        return document
-    step, *remaining = steps
-    if step["name"] is not None:
-        value = document.get(step["name"], _ABSENT) if isinstance(document, dict) else _ABSENT
-        return value if value is _ABSENT else _down(value, remaining)
-    if not isinstance(document, list):
-        return _ABSENT
-    if step["index"] != "*":
-        index = int(step["index"])
-        return _down(document[index], remaining) if index < len(document) else _ABSENT
-    values = [_down(item, remaining) for item in document]
-    return _ABSENT if any(value is _ABSENT for value in values) else values

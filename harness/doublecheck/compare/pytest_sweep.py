@@ -2,14 +2,14 @@
 
 The double keeps running, because its ledger can be changed meanwhile: it gets the alternative, the
 test runs, and the answers are reset. Fixtures of the module and the session also stay; those of the
-test are created again. The end of the module reads and changes the ledgers of doubles.
+test are created again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,11 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from agentdouble.core import ledger, profiles
+from agentdouble.core import profiles
 from agentdouble.errors import ProfileError
-from doublecheck.client._sync.platform import Platform
+from doublecheck.compare.alternatives import alternatives, choose
 from doublecheck.compare.pytest_relied_on import RELIED_ON, SWEPT, Noting
 from doublecheck.errors import DoubleCheckError
-from doublecheck.target.target import Target
 
 
 class Sweeping:
@@ -108,23 +107,6 @@ def _run(item: pytest.Item, following: _NextItem) -> list[pytest.TestReport]:
 def _outcome(reports: Sequence[pytest.TestReport]) -> str:
     outcomes = {report.outcome for report in reports}
     return next((outcome for outcome in ("failed", "skipped") if outcome in outcomes), "passed")
-
-
-def alternatives(
-    relied_on: Sequence[str], in_force: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield each other answer that a double supports, with its unknown."""
-    for id_ in relied_on:
-        unknown = ledger.find(id_)
-        for answer in (unknown.default, *unknown.alternatives):
-            if answer.built and answer.name != in_force[id_]:
-                yield id_, answer.name
-
-
-def choose(target: Target, choice: dict[str, str]) -> None:
-    """Change the answers of a double."""
-    with Platform(target) as platform:
-        platform._choose(choice)
 
 
 def use_profile(config: pytest.Config, file: Path) -> None:

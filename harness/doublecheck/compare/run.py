@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,14 +10,14 @@ from contextlib import suppress
 from agentdouble.core.diff.operations import operation
 from agentdouble.core.diff.pairs import Pairs
 from doublecheck.client import preflight
+from doublecheck.compare.alternatives import DoubleAnswers
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, ConversationPart
-from doublecheck.compare.explaining import UNKNOWNS, differences, relied_on
+from doublecheck.compare.explaining import differences
 from doublecheck.errors import DoubleCheckError, UnreachableError
 from doublecheck.run.platform import Platform
 from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
-from doublecheck.wire.event_stream import is_stream
 from doublecheck.wire.exchanges import Exchange, without_secrets
 from doublecheck.wire.results import body_of
 
@@ -80,7 +79,7 @@ def run(
     The sandbox sessions that it creates are removed at the end; ``names`` are unique names. Raises
     UnreachableError.
     """
-    pairs, unknowns = _seeded(double.target, live.target), _Unknowns(double)
+    pairs, answers = _seeded(double.target, live.target), DoubleAnswers(double.target)
     skipped = [_why_not(topic, double, live, allow_writes=allow_writes) for topic in topics]
     writes = any(topic.does and not reason for topic, reason in zip(topics, skipped, strict=True))
     leftovers = [ConversationLeftovers(platform, names) for platform in (double, live) if writes]
@@ -95,9 +94,7 @@ def run(
                 # without writes there are no leftovers
                 for resources, exchanges in zip(leftovers, (first, second)):  # noqa: B905
                     resources.note(exchanges)
-                part = ConversationPart(
-                    topic.name, tuple(_compared(unknowns.named(first), second, pairs))
-                )
+                part = ConversationPart(topic.name, tuple(_compared(answers, first, second, pairs)))
             on_part(part)
             parts.append(part)
     finally:
@@ -154,9 +151,11 @@ def _exchanges_of(topic: Topic, platform: Platform) -> tuple[Exchange, ...]:
 
 
 def _compared(
-    double: Sequence[Exchange], live: Sequence[Exchange], pairs: Pairs
+    answers: DoubleAnswers, double: Sequence[Exchange], live: Sequence[Exchange], pairs: Pairs
 ) -> Iterator[Compared]:
     """Match the calls of two sides by operation and order, and yield the comparisons."""
+    recorded = answers.recorded(double)
+    double = [call.exchange for call in recorded]
     names = [_name(exchange.request) for exchange in double]
     live_names = [_name(exchange.request) for exchange in live]
     matcher = difflib.SequenceMatcher(None, names, live_names, autojunk=False)
@@ -165,7 +164,7 @@ def _compared(
             for index in range(start, end):
                 first, second = double[index], live[index - start + live_start]
                 pairs.learn(first.request, second.request)
-                changes = differences(first, second, pairs, names[index])
+                changes = differences(answers, recorded[index], second, pairs, names[index])
                 yield Compared(names[index], first, second, changes)
         else:
             yield from (Compared(names[index], double[index], None) for index in range(start, end))
@@ -175,40 +174,3 @@ def _compared(
 
 def _name(request: Request) -> str:
     return operation(request.method, request.url, request.content)
-
-
-class _Unknowns:
-    """The unknowns that a double's answers rely on, without those that its profile settles.
-
-    An answer in a profile comes from a deployment, so it explains no difference.
-    """
-
-    def __init__(self, double: Platform) -> None:
-        self._double = double
-        self._settled: frozenset[str] | None = None
-
-    def named(self, exchanges: Sequence[Exchange]) -> Sequence[Exchange]:
-        """Return exchanges whose headers name all unsettled unknowns.
-
-        The headers of a stream are sent before its end; the journal has the later unknowns.
-        """
-        if not self._double.target.admin:
-            return exchanges
-        streamed = any(is_stream(exchange) for exchange in exchanges)
-        with Platform(self._double.target) as platform:
-            if self._settled is None:
-                ledger = platform.unknowns().items()
-                self._settled = frozenset(id_ for id_, unknown in ledger if unknown.settled)
-            entries = platform.journal() if streamed else ()
-        of_request = {
-            (entry.method, entry.url, entry.request_body.encode()): entry.unknowns
-            for entry in entries
-        }
-        named = []
-        for exchange in exchanges:
-            request, unknowns = exchange.request, set(relied_on(exchange))
-            if is_stream(exchange):
-                unknowns.update(of_request.get((request.method, request.url, request.content), ()))
-            headers = {**exchange.headers, UNKNOWNS: ", ".join(sorted(unknowns - self._settled))}
-            named.append(dataclasses.replace(exchange, headers=headers))
-        return named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,16 @@ class UnknownsInUse:
     settled: frozenset[str]
     relied_on: frozenset[str]
     last: int
+
+
+@dataclass(frozen=True)
+class RepeatedAnswer:
+    """A double's answer under other answers to unknowns."""
+
+    status: int | None
+    headers: Mapping[str, str]
+    body: bytes
+    error: str | None
 
 
 def request(
@@ -102,6 +112,14 @@ def read_unknowns(response: httpx.Response) -> UnknownsInUse:
     document = calls.read_json(response)
     settled, relied_on = (frozenset(document[name]) for name in ("settled", "relied_on"))
     return UnknownsInUse(document["in_force"], settled, relied_on, document["last"])
+
+
+def read_alternatives(response: httpx.Response) -> Sequence[RepeatedAnswer]:
+    """Read the answers to a request that a double sent again."""
+    return [
+        RepeatedAnswer(it["status"], it["headers"], it["body"].encode(), it["error"])
+        for it in calls.read_json(response)["answers"]
+    ]
 
 
 def read_sandboxes(response: httpx.Response) -> SandboxInfos:

@@ -75,7 +75,6 @@ def test_tasks_and_threads_use_the_ledger_of_their_request() -> None:
         ({"paths": ["$"]}, "U-X explains without operations"),
         ({"operations": "POST /run", "paths": ["$"]}, "operations = 'POST /run'"),
         ({"operations": ["*"], "paths": ["$"], "values": ["200"]}, "values = "),
-        ({"operations": ["*"], "paths": ["$"], "content": ["$"]}, "content = "),
         ({"operations": ["*"], "paths": ["$"], "missing": False}, "missing = False"),
         ({"operations": ["*"], "paths": ["$"], "path": ["$"]}, "path = "),
     ],

@@ -1,21 +1,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
+from agentdouble import SimpleApp
 from agentdouble.core import ledger
 from agentdouble.core.diff.pairs import Pairs
-from doublecheck.compare.differences import Class
+from doublecheck import Platform, Target
+from doublecheck.client.doubles import serving_double
+from doublecheck.compare.alternatives import DoubleAnswers, Recorded
+from doublecheck.compare.conversation import Talk, Topic
+from doublecheck.compare.differences import Class, Difference
 from doublecheck.compare.explaining import differences
+from doublecheck.compare.run import run
 from doublecheck.wire.calls import Request
 from doublecheck.wire.exchanges import Exchange
-
-pytestmark = pytest.mark.smoke
+from tests.doublecheck.compare.liar import Lie, seen_as_live, serving_liar
 
 JSON = "application/json"
-INVOKE, RUN_CODE, SESSIONS = "POST /invoke", "InvokeTool RunCode", "GET /apps/{app}/users/{user}"
+RUN_CODE = "InvokeTool RunCode"
 
 
 def answer(document: Any, status: int = 200, unknowns: str = "", request: str = "") -> Exchange:
@@ -29,76 +35,49 @@ def result(**fields: Any) -> dict[str, Any]:
     return {"Result": {"SessionId": "s-1a2b3c4d", "Result": json.dumps(inner)}}
 
 
+def declared(double: Exchange, live: Exchange, operation: str) -> tuple[Difference, ...]:
+    """Return the differences, which no experiment explains: nothing was asked."""
+    answers = DoubleAnswers(Target("http://x", "live"))
+    return differences(answers, Recorded(double), live, Pairs(), operation)
+
+
 def classes(double: Exchange, live: Exchange, operation: str) -> list[tuple[str, Class]]:
-    found_differences = differences(double, live, Pairs(), operation)
+    found_differences = declared(double, live, operation)
     return [(difference.path, difference.cls) for difference in found_differences]
 
 
-def test_every_unknown_declares_what_it_explains() -> None:
-    """The only exceptions are unknowns that state why no answer shows them."""
-    undeclared = [
+def test_every_unknown_can_be_explained() -> None:
+    """By an alternative or by what it declares; the only exceptions state why no answer shows them."""
+    open_unknowns = [
         unknown.id
         for unknown in ledger.unknowns().values()
-        if bool(unknown.explains) == bool(unknown.not_visible)
+        if (
+            not (any(it.built for it in unknown.alternatives) or unknown.explains)
+            and not unknown.not_visible
+        )
         or any(not (effect.operations and effect.paths) for effect in unknown.explains)
     ]
 
-    assert [] == undeclared
-
-
-@pytest.mark.parametrize(
-    ("operation", "double", "live", "expected"),
-    [
-        (INVOKE, "a", {"response": "a"}, [("$", Class.ASSUMED)]),
-        (INVOKE, {"a": 1}, {"response": {"a": 1}}, [("$", Class.ASSUMED)]),
-        (
-            INVOKE,
-            "a",
-            {"response": "b"},
-            [("$", Class.ASSUMED), ("$.response", Class.DIVERGES)],
-        ),
-        (INVOKE, "a", "b", [("$", Class.DIVERGES)]),
-        (INVOKE, "a", {"answer": "a"}, [("$", Class.DIVERGES)]),
-        ("GET /list-apps", ["a"], {"apps": [{"name": "a"}]}, [("$", Class.ASSUMED)]),
-        (
-            "GET /list-apps",
-            ["a"],
-            {"apps": [{"name": "b"}]},
-            [("$", Class.ASSUMED), ("$.apps[*].name[0]", Class.DIVERGES)],
-        ),
-        ("POST /run", "a", {"response": "a"}, [("$", Class.DIVERGES)]),
-    ],
-)
-def test_an_envelope_is_explained_and_its_content_compared(
-    operation: str, double: Any, live: Any, expected: list[tuple[str, Class]]
-) -> None:
-    unknowns = "U-INVOKE-ENVELOPE, U-LIST-APPS"
-
-    found_classes = classes(answer(double, unknowns=unknowns), answer(live), operation)
-
-    assert expected == found_classes
+    assert [] == open_unknowns
 
 
 @pytest.mark.parametrize(
     ("double_status", "live_status", "expected"),
     [
-        (409, 200, "U-SESSION-DUPLICATE"),
-        (409, 400, "U-SESSION-DUPLICATE"),
-        (200, 409, "U-SESSION-DUPLICATE"),
         (200, 422, "U-SESSION-CREATE"),
         (409, 503, None),
         (409, 404, None),
         (200, 500, None),
     ],
 )
-def test_a_status_is_explained_if_both_values_are_alternatives(
+def test_a_status_is_explained_if_both_values_are_declared(
     double_status: int, live_status: int, expected: str | None
 ) -> None:
     unknowns = "U-SESSION-CREATE, U-SESSION-DUPLICATE"
     relied = answer({}, double_status, unknowns, request='{"state": 1}')
     operation = "POST /apps/{app}/users/{user}/sessions"
 
-    (difference,) = differences(relied, answer({}, live_status), Pairs(), operation)
+    (difference,) = declared(relied, answer({}, live_status), operation)
 
     assert expected == difference.because
 
@@ -120,22 +99,6 @@ def test_unknowns_of_every_session_do_not_explain_a_wrong_result(lie: dict[str, 
 
     assert found_classes
     assert Class.ASSUMED not in {cls for _, cls in found_classes}
-
-
-def test_exec_success_explains_only_the_success_field_of_an_error() -> None:
-    error = {"data": {"status": "error"}}
-    double_answer = answer(result(success=False, **error), unknowns="U-EXEC-SUCCESS")
-
-    assert [("$.Result.Result.success", Class.ASSUMED)] == classes(
-        double_answer, answer(result(success=True, **error)), RUN_CODE
-    )
-    assert [
-        ("$.Result.Result.success", Class.ASSUMED),
-        ("$.Result.Result.data.status", Class.DIVERGES),
-    ] == classes(double_answer, answer(result(success=True)), RUN_CODE)
-    assert [("$.Result.Result.success", Class.DIVERGES)] == classes(
-        double_answer, answer(result(success="no", **error)), RUN_CODE
-    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +149,9 @@ def test_only_the_form_of_a_signature_refusal_is_explained(
 
 
 def test_only_unknowns_that_the_answer_names_explain_differences() -> None:
-    assert [("$", Class.DIVERGES)] == classes(answer("a"), answer({"response": "a"}), INVOKE)
+    operation = "GET /apps/{app}/users/{user}/sessions/{session}"
+
+    assert [("$.state", Class.ONLY_DOUBLE)] == classes(answer({"state": {}}), answer({}), operation)
 
 
 def test_reordered_events_are_not_explained_as_missing_fields() -> None:
@@ -197,3 +162,113 @@ def test_reordered_events_are_not_explained_as_missing_fields() -> None:
     assert [("$[0].partial", Class.ONLY_DOUBLE), ("$[1].partial", Class.ONLY_LIVE)] == classes(
         relied, answer([final, {**partial, "partial": 1}]), "POST /run"
     )
+
+
+def saying(side: str) -> SimpleApp:
+    """Return an application that answers what the request has for its side."""
+    app = SimpleApp()
+
+    @app.entrypoint
+    async def answer(payload: dict[str, Any], _headers: dict[str, str]) -> Any:
+        return payload[side]
+
+    return app
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Target]:
+    with serving_double(saying("double")) as target:
+        yield target
+
+
+def experiments(
+    asked: Target, talk: Talk, unknowns: Mapping[str, str] | None = None, lie: Lie | None = None
+) -> list[tuple[str, str | None]]:
+    """Return the places that differ on a platform with other answers, and what explains each."""
+    with (
+        serving_double(saying("live"), unknowns=dict(unknowns or {})) as target,
+        serving_liar(target.url) as liar,
+        liar.lying(lie or (lambda *_: None)),
+        Platform(asked) as double,
+        Platform(seen_as_live(target, liar)) as live,
+    ):
+        topic = Topic("calls", (), talk, does="runs code")
+        comparison = run([topic], double, live, allow_writes=True)
+    return [(it.path, it.because) for call in comparison.calls for it in call.differences]
+
+
+IN_ENVELOPE = "U-INVOKE-ENVELOPE = object"
+
+
+@pytest.mark.parametrize(
+    ("double", "live", "expected"),
+    [
+        ("a", {"response": "a"}, [("$", IN_ENVELOPE)]),
+        ({"a": 1}, {"response": {"a": 1}}, [("$.a", IN_ENVELOPE), ("$.response", IN_ENVELOPE)]),
+        ("a", {"response": "b"}, [("$", IN_ENVELOPE), ("$.response", None)]),
+        ("a", "b", [("$", None)]),
+        ("a", {"answer": "a"}, [("$", None)]),
+        ("a" * 70_000, {"response": "a" * 70_000}, [("$", None)]),
+    ],
+    ids=["text", "object", "other text", "no envelope", "other envelope", "too long to repeat"],
+)
+def test_an_alternative_explains_what_becomes_equal(
+    asked: Target, double: Any, live: Any, expected: list[tuple[str, str | None]]
+) -> None:
+    """The rest diverges, and so does everything if the journal lacks a part of the request."""
+    content = json.dumps({"double": double, "live": live}).encode()
+    headers = {"Content-Type": JSON}
+
+    found = experiments(
+        asked, lambda it: it.request("POST", "/invoke", headers=headers, content=content)
+    )
+
+    assert expected == found
+
+
+def create_twice(platform: Platform) -> None:
+    path = "/apps/echo/users/u1/sessions/twice"
+    for method in ("POST", "POST", "DELETE"):
+        platform.request(method, path)
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(400, "U-SESSION-DUPLICATE = 400"), (503, None), (404, None)]
+)
+def test_a_status_is_explained_by_an_alternative_that_has_it(
+    asked: Target, status: int, expected: str | None
+) -> None:
+    creation = "POST /apps/{app}/users/{user}/sessions/{session}"
+
+    def lie(name: str, nth: int, _document: Any) -> Any:
+        return status if (name, nth) == (creation, 2) else None
+
+    assert [("status", expected)] == experiments(asked, create_twice, lie=lie)
+
+
+def test_several_unknowns_explain_one_answer(asked: Target) -> None:
+    unknowns = {"U-SESSION-DUPLICATE": "existing", "U-SESSION-FIELDS": "id-only"}
+
+    reasons = {because for _, because in experiments(asked, create_twice, unknowns)}
+
+    assert {"U-SESSION-DUPLICATE = existing", "U-SESSION-FIELDS = id-only"} == reasons
+
+
+@pytest.mark.slow
+def test_a_wrong_result_is_not_explained_with_the_success_of_an_error(asked: Target) -> None:
+    def lie(name: str, _nth: int, document: Any) -> Any:
+        if name != RUN_CODE:
+            return None
+        inner = json.loads(document["Result"]["Result"])
+        inner["data"]["status"] = "ok"
+        document["Result"]["Result"] = json.dumps(inner)
+        return document
+
+    found = experiments(
+        asked, lambda it: it.run_code("1/0", session_id="a"), {"U-EXEC-SUCCESS": "true"}, lie
+    )
+
+    assert [
+        ("$.Result.Result.success", "U-EXEC-SUCCESS = true"),
+        ("$.Result.Result.data.status", None),
+    ] == found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol
@@ -36,37 +36,15 @@ class ComparedAnswer(Protocol):
     def body_cut(self) -> bool: ...
 
 
-Unwrap = Callable[[Any, Any, str], "tuple[Any, Any, str] | None"]
-
-
 def mismatches(
-    first: ComparedAnswer,
-    second: ComparedAnswer,
-    pairs: Pairs,
-    operation: str = "",
-    unwrap: Unwrap = lambda *_: None,
+    first: ComparedAnswer, second: ComparedAnswer, pairs: Pairs, operation: str = ""
 ) -> tuple[Mismatch, ...]:
-    """Return where two answers to an operation differ. Ids at the same place are matched.
-
-    ``unwrap`` gets two documents and their path, and may return their contents and a deeper path.
-    """
-    documents = Documents(pairs, Fields(operation))
-
-    def bodies(first: Any, second: Any, path: str) -> Iterator[Mismatch]:
-        contents = unwrap(first, second, path)
-        if contents is not None:
-            yield documents.mismatch("type", path, first, second)
-        yield from documents.compare(*(contents or (first, second, path)))
-
-    return tuple(_mismatches(first, second, pairs, documents, bodies))
+    """Return where two answers to an operation differ. Ids at the same place are matched."""
+    return tuple(_mismatches(first, second, pairs, Documents(pairs, Fields(operation))))
 
 
 def _mismatches(
-    first: ComparedAnswer,
-    second: ComparedAnswer,
-    pairs: Pairs,
-    documents: Documents,
-    bodies: Callable[[Any, Any, str], Iterator[Mismatch]],
+    first: ComparedAnswer, second: ComparedAnswer, pairs: Pairs, documents: Documents
 ) -> Iterator[Mismatch]:
     if first.status != second.status:  # the bodies of different statuses are not comparable
         yield Mismatch("value", "status", first.status or "no answer", second.status or "no answer")
@@ -82,10 +60,10 @@ def _mismatches(
     if kinds == (event_stream.MEDIA_TYPE, event_stream.MEDIA_TYPE):
         events, second_events = _events(first), _events(second)
         for index, (event, second_event) in enumerate(zip(events, second_events, strict=False)):
-            yield from bodies(event, second_event, f"events[{index}]$")
+            yield from documents.compare(event, second_event, f"events[{index}]$")
         yield from documents.surplus(events, second_events, "events")
     else:
-        yield from bodies(_document(first), _document(second), "$")
+        yield from documents.compare(_document(first), _document(second))
     if bool(first.error) != bool(second.error):
         yield Mismatch("value", "end", first.error or "whole", second.error or "whole")
     if first.body_cut or second.body_cut:

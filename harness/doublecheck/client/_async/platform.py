@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MOST_OF_A_PAGE = 100
+_WHAT_IF_S = 130.0  # the double waits 60 s for the answers, and as long for an earlier question
 
 
 class AsyncPlatform:
@@ -281,7 +282,12 @@ class AsyncPlatform:
 
     async def journal(self) -> Journal:
         """Return the requests that a double served, oldest first. Raise NotADoubleError."""
-        request = admin.request(self.target, "A journal", "GET", "/journal?bodies=true")
+        return await self._journal()
+
+    async def _journal(self, *, after: int = 0) -> Journal:
+        """Return the requests after an entry of a double's journal."""
+        path = f"/journal?bodies=true&after={after}"
+        request = admin.request(self.target, "A journal", "GET", path)
         return await self._connection.call(Call(request, admin.read_journal))
 
     async def sandboxes(self) -> SandboxInfos:
@@ -305,6 +311,15 @@ class AsyncPlatform:
         chosen = dict(answers)
         request = admin.request(self.target, "A ledger of unknowns", "PUT", "/unknowns", chosen)
         await self._connection.call(Call(request, admin.read_unknowns))
+
+    async def _alternatives(
+        self, entry: int, alternatives: Sequence[Mapping[str, str]]
+    ) -> Sequence[admin.RepeatedAnswer]:
+        """Return a double's answers to a request of its journal, sent again under alternatives."""
+        document = {"entry": entry, "alternatives": list(alternatives)}
+        path = "/what-if/answers"
+        request = admin.request(self.target, "What-if", "POST", path, document, _WHAT_IF_S)
+        return await self._connection.call(Call(request, admin.read_alternatives))
 
     async def reset(self, *, wait: bool = True, keep: Sequence[str] | None = None) -> None:
         """Return a double to its initial state, except for the parts to ``keep``.
