@@ -78,18 +78,18 @@ PACKAGES = {
     "emulator/agentdouble": "The double, `emulator/agentdouble`",
     "harness/doublecheck": "The harness, `harness/doublecheck`",
 }
-NO_ROOMS = {"__init__.py", "__main__.py"}
+NOT_LISTED = {"__init__.py", "__main__.py"}
 
 
 @pytest.mark.smoke
 @pytest.mark.parametrize("package", PACKAGES)
 def test_tables_name_every_module(package: str) -> None:
     """The tables of CONTRIBUTING.md name every module, and no other."""
-    actual = set(filter(None, map(_spelled, (ROOT / package).iterdir()))) - NO_ROOMS
+    actual = set(filter(None, map(_spelled, (ROOT / package).iterdir()))) - NOT_LISTED
     table = read("CONTRIBUTING.md").split(PACKAGES[package])[1].split("\n\n")[1]
-    rooms = {name for row in table.splitlines() for name in re.findall(r"`(\S+)`", _rooms(row))}
+    listed = {name for row in table.splitlines() for name in re.findall(r"`(\S+)`", _names_in(row))}
 
-    assert actual == rooms, f"name each room of {package} in CONTRIBUTING.md, section Rooms"
+    assert actual == listed, f"name each module of {package} in CONTRIBUTING.md, section Packages"
 
 
 def _spelled(path: Path) -> str | None:
@@ -99,7 +99,7 @@ def _spelled(path: Path) -> str | None:
     return path.name if path.suffix == ".py" else None
 
 
-def _rooms(row: str) -> str:
+def _names_in(row: str) -> str:
     return row.split("|")[1]
 
 

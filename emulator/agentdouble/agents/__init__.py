@@ -6,7 +6,7 @@ imports them with ``application_imports``. ``loops`` runs each application on it
 ``framework`` is the interface to frameworks with a runner of their own, and ``adk`` implements it
 for Google's ADK. ``shipped`` is the agents directory that agentdouble ships.
 
-This room may import ``journal``, ``server`` and ``core``. It knows no surface and no
+This package may import ``journal``, ``server`` and ``core``. It knows no surface and no
 server of sessions.
 """
 

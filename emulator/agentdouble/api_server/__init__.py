@@ -8,7 +8,7 @@ a function, ``framework`` one whose framework has its own runner, with the servi
 holds sessions and artifacts in memory and ``persistent`` in the state; ``state_scopes`` splits the
 state of a session.
 
-This room may import ``agents``, ``state`` and ``journal``, and no surface.
+This package may import ``agents``, ``state`` and ``journal``, and no surface.
 """
 
 # here, so that the server needs no other import before the first request

@@ -5,7 +5,7 @@ MCPApp and A2AApp.
 ``contract`` checks decorated functions, ``loading`` imports applications from a specification,
 ``hosted`` serves them in a double, and ``adapters`` turns foreign agents into ours.
 
-An application is an ASGI application and also runs without a double. So this room may import
+An application is an ASGI application and also runs without a double. So this package may import
 ``agents``, ``mcp_hosting``, ``server`` and ``state``, and no surface.
 """
 

@@ -8,7 +8,7 @@ neither httpx nor the double. ``session_console`` is ``agentdouble session attac
 ``connections`` finds the double that a command is for, and ``control`` is a client of its control
 plane. ``secret_options`` reads secrets, and ``options`` has what several commands share.
 
-This room may import every other one.
+This package may import every other one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every other room uses: time, unknowns, signatures, and small tools.
+"""What every other package uses: time, unknowns, signatures, and small tools.
 
 ``clock`` is the only source of time for the rules of the platform. ``ledger`` lists what the
 specification leaves open (``unknowns.toml``), with the answers in force; a ``profile`` sets them

@@ -4,7 +4,7 @@ An ``McpEndpoint`` serves one server of the MCP SDK over streamable HTTP, and im
 first request. A ``Host`` holds many endpoints, each with its own keys, and adds and removes them at
 run time. ``refusals`` are errors in the form of MCP.
 
-MCP services and MCPApps use both. This room may import ``journal``, ``server`` and ``core``.
+MCP services and MCPApps use both. This package may import ``journal``, ``server`` and ``core``.
 """
 
 from agentdouble.mcp_hosting.endpoint import BODY_LIMIT, OPERATIONS, McpEndpoint

@@ -5,7 +5,7 @@ the kinds of backends as values: an MCP server to which ``passthrough`` passes e
 HTTP API with an OpenAPI definition (``openapi``), and a command (``commands``), for each of whose
 clients ``stdio`` has a session. ``authentication`` holds the credentials for backends.
 
-The kinds import the MCP SDK when they are first used. This room may import ``mcp_hosting``,
+The kinds import the MCP SDK when they are first used. This package may import ``mcp_hosting``,
 ``state``, ``journal`` and ``core``. It starts no process itself: whoever creates the services
 passes something that does.
 """

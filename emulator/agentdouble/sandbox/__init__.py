@@ -12,7 +12,7 @@ of a cell. ``session_snapshots`` keeps the snapshots that ``processes.copies`` t
 routes ``/v1/...``; ``workbench``, ``browser`` and ``javascript`` have the programs that run in a
 session beside the Python kernel.
 
-This room may import ``processes``, ``faults``, ``state`` and ``journal``, and no surface. This file
+This package may import ``processes``, ``faults``, ``state`` and ``journal``, and no surface. This file
 imports nothing, because the fork server imports modules of this package, and every kernel carries
 what the fork server has imported.
 """

@@ -5,7 +5,7 @@ SQLite or PostgreSQL through SQLAlchemy, imported only if it is configured. A ``
 resources that requests create in a store: it finds, changes and deletes them, and answers a
 repeated client token with the same resource.
 
-This room may import ``core`` and ``errors``.
+This package may import ``core`` and ``errors``.
 """
 
 from agentdouble.state.registry import Registry, Resource, digest, times_of

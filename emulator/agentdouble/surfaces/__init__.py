@@ -1,10 +1,10 @@
-"""The surfaces of a double: each module here connects one room of agentdouble to it.
+"""The surfaces of a double: each module here connects one package of agentdouble to it.
 
-A ``Surface`` has the room's routes, its part of ``/_emulator``, its actions of the control plane
-and its part of a reset, and it starts and stops the room's work. ``Context`` has what all surfaces
-use. A room that is slow to import is imported when its surface is first asked (``LateApp``).
+A ``Surface`` has the package's routes, its part of ``/_emulator``, its actions of the control plane
+and its part of a reset, and it starts and stops the package's work. ``Context`` has what all surfaces
+use. A package that is slow to import is imported when its surface is first asked (``LateApp``).
 
-This room may import every room that it connects; only ``platform`` and ``routing`` import it.
+This package may import every package that it connects; only ``platform`` and ``routing`` import it.
 """
 
 from __future__ import annotations

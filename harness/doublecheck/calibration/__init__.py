@@ -5,6 +5,6 @@
 on a platform and collects each ``finding``, and ``command`` is ``doublecheck calibrate``, which writes them as a
 profile. A double that is started with this profile behaves like the deployment.
 
-The room uses the clients, and neither the contract checks nor their reports. It cannot be called
+The package uses the clients, and neither the contract checks nor their reports. It cannot be called
 ``calibrate``: an import of it would replace the function ``doublecheck.calibrate``.
 """
