@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from agentdouble import Emulator
 from agentdouble.apps import simple, simple_responses
 from agentdouble.core import running_doubles
 from doublecheck.cli import app
+from doublecheck.contracts.clauses import clauses
 from doublecheck.run import pytest_run
 from tests.readme.consoles import bash, commands_of, pytest_in
-from tests.readme.pages import DOUBLE, FRONT, HARNESS, block, read
+from tests.readme.pages import DOUBLE, FRONT, HARNESS, ROOT, block, read
 
 pytestmark = pytest.mark.once
 
@@ -50,6 +52,19 @@ def test_example_tests_pass(tmp_path: Path, files: dict[str, str], count: int) -
         (tmp_path / name).write_text(text)
 
     assert f"{count} passed" in pytest_in(tmp_path)
+
+
+def test_pages_count_the_clauses() -> None:
+    """Of all groups, and of those that the double passes."""
+    checks, implementations = (
+        (ROOT / "harness" / "docs" / f"{page}.md").read_text("utf-8")
+        for page in ("contract-checks", "implementations")
+    )
+    groups = Counter(id_.partition("-")[0] for id_ in clauses())
+
+    passed = re.findall(r"^\| .*\((\w+)\) \| (\d+) passed \|", implementations, re.M)
+    assert f"the specification's {len(clauses())} clauses" in " ".join(checks.split())
+    assert {**groups} == {group: int(count) for group, count in passed}
 
 
 def test_calibrate_settles_an_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from agentdouble.control_plane.public_errors import invalid, missing
 from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services import Key
-from agentdouble.mcp_services.authentication import ApiKey, Auth, Bearer
+from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Bearer
 from agentdouble.mcp_services.keys import make_key
 
 INBOUND = "InboundAuthorizerConfiguration"

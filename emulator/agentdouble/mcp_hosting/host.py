@@ -119,6 +119,7 @@ class _Entry:
 class Host:
     """Answers ``/mcp/<name>`` with the server of that name, for requests with one of its keys.
 
+    A key is the text after ``Bearer`` in the Authorization header, without spaces.
     All methods are called on one event loop, inside ``running()``. A session belongs to the key
     that opened it: with another key, the session is not found (404).
     """

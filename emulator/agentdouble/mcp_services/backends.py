@@ -15,7 +15,7 @@ from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import BackendError
 from agentdouble.mcp_hosting import HostedServer, McpEndpoint
-from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer, is_header_name
+from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Basic, Bearer, is_header_name
 from agentdouble.mcp_services.commands import CommandBackend, Programs
 from agentdouble.mcp_services.passthrough import PassThrough
 from agentdouble.state import Record

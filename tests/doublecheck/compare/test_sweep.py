@@ -119,6 +119,10 @@ def test_an_answer_is_visible_on_the_wire(
     double: Emulator, platform: Platform, id_: str, answer: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A probe or a witness recognises it."""
+    assert id_ in PROBES or id_ in WITNESSES, (
+        f"{id_} has no probe: add one in harness/doublecheck/calibration/ (see probe.py), or a "
+        "witness in WITNESSES"
+    )
     platform._choose({id_: answer})
     try:
         if id_ in WITNESSES:

@@ -22,21 +22,8 @@ from tests.machine import REQUIRE_ALL
 pytestmark = pytest.mark.once
 
 
-CHECKED = (
-    *(f"INV-{number:02d}" for number in range(1, 10)),
-    *(f"PRB-{number:02d}" for number in range(1, 8)),
-    *(f"CTL-{number:02d}" for number in range(1, 9)),
-    *(f"SBX-{number:02d}" for number in range(1, 13)),
-    *(f"RUN-{number:02d}" for number in range(1, 4)),
-    *(f"DEC-{number:02d}" for number in range(1, 7)),
-    *(f"MCP-{number:02d}" for number in range(1, 7)),
-    *(f"SVC-{number:02d}" for number in range(1, 4)),
-    *(f"A2A-{number:02d}" for number in range(1, 6)),
-    *(f"API-{number:02d}" for number in range(1, 19)),
-    "AUT-01",
-)
-
-RUNTIMES = (*(f"HST-{number:02d}" for number in range(1, 6)), "AUT-02", "AUT-03")
+RUNTIMES = tuple(id_ for id_ in clauses() if clauses()[id_].surface == "runtimes")
+CHECKED = tuple(id_ for id_ in clauses() if id_ not in RUNTIMES)
 
 QUIET = ("-p", "no:faulthandler")  # of the pytest outside
 BROWSER = chromium.find(None) is not None or REQUIRE_ALL in os.environ

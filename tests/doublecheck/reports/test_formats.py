@@ -54,7 +54,10 @@ def test_checks_that_did_not_run_are_folded() -> None:
         "failed: assert 1 == 2  INV-04",
         "not run: takes long  CTL-04",
         "",
-        "a temporary double: 1 failed, 1 not run. 83 of 85 clauses were not checked. 3 checks, 0 requests, in 0.0 s.",
+        (
+            f"a temporary double: 1 failed, 1 not run. {len(clauses()) - 2} of {len(clauses())} "
+            "clauses were not checked. 3 checks, 0 requests, in 0.0 s."
+        ),
     ] == [line.rstrip() for line in show(colours=False).strip().splitlines()]
 
 

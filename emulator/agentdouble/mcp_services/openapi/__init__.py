@@ -6,7 +6,7 @@ tools call the API. It imports the MCP SDK.
 
 from __future__ import annotations
 
-from agentdouble.mcp_services.authentication import ApiKey, Auth, Basic, Bearer
+from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Basic, Bearer
 from agentdouble.mcp_services.openapi.definition import ApiDefinition, DefinedOperation
 from agentdouble.mcp_services.openapi.loading import load, load_text
 from agentdouble.mcp_services.openapi.serving import server

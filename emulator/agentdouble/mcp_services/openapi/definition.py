@@ -8,7 +8,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.authentication import ApiKeyScheme
+from agentdouble.mcp_services.backend_credentials import ApiKeyScheme
 
 Json = dict[str, Any]
 Where = Literal["path", "query", "header", "cookie"]

@@ -18,7 +18,7 @@ import pydantic_core
 
 from agentdouble.core import strict_json
 from agentdouble.errors import ToolCallError
-from agentdouble.mcp_services.authentication import Credential
+from agentdouble.mcp_services.backend_credentials import Credential
 from agentdouble.mcp_services.openapi import inputs
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.authentication import is_header_name
+from agentdouble.mcp_services.backend_credentials import is_header_name
 from agentdouble.mcp_services.openapi import inputs
 from agentdouble.mcp_services.openapi.definition import (
     ApiDefinition,

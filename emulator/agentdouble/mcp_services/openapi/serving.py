@@ -23,7 +23,7 @@ from mcp.types import (
 
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import DefinitionError, ToolCallError
-from agentdouble.mcp_services.authentication import Auth, credential
+from agentdouble.mcp_services.backend_credentials import Auth, credential
 from agentdouble.mcp_services.openapi import http_client, requests
 from agentdouble.mcp_services.openapi.definition import ApiDefinition, DefinedOperation, address_of
 from agentdouble.mcp_services.openapi.http_client import ApiBackend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.authentication import ApiKeyScheme
+from agentdouble.mcp_services.backend_credentials import ApiKeyScheme
 from agentdouble.mcp_services.openapi import inputs
 from agentdouble.mcp_services.openapi.definition import (
     DefinedBody,

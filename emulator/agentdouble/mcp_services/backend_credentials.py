@@ -1,4 +1,7 @@
-"""The credentials of a service at its backend; the caller of a tool sees none of them."""
+"""The credentials that a service sends to its backend; the caller of a tool sees none of them.
+
+What callers of a service send is in ``keys`` and ``mcp_hosting.host``.
+"""
 
 from __future__ import annotations
 
