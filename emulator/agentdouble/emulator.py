@@ -154,7 +154,8 @@ class Emulator:
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that point a client at this double.
 
-        ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for another.
+        ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for
+        another.
         """
         return environment.variables(self.connection, client)
 

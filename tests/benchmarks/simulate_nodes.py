@@ -5,7 +5,8 @@
 It measures the front's processor time for a call, a new session and the watch of a node, with real
 nodes on this machine. It makes 100,000 sessions in the front's real tables, with nodes that exist
 only there. Then it simulates the front as one processor that handles random arrivals in turn. What
-that hides: networks, the nodes' own load, a database, and that client and front share two cores here.
+that hides: networks, the nodes' own load, a database, and that client and front share two cores
+here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The interface between a server and a framework that has its own runner.
 
 Agents that are functions yield values, which the server turns into events. A framework's runner
-makes the events itself and keeps them in its own session service, so it has a ``FrameworkHost`` instead:
-the server's sessions and artifacts, for the services of the framework.
+makes the events itself and keeps them in its own session service, so it has a ``FrameworkHost``
+instead: the server's sessions and artifacts, for the services of the framework.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Files that let programs of one user find each other: the local key pair, the running doubles.
 
 All are in one directory that only this user can read. The key pair and the token are made once, so
-an exported environment stays valid when the double is restarted. This is for ``agentdouble serve``: an
-``Emulator()`` makes a new pair each time.
+an exported environment stays valid when the double is restarted. This is for ``agentdouble serve``:
+an ``Emulator()`` makes a new pair each time.
 
 The directory may be shared by containers, by namespaces of one machine, or by machines. So a record
 of a running double names its machine and its network, and the double holds a lock on it: only what

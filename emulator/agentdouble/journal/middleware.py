@@ -30,9 +30,9 @@ FAULTS_HEADER = b"x-agentdouble-faults"
 class JournalMiddleware:
     """A middleware that writes each request into the journal.
 
-    During a request, unknowns are decided by ``in_force``, and ``run_code`` finds the double through
-    ``variables``.
-    Requests below ``except_prefix`` and those that are ``UNSEEN`` are not written.
+    During a request, unknowns are decided by ``in_force``, and ``run_code`` finds the double
+    through ``variables``. Requests below ``except_prefix`` and those that are ``UNSEEN`` are not
+    written.
     """
 
     def __init__(

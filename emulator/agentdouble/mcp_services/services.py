@@ -230,11 +230,12 @@ class McpServices:
             double.mcp.create("weather", "http://127.0.0.1:9000/mcp")
             print(json.dumps(double.mcp.record("weather")))
 
-    A backend is the address of an MCP server, an MCP server of this process (an MCPApp, or one
-    of the MCP SDK), a list with the words of a command that speaks MCP over its standard input and
+    A backend is the address of an MCP server, an MCP server of this process (an MCPApp, or one of
+    the MCP SDK), a list with the words of a command that speaks MCP over its standard input and
     output, a definition of an HTTP API as a mapping, or a value: ``McpBackend(url, headers)`` and
-    ``OpenApiBackend.load(source, auth=...)`` have credentials, ``CommandBackend`` a directory. Every method raises
-    RuntimeError if the double does not run, and UnknownServiceError for an unknown name.
+    ``OpenApiBackend.load(source, auth=...)`` have credentials, ``CommandBackend`` a directory.
+    Every method raises RuntimeError if the double does not run, and UnknownServiceError for an
+    unknown name.
     """
 
     def __init__(self, services: Services, call: Call, url: str) -> None:

@@ -8,6 +8,6 @@ directories of sessions, and ``session_files`` reads them while code may change 
 finds what grows over its limits, ``usage`` measures memory and disk, and ``capacity`` refuses a
 start for which the machine has no resources.
 
-This package may import ``core`` and ``errors``. What runs in a fork imports nothing of the double but
-``fork_server`` and ``copies``, because every kernel inherits what it has imported.
+This package may import ``core`` and ``errors``. What runs in a fork imports nothing of the double
+but ``fork_server`` and ``copies``, because every kernel inherits what it has imported.
 """

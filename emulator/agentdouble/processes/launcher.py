@@ -155,8 +155,8 @@ async def launch(
 ) -> StartedProcess:
     """Start a process of a session: by a fork as the plan says, or as a program without one.
 
-    ``kernel`` names the module of the program. ``run`` is a directory for this process only. It gets
-    ``config``, ``connection_file`` and copies of the descriptors. Raises OSError, and
+    ``kernel`` names the module of the program. ``run`` is a directory for this process only. It
+    gets ``config``, ``connection_file`` and copies of the descriptors. Raises OSError, and
     ForkServerGoneError.
     """
     environment = dict(workspace.environment(run))

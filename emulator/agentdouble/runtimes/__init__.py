@@ -7,8 +7,8 @@ starts the process of an instance. ``gateway`` finds the runtime of a request, a
 passes the request to the instance. A request passes the gateway, the authentication, the lease and
 the proxy, and the answer comes back as a stream. ``hosting`` starts and stops all of this.
 
-This package may import ``processes``, ``state``, ``journal`` and ``server``, and neither the sandbox
-nor a surface. ``runner`` runs inside instances and imports only the standard library.
+This package may import ``processes``, ``state``, ``journal`` and ``server``, and neither the
+sandbox nor a surface. ``runner`` runs inside instances and imports only the standard library.
 """
 
 # Nothing else is here, so that a double knows its paths without importing the hosting code.

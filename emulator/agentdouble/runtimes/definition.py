@@ -40,14 +40,14 @@ class Definition(BaseModel):
     """A version of a runtime, as a ``[[runtimes]]`` table declares it.
 
     Its instances run in ``directory``: an ``application``, which is ``module:attribute`` or
-    ``file.py:attribute``, or a ``command`` that listens on ``$PORT`` of 127.0.0.1; its arguments may
-    contain ``$PORT``. ``python`` is the interpreter of an application (for a command it comes first
-    on PATH), by default the double's own. With ``sources``, whoever asked for the runtime may name
-    only paths below these directories, and nothing that it names makes other paths visible.
+    ``file.py:attribute``, or a ``command`` that listens on ``$PORT`` of 127.0.0.1; its arguments
+    may contain ``$PORT``. ``python`` is the interpreter of an application (for a command it comes
+    first on PATH), by default the double's own. With ``sources``, whoever asked for the runtime may
+    name only paths below these directories, and nothing that it names makes other paths visible.
 
     After ``idle_s`` without a request, on the double's clock, instances beyond ``min_instances``
-    end; if it is None, the ledger decides (U-SCALE-IDLE). Without an ``authorizer``, every caller is
-    admitted. ``memory_limit`` is the memory in bytes that all processes of an instance may use
+    end; if it is None, the ledger decides (U-SCALE-IDLE). Without an ``authorizer``, every caller
+    is admitted. ``memory_limit`` is the memory in bytes that all processes of an instance may use
     together.
     """
 

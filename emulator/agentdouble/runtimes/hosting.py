@@ -134,8 +134,9 @@ def _plain(line: Line) -> str:
 class Hosting:
     """Hosts runtimes for one double; belongs to one event loop.
 
-    ``reserved`` are the names that are already used below ``PREFIX``. Hosted code finds its double by the
-    ``variables``. Raises DeclarationError for wrong tables in the settings, and MissingExtraError.
+    ``reserved`` are the names that are already used below ``PREFIX``. Hosted code finds its double
+    by the ``variables``. Raises DeclarationError for wrong tables in the settings, and
+    MissingExtraError.
     """
 
     def __init__(

@@ -6,13 +6,13 @@ lets one execution run at a time. What runs in it is behind the protocol ``sessi
 which says what may be relied on: ``local_processes`` are here, ``nodes`` has those of other
 machines, and ``placement`` decides between them. ``ended_sessions`` remembers what has ended.
 
-``kernel_pool`` starts kernels as ``fork_planner`` plans it and keeps some ready; ``kernel_channels``
-has their sockets. ``execution``, ``outputs`` and ``result`` turn a kernel's messages into the result
-of a cell. ``session_snapshots`` keeps the snapshots that ``processes.copies`` takes. ``data_plane`` has the
-routes ``/v1/...``; ``workbench``, ``browser`` and ``javascript`` have the programs that run in a
-session beside the Python kernel.
+``kernel_pool`` starts kernels as ``fork_planner`` plans it and keeps some ready;
+``kernel_channels`` has their sockets. ``execution``, ``outputs`` and ``result`` turn a kernel's
+messages into the result of a cell. ``session_snapshots`` keeps the snapshots that
+``processes.copies`` takes. ``data_plane`` has the routes ``/v1/...``; ``workbench``, ``browser``
+and ``javascript`` have the programs that run in a session beside the Python kernel.
 
-This package may import ``processes``, ``faults``, ``state`` and ``journal``, and no surface. This file
-imports nothing, because the fork server imports modules of this package, and every kernel carries
-what the fork server has imported.
+This package may import ``processes``, ``faults``, ``state`` and ``journal``, and no surface. This
+file imports nothing, because the fork server imports modules of this package, and every kernel
+carries what the fork server has imported.
 """

@@ -103,7 +103,8 @@ class NamedKernels:
     ) -> NamedKernel:
         """Return the kernel of that name; if none lives, start one in ``cwd``.
 
-        Raises DirectoryError, SandboxError if there are too many, and the errors of a kernel's start.
+        Raises DirectoryError, SandboxError if there are too many, and the errors of a kernel's
+        start.
         """
         async with self._making:
             notebook = self._living.get(name or "")

@@ -44,12 +44,12 @@ class Processes(Protocol):
     """The processes and files of one session: ``LocalProcesses`` or ``NodeProcesses``.
 
     Nothing runs before it is needed. Methods that say so are called in the session's turn. Those
-    that start something raise InstanceEndedError if the session has ended, or ends during the start,
-    SandboxError if it is paused, and ResourceExhaustedError if the machine has no room. If the
-    session's state is lost and no result says so, they call ``SandboxSession.lose``.
+    that start something raise InstanceEndedError if the session has ended, or ends during the
+    start, SandboxError if it is paused, and ResourceExhaustedError if the machine has no room. If
+    the session's state is lost and no result says so, they call ``SandboxSession.lose``.
 
-    An error of a node is a SandboxError with the message, code and status of the error that is named
-    here. If a node's answer is lost, the session ends, and the code is InternalError.Node.
+    An error of a node is a SandboxError with the message, code and status of the error that is
+    named here. If a node's answer is lost, the session ends, and the code is InternalError.Node.
     """
 
     @property
@@ -127,8 +127,9 @@ class Processes(Protocol):
     async def return_to(self, snapshot: Snapshot) -> None:
         """Replace processes and files with those of a snapshot, in the session's turn.
 
-        If it fails, nothing has been replaced. Raises SnapshotRefusedError, including for a snapshot
-        that cannot be copied to where these processes are, and the errors of a kernel's start.
+        If it fails, nothing has been replaced. Raises SnapshotRefusedError, including for a
+        snapshot that cannot be copied to where these processes are, and the errors of a kernel's
+        start.
         """
 
     async def kernel(self, language: Language) -> Kernel:

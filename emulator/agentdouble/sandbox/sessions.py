@@ -61,8 +61,8 @@ class SandboxSessions:
     """The living sessions, and the records of those that have ended.
 
     ``variables_of`` returns the environment variables of a tool's sessions, and raises
-    UnknownToolError if there is no such tool. ``store`` keeps the records. ``placement`` says
-    where their processes run, by default here. ``on_end`` is called with each session that has ended.
+    UnknownToolError if there is no such tool. ``store`` keeps the records. ``placement`` says where
+    their processes run, by default here. ``on_end`` is called with each session that has ended.
     """
 
     def __init__(

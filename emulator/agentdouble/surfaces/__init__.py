@@ -1,8 +1,9 @@
 """The surfaces of a double: each module here connects one package of agentdouble to it.
 
 A ``Surface`` has the package's routes, its part of ``/_emulator``, its actions of the control plane
-and its part of a reset, and it starts and stops the package's work. ``Context`` has what all surfaces
-use. A package that is slow to import is imported when its surface is first asked (``LateApp``).
+and its part of a reset, and it starts and stops the package's work. ``Context`` has what all
+surfaces use. A package that is slow to import is imported when its surface is first asked
+(``LateApp``).
 
 This package may import every package that it connects; only ``platform`` and ``routing`` import it.
 """

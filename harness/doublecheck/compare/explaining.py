@@ -1,8 +1,8 @@
 """Explanations of differences by unknowns.
 
 An experiment shows most: the double is asked again under each alternative of each unknown on which
-its answer relied, and the alternative under which it equals the live answer explains the difference.
-Declared effects explain what no experiment can show.
+its answer relied, and the alternative under which it equals the live answer explains the
+difference. Declared effects explain what no experiment can show.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class Outputs:
 def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     """Run the checks of each platform, print and write the reports, and return the exit code.
 
-    Before the first check, raises TargetError, UnreachableError, ReportError, MissingExtraError for a
-    missing package, and DoubleCheckError for a key pair that is refused.
+    Before the first check, raises TargetError, UnreachableError, ReportError, MissingExtraError for
+    a missing package, and DoubleCheckError for a key pair that is refused.
     """
     require_pytest()
     outputs.require_writable()

@@ -18,7 +18,7 @@ A table of a pyproject.toml::
     secret_key_env = "STAGING_SECRET_KEY"
     api_key_env = { application = "STAGING_API_KEY" }
 
-``facts`` lists all keys, each a ``fact``. ``config_files`` reads the file, ``pytest_options`` the options, and
-``plan`` combines them with the environment, and makes a ``Target`` (``target``) of the result. This
-package uses only ``core`` and ``errors``, and most of it is loaded by every test run.
+``facts`` lists all keys, each a ``fact``. ``config_files`` reads the file, ``pytest_options`` the
+options, and ``plan`` combines them with the environment, and makes a ``Target`` (``target``) of the
+result. This package uses only ``core`` and ``errors``, and most of it is loaded by every test run.
 """

@@ -62,8 +62,9 @@ def server(
     """Return a low-level MCP server whose tools call the API that a definition describes.
 
     ``base_url`` replaces every address in the definition, and ``auth`` is sent with each request.
-    Of a caller's request, only the arguments reach the API. Raises DefinitionError if the definition
-    does not say where the API is, or how the key is sent. The connections to the API belong to the server's lifespan.
+    Of a caller's request, only the arguments reach the API. Raises DefinitionError if the
+    definition does not say where the API is, or how the key is sent. The connections to the API
+    belong to the server's lifespan.
     """
     tools = _Tools(definition, base_url, auth, timeout_s)
     return Server(

@@ -2,9 +2,9 @@
 
 In forks of the kernel: ``template`` is the process that is forked between two cells and then is a
 fork server. ``omissions`` counts what its copies lack. ``severing`` makes its sockets, threads and
-event loop harmless to the kernel. ``inherited_files`` gives each copy files and shared memory of its
-own, and ``kernel_copy`` has the steps of a copy. ``copied_view`` mounts the copy's directories, in
-the process beside the fork server. These modules must not import the rest of the double; see
+event loop harmless to the kernel. ``inherited_files`` gives each copy files and shared memory of
+its own, and ``kernel_copy`` has the steps of a copy. ``copied_view`` mounts the copy's directories,
+in the process beside the fork server. These modules must not import the rest of the double; see
 ``fork_server``. In the double: ``kernel_snapshot`` takes a snapshot of a kernel and plans copies of
 it, and ``template_channel`` is the channel to a template.
 

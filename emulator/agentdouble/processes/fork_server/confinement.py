@@ -21,10 +21,10 @@ MIB = 1024 * 1024
 class Confinement:
     """What a kernel may access; as JSON, the ``confinement`` of a fork request.
 
-    ``home``, ``tmp`` and ``run`` are the directories that the kernel may write to; ``root`` contains
-    those of all sessions. ``namespaces`` gives it its own view of the file system, in which the
-    first two are ``/home/gem`` and ``/tmp``; "plain" is for root, "user" for an ordinary user.
-    ``uid`` is the user that it becomes; only root can set it.
+    ``home``, ``tmp`` and ``run`` are the directories that the kernel may write to; ``root``
+    contains those of all sessions. ``namespaces`` gives it its own view of the file system, in
+    which the first two are ``/home/gem`` and ``/tmp``; "plain" is for root, "user" for an ordinary
+    user. ``uid`` is the user that it becomes; only root can set it.
 
     ``network`` "own" has only its own loopback device and needs ``namespaces``. ``network_of`` is
     the pid of a kernel whose own network it joins. With ``processes`` "own", the kernel sees only

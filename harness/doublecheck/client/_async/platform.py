@@ -94,8 +94,8 @@ class AsyncPlatform:
     ) -> Any:
         """Invoke the application and return its value.
 
-        ``fields`` are added to the payload (INV-01). One that looks like a misspelled argument, such
-        as ``user``, is a warning.
+        ``fields`` are added to the payload (INV-01). One that looks like a misspelled argument,
+        such as ``user``, is a warning.
         """
         ids = {"user_id": user_id, "session_id": session_id, "request_id": request_id}
         request = self._invocation("invoke", prompt, fields, ids, headers)
