@@ -37,7 +37,7 @@ async def accept(listener: socket.socket) -> socket.socket:
 async def serve(
     server: socket.socket, pending: asyncio.Future[UpstreamAnswer], raw: bytes
 ) -> bytes:
-    """UpstreamAnswer a request and return its body."""
+    """Answer a request and return its body."""
     loop = asyncio.get_running_loop()
     await loop.sock_recv(server, 1000)
     await loop.sock_sendall(server, raw)

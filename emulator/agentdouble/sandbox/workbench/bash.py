@@ -199,12 +199,12 @@ def _command(command: BashCommand) -> dict[str, Any]:
 
 def _sentence(command: BashCommand) -> str:
     if command.status == "completed":
-        return f"BashCommand completed with exit code {command.exit_code}"
+        return f"Command completed with exit code {command.exit_code}"
     return {
-        "pending": "BashCommand waits for an earlier one",
-        "running": "BashCommand is still running",
-        "timed_out": "BashCommand was killed at its hard timeout",
-        "killed": "BashCommand was killed",
+        "pending": "Command waits for an earlier one",
+        "running": "Command is still running",
+        "timed_out": "Command was killed at its hard timeout",
+        "killed": "Command was killed",
     }[command.status]
 
 

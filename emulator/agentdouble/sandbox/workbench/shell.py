@@ -80,4 +80,4 @@ class Shell:
             "console": [{"ps1": prompt, "command": command.text, "output": output}],
             "exit_code": command.exit_code,
         }
-        return WorkbenchAnswer(data, f"BashCommand {status}")
+        return WorkbenchAnswer(data, f"Command {status}")
