@@ -1,8 +1,8 @@
 """agentdouble: the double of a hosted agent platform on your own machine.
 
 The public names are imported when they are first used. So ``agentdouble.core`` works in a light
-install, without the extra ``emulator``. No module has the name of a function here, because an
-imported module would replace the function.
+install, without the extra ``emulator``. No module is named like a function here, because importing
+it would replace the function.
 """
 
 from __future__ import annotations

@@ -58,9 +58,9 @@ class Emulator:
         with Emulator() as double:
             print(double.url)
 
-    Keyword arguments are settings. Raises SettingsError for a wrong one, ApplicationLoadError for
-    two applications of one name or an object that is not an application, and AddressInUseError if
-    the port is in use.
+    Keyword arguments are settings. Raises SettingsError for a wrong setting, ApplicationLoadError
+    for two applications of one name or an object that is not an application, and AddressInUseError
+    if the port is in use.
     """
 
     def __init__(self, *apps: App, settings: Settings | None = None, **overrides: Any) -> None:
@@ -154,8 +154,8 @@ class Emulator:
     def environment(self, client: str = "platform") -> Mapping[str, str]:
         """Return the environment variables that point a client at this double.
 
-        ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for
-        another.
+        ``client`` is one of ``agentdouble.core.environment.CLIENTS``. Raises ValueError for any
+        other name.
         """
         return environment.variables(self.connection, client)
 
@@ -220,10 +220,10 @@ class Emulator:
         """Return the double to its initial state, except for the parts that are kept.
 
         The parts are ``sessions`` (of the sandbox), ``session_snapshots``, ``tools``, ``mcp``,
-        ``runtimes``, ``agent_sessions`` (of API-server mode, with
-        artifacts), ``tasks`` (of A2A), ``journal``, ``clock`` and ``faults``. By default the parts
-        are kept that outlive the double in its state, which ``state`` names as well; ``keep=()``
-        keeps nothing. Raises PartError.
+        ``runtimes``, ``agent_sessions`` (of API-server mode, with artifacts), ``tasks`` (of A2A),
+        ``journal``, ``clock`` and ``faults``. By default, the parts that outlive the double in its
+        state are kept; ``state`` is a name for all of them; ``keep=()`` keeps nothing. Raises
+        PartError.
         """
         self._call(self._platform.parts.reset(keep=keep))
 

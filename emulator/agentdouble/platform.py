@@ -33,8 +33,8 @@ class LocalPlatform:
     """The surfaces of one double, as an ASGI application (``app``); belongs to one event loop.
 
     ``environment`` are the variables that point a client at the double, ``token`` is the secret of
-    its own routes, and ``start_double`` starts another. Raises ApplicationLoadError for two
-    applications of one name, and DeclarationError.
+    its own routes, and ``start_double`` starts another. Raises DeclarationError, and
+    ApplicationLoadError for two applications of one name.
     """
 
     def __init__(

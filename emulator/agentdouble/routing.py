@@ -90,7 +90,7 @@ def certificate(settings: Settings) -> certificates.ServerTls | None:
 
 
 def _presented(connection: HTTPConnection) -> Iterable[str]:
-    """Return what a request has at the places where its surface reads a key.
+    """Return what a request has in each place where its surface reads a key.
 
     MCP has a bearer token and nothing else (MCP-02), Jupyter and the model what their clients send.
     """

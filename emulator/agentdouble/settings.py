@@ -52,7 +52,7 @@ ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a sig
 
 @dataclass(frozen=True)
 class _OnNodes:
-    """Marks a setting that takes effect where sessions run, so that nodes get it."""
+    """Marks a setting that nodes receive, too, because it takes effect where sessions run."""
 
 
 _T = TypeVar("_T")

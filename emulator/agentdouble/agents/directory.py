@@ -1,4 +1,4 @@
-"""The agents directory: its applications, found like ``adk`` finds them (API-16).
+"""The agents directory: its applications, found as ``adk`` finds them (API-16).
 
 An application is a package ``NAME/``, ``NAME/agent.py`` or ``NAME.py`` with ``app`` (an App of
 Google's ADK) or ``root_agent``, or ``NAME/root_agent.yaml``. A module ``NAME.py`` runs and is not
@@ -79,7 +79,7 @@ class EnvFiles:
 
 
 def env_file(application: Path) -> Path | None:
-    """Return the file that counts for an application, or None."""
+    """Return the file that defines an application, or None."""
     folders = (application, *application.parents)
     return next((folder / ".env" for folder in folders if (folder / ".env").is_file()), None)
 

@@ -132,7 +132,8 @@ def _encodable(name: str) -> str:
     return name
 
 
-Name = Annotated[str, AfterValidator(_encodable)]  # what a path can name; a body's JSON can more
+# only what a path can name; a body's JSON could contain more
+Name = Annotated[str, AfterValidator(_encodable)]
 
 
 class RunRequest(Body):

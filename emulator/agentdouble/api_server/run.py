@@ -264,7 +264,7 @@ class FunctionRun:
         ready: list[dict[str, Any]] = []
         for item in items:
             if isinstance(item, agent_run.Query):
-                # What the agent yielded before its question must be in the answer to it.
+                # The answer to a query must include what the agent yielded before the query.
                 await self._publish(ready, send)
                 ready = []
                 await item.reply()

@@ -64,7 +64,7 @@ class EventListResponse(RunResponse):
 class RunStreamResponse(RunResponse):
     """A stream of events, each as one line of ``data:`` and one chunk (API-08).
 
-    ``together`` sends the content and the artifacts of an event together; otherwise one after the
+    If ``together``, an event's content and artifacts are sent together, otherwise one after the
     other.
     """
 

@@ -65,7 +65,7 @@ def variables_of(double: Emulator, clients: Sequence[str]) -> Mapping[str, str]:
 
 
 def in_foreground(command: Sequence[str], variables: Mapping[str, str]) -> int:
-    """Run a command to its end, and pass on the signals to this process meanwhile."""
+    """Run a command to its end; until then, pass on the signals that this process receives."""
     try:
         process = subprocess.Popen(command, env=variables)  # noqa: S603
     except FileNotFoundError:

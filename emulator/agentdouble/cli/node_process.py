@@ -1,7 +1,7 @@
 """The process of a node: a double that answers only its front (``sandbox.nodes``).
 
 It reads its configuration as a line of JSON, writes its address as another, and ends with its
-standard input, or when no front has asked it for something for some time.
+standard input, or when no front has sent it a request for some time.
 """
 
 from __future__ import annotations

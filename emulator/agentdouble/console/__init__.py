@@ -6,8 +6,8 @@ reads. ``application`` has the routes, ``pages`` the shell and the frames of out
 ``relayed_requests`` calls actions and sends requests again. ``checks`` refuses requests of other
 pages and programs, and ``double`` passes requests on to the double. ``static`` has the JavaScript.
 
-The floor is below ``emulator``, because an ``Emulator`` opens its own console; it knows of the
-double only what is handed to it.
+This package is below ``emulator``, because an ``Emulator`` opens its own console; it knows of the
+double only what it is given.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Console:
 def open_console(double: Double, port: int) -> Console:
     """Open a console; port 0 takes a free one. Raises AddressInUseError if the port is in use.
 
-    Its token is its own: people see its address in the output of ``serve``, and that may be kept,
-    while the double's token may be the same at every start.
+    It has a separate token: the output of ``serve`` shows its address and may be kept, and the
+    double's token may be the same at every start.
     """
     try:
         listener = open_socket(HOST, port)

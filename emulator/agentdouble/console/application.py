@@ -25,7 +25,7 @@ from agentdouble.server.guard import OWN
 
 _API = b"/api"
 _SERVED = b"/api/served"
-_FILES = b"/v1/file/"  # of a session: to read them takes a POST
+_FILES = b"/v1/file/"  # of a session: reading them takes a POST
 
 
 def _raw(scope: Scope) -> bytes:
@@ -34,7 +34,7 @@ def _raw(scope: Scope) -> bytes:
 
 
 class _AsData(WatchedRequest):
-    """Makes an answer of an application one that no browser shows as a page of the console.
+    """Changes an application's answer so that no browser shows it as a page of the console.
 
     It also names the request's entry in the journal, so that a page can lead there.
     """
@@ -99,7 +99,7 @@ class _ConsoleRoutes:
             return JSONResponse(document, error.status)
 
     async def served(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have the double answer what it serves to its clients."""
+        """Have the double answer at the routes that it serves to clients."""
         path = _raw(scope)[len(_SERVED) :] or b"/"
         answer = _AsData(receive, send)
         looks = scope["method"] in READING or path.startswith(_FILES)

@@ -69,7 +69,7 @@ class Checks:
 
 
 def _foreign(connection: HTTPConnection) -> Refusal | None:
-    """Refuse another name than loopback's, and pages of other origins."""
+    """Refuse names other than loopback's, and pages of other origins."""
     headers = connection.headers
     hosts = headers.getlist("host")
     if len(hosts) != 1 or guard.host_name(hosts[0]) not in LOOPBACK_NAMES:
@@ -90,7 +90,7 @@ def _foreign(connection: HTTPConnection) -> Refusal | None:
 
 
 def _unwritable(connection: HTTPConnection) -> Refusal | None:
-    """Refuse to write what a form of a foreign page can send, too."""
+    """Refuse a write that a form on a foreign page could send, too."""
     content_type = connection.headers.get("content-type", "").partition(";")[0].strip()
     if connection.scope["method"] in READING or content_type in _WRITTEN:
         return None

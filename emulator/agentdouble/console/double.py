@@ -39,8 +39,8 @@ class Double:
         """Have the double answer a request at another path.
 
         Forwarding keeps one set of routes, so that pages and commands cannot differ. The request
-        passes all middleware of the double. What a browser adds is taken out, because the console's
-        own checks have judged it.
+        passes all middleware of the double. The headers that a browser adds are removed, because
+        the console has already checked them.
         """
         sent = (header for header in scope["headers"] if header[0] not in _OF_THE_PAGE)
         headers = [self._at_the_double(header) for header in sent]

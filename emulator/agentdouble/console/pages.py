@@ -37,8 +37,8 @@ async def shell(_request: Request) -> Response:
 async def frame(_request: Request) -> Response:
     """Return the page inside the frames of HTML outputs, which runs no script but its own.
 
-    Inside the sandbox 'self' is nothing, so the script stands in the page and is named by its hash.
-    The console's own policy lets no frame go to another origin.
+    Inside the sandbox, 'self' matches nothing, so the script is in the page and the policy has its
+    hash. The console's own policy lets no frame go to another origin.
     """
     return Response(_FRAME, media_type="text/html", headers={"Content-Security-Policy": _POLICY})
 

@@ -60,17 +60,17 @@ class ActionCalls:
 
 
 def unlogged(scope: Scope, looks: bool) -> Scope:
-    """Return a scope; what a page looks at is not in the journal, which is about the user's clients."""
+    """Return a scope; the journal omits what pages read, because it is for the user's clients."""
     return {**scope, UNSEEN: True} if looks else scope
 
 
 def with_body(body: bytes, receive: Receive) -> Receive:
-    """Return a ``receive`` of this body, and then of what becomes of the connection."""
+    """Return a ``receive`` that gives this body, and then the connection's later messages."""
     return replay([{"type": "http.request", "body": body, "more_body": False}], receive)
 
 
 class WatchedRequest:
-    """A request that is passed on; ``id`` is that of its entry in the journal, as soon as it is known.
+    """A request that is passed on; ``id`` is its journal entry's id, as soon as that is known.
 
     The entry is known while the body is read; errors are sent when the request is not current any
     more.
@@ -112,7 +112,7 @@ async def repeat(double: Double, request: Request) -> dict[str, Any]:
         "query_string": parts.query.encode(),
         "headers": resending.headers(entry, body, double.credentials),
     }
-    await request.body()  # what follows it is the end of the connection
+    await request.body()  # so that the next message is the disconnect
     status: int | None = None
 
     async def told(message: Message) -> None:  # the page asks the journal for the rest

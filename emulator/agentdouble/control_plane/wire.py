@@ -51,7 +51,7 @@ def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> 
 
 
 def _unread(value: Any, document: Any, path: str) -> Iterator[str]:
-    """Yield the paths of ``document`` that ``value``, which was read from it, does not have."""
+    """Yield the paths in ``document`` that were ignored when ``value`` was read from it."""
     if isinstance(value, BaseModel) and isinstance(document, Mapping):
         names = {field.alias or name: name for name, field in type(value).model_fields.items()}
         for key, inner in document.items():
@@ -110,7 +110,7 @@ class Env(Wire):
 def _check_envs(envs: Sequence[Env]) -> Sequence[Env]:
     names = [env.Key for env in envs]
     for env in envs:
-        # the platform's command line sends the HOME that each sandbox has
+        # the platform's command line sends HOME with the value that every sandbox uses
         if env.Key in RESERVED and (env.Key, env.Value) != ("HOME", HOME):
             raise _wrong(f"the sandbox itself sets {env.Key}")
         if names.count(env.Key) > 1:

@@ -80,7 +80,7 @@ class EventBus:
             raise TooManyListenersError(LISTENERS, "what happens in the double")
         self._loop = asyncio.get_running_loop()
         if self._listeners:
-            self._send()  # this listener hears of nothing that happened before
+            self._send()  # this listener gets no earlier events
         else:
             self._forget()  # something that another thread published too late
         listener = BusListener()

@@ -2,11 +2,11 @@
 
 A text can be JSON, a form, XML, code, a command or a prompt, each also inside a string of another.
 ``secret_names`` knows which names say "secret"; here are the ways in which a name and its value are
-written. A value without quotes may be code (``token = read()``); it is hidden where it does not
-look like that. Each pattern takes linear time, even for hostile text.
+written. A value without quotes may be code (``token = read()``); it is hidden unless it looks like
+code. Each pattern takes linear time, even for hostile text.
 
-Filters of log records redact them, and log mistakes of clients in one line, where libraries log a
-traceback: it looks like a failure of the server, and makes the reader search for a reason.
+Filters of log records redact them, and log mistakes of clients in one line. Libraries log a
+traceback for them, which looks like a failure of the server.
 """
 
 from __future__ import annotations
@@ -338,7 +338,7 @@ def _is_random(text: str) -> bool:
 
 
 def _hide_in_protocols(value: str) -> str:
-    """Hide what is no protocol: a page has no other header in which to send its token."""
+    """Hide what is not a protocol's name: a page has no other header for its token."""
     shown, follows = [], False
     for protocol in value.split(","):
         is_secret = follows or any(map(_is_random, protocol.split(".")))

@@ -29,7 +29,7 @@ from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import AgentDoubleError
 
-if sys.platform != "win32":  # there the harness works, and imports this module
+if sys.platform != "win32":  # the harness also works on Windows, and imports this module
     import fcntl
 
 ANSWER_WITHIN_S = 1.0
@@ -54,7 +54,7 @@ def directory() -> Path:
 
 
 def credentials() -> tuple[Credentials, str]:
-    """Return this user's local key pair and the token of own routes, made on first use."""
+    """Return this user's key pair and the token of a double's own routes, made on first use."""
     with _opened(directory() / "credentials.json") as file:
         _lock(file)  # of two doubles that start at once, the second takes what the first has made
         with suppress(ValueError, KeyError, TypeError, RecursionError):

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_FILLERS = frozenset(  # after the word that says what a value is
+_FILLERS = frozenset(  # may follow the word that says what a value is
     {"value", "string", "header", "text", "plain", "raw", "encoded", "confirm", "confirmation"}
     | {"again", "old", "new", "current", "prod", "production", "staging", "dev", "test", "live"}
 )
@@ -36,7 +36,7 @@ _SECRET_BESIDE_DATA = re.compile(  # in headers, queries and the environment
 _SECRET_WORDS = frozenset({"sig", "auth", "pass", "pwd", "sas", "otp"})  # as ends of other words
 _SECRET_CODES = frozenset({"code", "authcode", "authorizationcode", "devicecode", "codeverifier"})
 _IDENTITIES = frozenset({"assertion", "cookie", "jwt", "oidc", "saml", "secret", "token"})
-_ABOUT = frozenset(  # the last words of headers that tell something about an identity
+_ABOUT = frozenset(  # the last words of headers that only describe an identity
     {"age", "algorithm", "at", "count", "expires", "expiry", "id", "identity", "in", "issuer"}
     | {"length", "limit", "method", "name", "on", "remaining", "status", "ttl", "type", "url"}
 )

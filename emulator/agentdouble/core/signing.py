@@ -269,7 +269,7 @@ def _check_token(request: SignableRequest, credentials: Credentials) -> None:
 def _signature(
     canonical: bytes, x_date: str, scope: Scope, secret: str, *, announced: Scope | None = None
 ) -> str:
-    """Return the signature with a key for ``scope``; the string to sign may name another one."""
+    """Return the signature with a key for ``scope``; the string to sign may name another scope."""
     key = secret.encode()
     for part in (scope.date, scope.region, scope.service, "request"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()

@@ -1,8 +1,8 @@
 """Read JSON that every other program can read, too (RFC 8259, 6 and 8.2; RFC 7493).
 
-``json.loads`` accepts ``NaN`` and ``Infinity``, and reads ``1e999`` as infinity. It also accepts
-half of a character (a lone surrogate), which UTF-8 cannot represent, so that no answer could
-contain the text again. Values that nobody reads on the way may have such text.
+``json.loads`` accepts ``NaN`` and ``Infinity``, and reads ``1e999`` as infinity. It also accepts a
+lone surrogate (half of a character). UTF-8 cannot represent one, so no answer could repeat the
+text. Values that no code reads on the way may contain such text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ESCAPED = re.compile(
 
 
 class NoNumberError(json.JSONDecodeError):
-    """Text is JSON but for a number that is not finite."""
+    """The text is JSON except for a number that is not finite."""
 
 
 class _NotFiniteError(ValueError):

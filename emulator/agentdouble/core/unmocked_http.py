@@ -23,7 +23,7 @@ _COPY = "agentdouble._httpcore"
 
 
 def _copied(package: str, name: str) -> ModuleType:
-    """Import a package once more under another name."""
+    """Import a second copy of a package under another name."""
     found = importlib.util.find_spec(package)
     assert found is not None
     assert found.origin is not None

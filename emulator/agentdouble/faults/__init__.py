@@ -1,7 +1,7 @@
 """Faults that are armed in advance: for which call of which operation, and what happens to it.
 
-Nothing is random: a fault gives the numbers of the calls it is for, and counts the calls to which
-it happened. A stream that ended before its cut does not count. Faults are only for the specified
+Nothing is random: a fault states by number which calls it applies to, and counts the calls that it
+affected. A stream that ended before its cut does not count. Faults are only for the specified
 surfaces, never for ``/_emulator``, and only for HTTP, not for WebSockets.
 
 ``parsing`` reads the ``kinds`` of faults. ``middleware`` applies the ``effects`` in front of the

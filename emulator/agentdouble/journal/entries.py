@@ -1,7 +1,7 @@
 """The journal of requests and answers, with their unknowns, unread fields, faults and failures.
 
-Secrets are hidden, and bodies are cut at 64 KiB. ``middleware`` makes an entry of each
-request; what happens to the request meanwhile is noted in its entry by functions here.
+Secrets are hidden, and bodies are cut at 64 KiB. ``middleware`` makes an entry of each request;
+functions here note in it what happens to the request.
 """
 
 from __future__ import annotations

@@ -79,9 +79,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 class ServerErrorMiddleware:
     """A middleware that answers if the application fails, or when the server stops.
 
-    If the answer has started, the connection is closed before the answer ends, so that no client
-    mistakes a part of an answer for the whole. A request that other code in this process cancels
-    stays cancelled.
+    If the answer has started, the connection is closed before its end, so that no client mistakes a
+    part of it for the whole. A request that other code in this process cancels stays cancelled.
     """
 
     def __init__(self, app: ASGIApp, render: Render = render_json) -> None:

@@ -1,4 +1,4 @@
-"""The values inside JSON by their paths, also of the JSON inside its texts."""
+"""The values inside JSON by their paths, including those of JSON inside its strings."""
 
 from __future__ import annotations
 

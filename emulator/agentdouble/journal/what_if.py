@@ -38,7 +38,7 @@ from agentdouble.journal.json_leaves import leaves, unfolded
 from agentdouble.journal.resending import CannotRepeatError
 from agentdouble.journal.what_if_differences import differences
 
-# Called with answers to unknowns. To enter what it returns, the address of a double, blocks.
+# Called with answers to unknowns. Entering its result blocks; that yields the address of a double.
 StartDouble: TypeAlias = Callable[[Mapping[str, str]], AbstractContextManager[str]]
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class RepeatedRequest:
 class AlternativeAnswer:
     """An answer; ``status`` is None if the connection ended, and ``error`` says why.
 
-    It has the ids that the running double gave, so far as they are at the same places.
+    It has the running double's ids, as far as they are at the same places.
     """
 
     status: int | None
@@ -391,11 +391,11 @@ def _is_id(value: object) -> bool:
 
 @asynccontextmanager
 async def _entered(double: AbstractContextManager[str]) -> AsyncIterator[str]:
-    """Enter a context manager that blocks, and leave it even if the client has gone meanwhile."""
+    """Enter a context manager that blocks, and leave it even if the client has left by then."""
     starting = asyncio.ensure_future(run_in_thread(double.__enter__))
 
     async def leave() -> None:
-        with contextlib.suppress(Exception):  # it did not start: the caller gets that error
+        with contextlib.suppress(Exception):  # it did not start, and the caller gets its error
             await starting
             await run_in_thread(lambda: double.__exit__(None, None, None))
 

@@ -1,4 +1,4 @@
-"""The differences between two answers, without those that there are every time."""
+"""The differences between two answers, without those that every repetition shows."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ IN_PATH = "token/"  # comes before a key in a path
 
 
 def presented(connection: HTTPConnection) -> Iterator[str]:
-    """Yield what a request has at the places of a Jupyter server's token.
+    """Yield what a request has in each place where a Jupyter server expects its token.
 
     Clients that send no header with a WebSocket have it in the query or in the path.
     """

@@ -39,7 +39,8 @@ def jupyter_app(kernels: SessionKernels, version: str) -> Starlette:
         Route("/api/kernels/{id}/{action}", routes.act, methods=["POST"]),
         WebSocketRoute("/api/kernels/{id}/channels", routes.channels),
     ]
-    # for clients of which a WebSocket has no header, such as jupyter_server's GatewayKernelClient
+    # for clients whose WebSocket has no such header, for example jupyter_server's
+    # GatewayKernelClient
     in_path = Mount(f"/{IN_PATH}{{token}}", routes=api)
     handlers: Any = {AgentDoubleError: _refuse, 404: _refuse_path}
     return Starlette(routes=[*api, in_path], exception_handlers=handlers)

@@ -66,7 +66,8 @@ class KernelClient:
         session = kernel.connection.session
         for number in range(_NUDGES):
             message = session.msg("kernel_info_request", {})
-            message["header"]["msg_id"] = f"{nudge}-{number}"  # a kernel drops what it had already
+            # a kernel drops a message that it had already
+            message["header"]["msg_id"] = f"{nudge}-{number}"
             await self._sockets["control"].send_multipart(session.serialize(message))
             try:
                 await asyncio.wait_for(subscribed.wait(), _NUDGE_S)

@@ -255,7 +255,7 @@ class SessionKernel:
 
     async def restart(self, session: SandboxSession) -> None:
         """Replace the kernel by a new one of ``session``, and connect the clients to it."""
-        before, self._kernel = self._kernel, None  # first: its death is no news to the clients
+        before, self._kernel = self._kernel, None  # first: the clients need not hear of its death
         for client in self.clients:
             client.detach()
             client.answer_with_error("KernelRestarted", "The kernel was restarted.")

@@ -52,10 +52,10 @@ def _header(part: bytes) -> dict[str, Any]:
 
 
 def write(message: ChannelMessage, *, v1: bool) -> str | bytes:
-    """Return a message as a WebSocket carries it: text, or bytes if it must be.
+    """Return a message as a WebSocket carries it: as text, or as bytes if necessary.
 
-    In JSON, a text takes the place of an output that is nested too deeply for Python. Raises
-    ValueError or RecursionError if it has not been written by a kernel.
+    In JSON, a text replaces an output that is nested too deeply for Python. Raises ValueError or
+    RecursionError for a message that no kernel has written.
     """
     if v1:
         return _write_v1(message)

@@ -148,7 +148,7 @@ class McpEndpoint:
 
 
 class _Run:
-    """A server from its start to its end."""
+    """One run of a server, from its start to its end."""
 
     def __init__(
         self, make_manager: Callable[[], Coroutine[Any, Any, StreamableHTTPSessionManager]]
@@ -198,7 +198,7 @@ class _Run:
 
 
 async def _contained(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Call a handler; turn an exit that would end the event loop into an ordinary exception."""
+    """Call a handler; replace an exit, which would end the event loop, by an ordinary exception."""
     try:
         return await call_next(ctx)
     except (SystemExit, KeyboardInterrupt) as error:

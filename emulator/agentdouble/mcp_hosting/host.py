@@ -37,7 +37,7 @@ def presented(scope: Scope) -> str | None:
 
 
 def find(key: str | None, keys: Sequence[str]) -> str | None:
-    """Return the matching key, or None, in a time that does not depend on the key."""
+    """Return the matching key, or None; the time that takes does not depend on the key."""
     match = None
     for valid in keys:
         if hmac.compare_digest(valid.encode(), (key or "").encode("utf-8", "surrogatepass")):
@@ -48,7 +48,7 @@ def find(key: str | None, keys: Sequence[str]) -> str | None:
 class HostedSessions:
     """The sessions of one service, each with the key that opened it.
 
-    They are checked in front of the server, so the check works for every server.
+    Keys are checked in front of the server, so the check works for every server.
     """
 
     def __init__(self) -> None:
@@ -221,7 +221,7 @@ class _Contained:
 
         try:
             await self._app(scope, receive, watching)
-        except (HTTPException, ClientDisconnect):  # the guard answers the first
+        except (HTTPException, ClientDisconnect):  # the guard answers an HTTPException
             raise
         except Exception as error:
             if has_begun:  # the double's server ends the response and logs the error

@@ -3,8 +3,8 @@
 ``services`` has the services of a double, with names, records in the store, and the ``keys`` of
 their callers. ``backends`` has the kinds of backends as values: an MCP server to which
 ``passthrough`` passes everything on, an HTTP API with an OpenAPI definition (``openapi``), and a
-command (``commands``), for each of whose clients ``stdio`` has a session. ``backend_credentials``
-are sent to backends.
+command (``commands``); ``stdio`` has a session for each of the command's clients.
+``backend_credentials`` are sent to backends.
 
 The kinds import the MCP SDK when they are first used. This package may import ``mcp_hosting``,
 ``state``, ``journal`` and ``core``. It starts no process itself: whoever creates the services

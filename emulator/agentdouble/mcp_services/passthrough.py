@@ -1,16 +1,15 @@
 """A service that passes everything on to another MCP server, and its answers back, as they come.
 
-It passes bytes on, not messages. So nothing is lost if it is not understood: both eras of the
-protocol go through, and later ones will. The backend's address and credentials are not shown to
+It passes bytes on, not messages. So nothing is lost because this side does not know it: both eras
+of the protocol pass, and later ones will. The backend's address and credentials are not shown to
 callers: if its answer is not MCP, the answer may name the backend, so the service answers in its
 own words, and the reason is in the log. An answer without content may have any type: servers on the
 TypeScript SDK call an empty 202 text/plain. If a backend breaks off during a stream, the waiting
 request gets an error in the stream.
 
-A service sends HTTP to its backend itself (``agentdouble.upstream``), with httptools, which uvicorn
-uses for its side, too. httpx costs 0.8 ms per request and this 0.1 ms, and a service may cost its
-callers 1 ms in all. A request is never sent twice: if it meets a closed connection, that is an
-error.
+A service sends HTTP to its backend itself, with httptools, which uvicorn also uses. That costs 0.1
+ms per request where httpx costs 0.8 ms, and a service may cost its callers 1 ms in all. A request
+is never sent twice: if it meets a closed connection, that is an error.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ class StdioSession:
         await self._send(message, related)
 
     def _related(self, message: JSONRPCRequest | JSONRPCNotification) -> Any:
-        """Return the id of the request in whose answer a message of the server belongs, or None.
+        """Return the id of the request whose answer should carry a message of the server, or None.
 
         Only progress says so. Anything else that comes during a request belongs to the newest.
         """
@@ -247,7 +247,7 @@ class StdioSession:
         return next(reversed(self._pending), None)
 
     async def _flush(self) -> None:
-        """Pass on what the server has said before the client listened, as a request for roots."""
+        """Pass on what the server said before the client listened, such as a request for roots."""
         # None from now on, before the first await: later messages go to the client directly.
         unheard, self._unheard = self._unheard or (), None
         for message in unheard:
@@ -263,7 +263,8 @@ class StdioSession:
 
     async def _send(self, message: JSONRPCMessage, related: Any = None) -> None:
         metadata = None if related is None else ServerMessageMetadata(related_request_id=related)
-        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client ended it
+        # the client ended the session
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             await self._write.send(SessionMessage(message, metadata))
 
     def _note(self, event: str) -> None:

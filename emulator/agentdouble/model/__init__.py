@@ -1,4 +1,4 @@
-"""The model endpoint: a model that says what a script or a recording has for it.
+"""The model endpoint: a model that answers from a script or a recording.
 
 Clients call it as OpenAI's chat completions (``chat_completions``) and responses
 (``responses_api``), or as Gemini's generateContent (``gemini``). Each of these modules reads a

@@ -165,7 +165,7 @@ async def _body(request: Request) -> tuple[dict[str, Any], bytes]:
 
 
 def _events(pieces: Iterable[bytes], media_type: str = "text/event-stream") -> Response:
-    """Return a stream; an error in making one of its pieces is raised before it starts."""
+    """Return a stream; make every piece first, so that errors are raised before it starts."""
     complete = list(pieces)
 
     async def stream() -> AsyncIterator[bytes]:

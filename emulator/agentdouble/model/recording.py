@@ -273,7 +273,7 @@ def _each_text(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _same(request: _RecordedRequest) -> _RecordedRequest:
-    """Return a recorded request as one that is sent is compared: other versions hid less."""
+    """Return a recorded request in the form that is compared: other versions hid fewer secrets."""
     return {"path": _path(request["path"]), "body": without_secrets_inside(request["body"])}
 
 

@@ -89,7 +89,7 @@ def described(description: Described) -> Callable[[F], F]:
 
 
 def hidden(endpoint: F) -> F:
-    """Leave an endpoint out of the document: it only refuses, whatever the request."""
+    """Leave an endpoint out of the document, because it refuses every request."""
     return described(Operation(hidden=True))(endpoint)
 
 
@@ -174,7 +174,7 @@ async def _every(routes: Iterable[BaseRoute], prefix: str) -> list[Served]:
 
 
 async def _inside(app: Any) -> Sequence[BaseRoute] | None:
-    """Return the routes of an application, None if it has none that it tells."""
+    """Return the routes of an application, or None if it does not reveal any."""
     if isinstance(app, LateRoutes):
         return await app.late_routes()
     routes: Sequence[BaseRoute] | None = getattr(app, "routes", None)

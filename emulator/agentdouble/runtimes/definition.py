@@ -183,7 +183,7 @@ def declare(table: Table, *, key: str = "runtimes", stored: bool = False) -> Def
 
 
 def _check_text(value: str) -> None:
-    """Raise PydanticCustomError for text that no process can be given."""
+    """Raise PydanticCustomError for text that cannot be passed to a process."""
     try:
         if b"\0" in value.encode():
             raise _wrong("its text has a NUL character")

@@ -31,8 +31,8 @@ VIA = (b"via", b"1.1 agentdouble")
 class Address:
     """The runtime ``name``, which answers below ``prefix``, and the ``path`` of a request there.
 
-    ``path`` is as the caller wrote it: ``%2F``, ``//`` and the like mean what they mean to the
-    application. ``name`` is empty if the request is not for a runtime.
+    ``path`` is as the caller wrote it: ``%2F``, ``//`` and the like are left to the application to
+    interpret. ``name`` is empty if the request is not for a runtime.
     """
 
     name: str
@@ -63,7 +63,7 @@ def onward(scope: Scope, address: Address) -> RawHeaders:
     """Return a request's headers for an instance, without Host and the body's length.
 
     ``X-Forwarded-For``, ``-Proto``, ``-Host`` and ``-Prefix`` report the caller's address and the
-    URL that it called, and replace those that it sent. Only the double's own server accepts
+    URL that it called; they replace the caller's own headers. Only the double's own server accepts
     ``-For`` and ``-Proto`` from a caller, and only from loopback, where a proxy may stand in front.
     """
     sent = scope["headers"]

@@ -1,4 +1,4 @@
-"""Questions to a kernel, and the value of an expression: requests without output or count."""
+"""Questions to a kernel, such as an expression's value: requests without output or count."""
 
 from __future__ import annotations
 

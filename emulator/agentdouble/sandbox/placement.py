@@ -32,7 +32,7 @@ class Placement(Protocol):
         """Return the processes of a new session; start none. Raises the errors of ``check``."""
 
     def list_nodes(self) -> list[dict[str, Any]]:
-        """Return the nodes as JSON-ready data; this machine is none."""
+        """Return the nodes as JSON-ready data; this machine does not count as one."""
 
     def drain(self, name: str, deadline_s: float) -> None:
         """Place no more sessions on a node; end those that still live after ``deadline_s``.
@@ -48,7 +48,7 @@ class Placement(Protocol):
 
 
 class LocalPlacement:
-    """Places all sessions on this machine; ``Placement`` says what its methods promise."""
+    """Places all sessions on this machine; see ``Placement`` for its methods."""
 
     def __init__(self, settings: Settings) -> None:
         self._limit = capacity.session_limit()

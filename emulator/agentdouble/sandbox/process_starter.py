@@ -52,7 +52,8 @@ class ProcessStarter:
     def reserved(self) -> Iterator[None]:
         """Reserve capacity for a process that starts in this context.
 
-        Raises ResourceExhaustedError if the machine has no room for it besides those that start.
+        Raises ResourceExhaustedError if the machine has no room for it beside the others that are
+        starting.
         """
         capacity.check(self._starting)
         self._starting += 1

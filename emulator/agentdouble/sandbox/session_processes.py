@@ -96,7 +96,7 @@ class Processes(Protocol):
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
         ``command`` is a body of ``POST /v1/bash/exec``. The command sees the files of ``execute``;
-        its own state is as U-EXECBASH-STATE says. A command that fails, or still runs at its
+        U-EXECBASH-STATE decides about its own state. A command that fails, or still runs at its
         timeout, is also returned and not raised. Raises SandboxError if the workbench cannot start
         or its answer is lost.
         """

@@ -335,7 +335,7 @@ class SandboxSessions:
         session.log.note("reached its deadline, because a fault was armed")
         self._events.publish(session, "ttl")
         if session.lifetime.is_due(now):
-            # Not awaited: it waits for the code.
+            # Not awaited, because it waits until the code has ended.
             self._destroy_in_background(session, _expired(session))
             await session.processes_gone.wait()
 

@@ -249,7 +249,7 @@ class UpstreamConnection(asyncio.Protocol):
     # the parser's calls
 
     def on_message_begin(self) -> None:
-        if self._complete:  # a second answer to one request belongs to no request
+        if self._complete:  # a second answer to the same request
             self._fail("it answers what it was not asked")
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -106,8 +106,8 @@ class Server(uvicorn.Server):
     async def _accept_no_more(self) -> None:
         """Take the accepted connections into the server, and accept no others.
 
-        asyncio drops, unclosed, a connection that is accepted in the step before its server is
-        closed, because the new transport cannot be attached any more.
+        If a connection is accepted in the loop's step just before its server closes, asyncio drops
+        it without closing it, because the new transport can no longer be attached.
         """
         loop = asyncio.get_running_loop()
         if not isinstance(loop, asyncio.SelectorEventLoop):  # uvloop has no such gap

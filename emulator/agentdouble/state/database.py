@@ -180,7 +180,7 @@ class DatabaseStore(Store):
             with suppress(StateError):
                 await self.saved()
                 continue
-            await asyncio.sleep(RETRY_S)  # not in an except, whose error keeps its statement open
+            await asyncio.sleep(RETRY_S)  # outside the except: its error keeps the statement open
 
     async def _write(self, changes: Sequence[Change]) -> None:
         """Write what is queued, and changes; after a failure, what is queued stays queued."""

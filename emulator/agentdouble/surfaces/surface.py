@@ -72,7 +72,8 @@ class Parts:
     async def reset(self, wait: bool = True, keep: Collection[str] | None = None) -> None:
         """Reset every part except those to keep, by default those in the state.
 
-        Without ``wait`` running work may end afterwards. Raises PartError for an unknown name.
+        Without ``wait``, running work may end after this returns. Raises PartError for an unknown
+        name.
         """
         excluded = self._excluded((STATE,) if keep is None else keep)
         async with self._resetting:

@@ -59,7 +59,7 @@ class ModelledInstance:
 class InstancesModel(Model):
     """Sessions of users with an instance each.
 
-    ``boxes`` are the sessions, of which each sequence has new ones.
+    ``boxes`` are the sessions; each sequence gets new ones.
     """
 
     boxes: ClassVar[Sequence[CheckSandbox]]

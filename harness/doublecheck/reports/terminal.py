@@ -113,7 +113,7 @@ def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Repor
 def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:
     """Print the findings and the other clauses by outcome, and a summary line for each report.
 
-    If it is verbose, and for several reports, print a row for each clause that ran before.
+    If ``verbose``, or for several reports, first print a row for each clause that ran.
     """
     several, rows = len(reports) > 1, carried_out(matrix(reports))
     console.print()

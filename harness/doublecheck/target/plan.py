@@ -4,9 +4,9 @@ The command line comes before the ``DOUBLECHECK_`` variables, then the target's 
 ``[tool.doublecheck]``, and last the variables that do not belong to the harness alone, such as
 ``PLATFORM_TOOL_ID``. If the command line names a target, its table comes before the variables.
 
-Each fact is decided separately, with one exception: the addresses of surfaces in the environment
-belong to the URL there. With another URL they would name a second platform, so they are not used,
-and ``Plan.unused`` names them. This module sends no request and starts nothing.
+Each fact is decided separately, with one exception: the environment's addresses of surfaces apply
+only to the environment's URL. With another URL they would name a second platform, so they are not
+used, and ``Plan.unused`` names them. This module sends no request and starts nothing.
 """
 
 from __future__ import annotations

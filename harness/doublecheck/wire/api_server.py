@@ -113,7 +113,7 @@ def read_event(data: str) -> AgentEvent:
 
 
 def read_sessions(response: httpx.Response) -> AgentSessions:
-    """Read a list of sessions, which may be ids. Raise RefusedError or AnswerError."""
+    """Read a list of sessions or of session ids. Raise RefusedError or AnswerError."""
     listed = ({"id": item} if isinstance(item, str) else item for item in read_list(response))
     return AgentSessions(_session(item, response) for item in listed)
 

@@ -79,7 +79,7 @@ async def _import_runners(app: str) -> Any:
 
 
 class AdkApplication:
-    """The Framework of an agent, a node or an App; ``before`` is that of its earlier code."""
+    """The Framework of an agent, a node or an App; ``before`` is the one before a reload."""
 
     def __init__(self, native: Any, app: str, before: Framework | None) -> None:
         self._native = native

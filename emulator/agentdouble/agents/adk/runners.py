@@ -78,7 +78,7 @@ async def converse(
 
 
 async def _sessions(app: str, session: Session) -> Any:
-    """Return a session service that has the session without this turn's events."""
+    """Return a session service that contains the session, but not this turn's events."""
     service = InMemorySessionService()  # type: ignore[no-untyped-call,unused-ignore]
     seeded = await service.create_session(
         app_name=app, user_id=session.user_id, session_id=session.id, state=dict(session.state)

@@ -101,7 +101,7 @@ class CurrentRun:
 
 
 def enter(host: framework.FrameworkHost) -> CurrentRun:
-    """Make the services use this host in this task, and ADK its time and ids."""
+    """Make the services in this task use this host, and make ADK use its time and ids."""
     run = CurrentRun(host)
     _run.set(run)
     time.set_time_provider(host.now)

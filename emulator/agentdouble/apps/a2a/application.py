@@ -54,10 +54,10 @@ class A2AApp:
 
     ``runner`` answers if no executor class is registered; ``adapters.agent_of`` says which objects
     it accepts. ``card`` is an AgentCard or its JSON; without one, the application makes a card for
-    the URL of the request, with ``input_modes`` as the accepted media types. Push notifications are
-    sent to loopback and to ``push_hosts``. A turn that takes longer than ``turn_limit_s`` fails,
-    and ``cancel_limit_s`` limits the wait for ``cancel``. ``show_errors`` sends the text of
-    exceptions to callers.
+    the URL of the request, with ``input_modes`` as the media types that it accepts. Push
+    notifications are sent to loopback and to ``push_hosts``. A turn that takes longer than
+    ``turn_limit_s`` fails, and ``cancel_limit_s`` limits the wait for ``cancel``. ``show_errors``
+    sends the text of exceptions to callers.
 
     Executors run on separate event loops, so a blocking executor does not stop the server.
     """

@@ -91,7 +91,7 @@ class _Dispatcher(JsonRpcDispatcher):
         """Send a message of A2A over JSON-RPC."""
         try:
             body = await strict_json.read(await request.body())
-            request._json = body  # so that the SDK does not parse it once more
+            request._json = body  # so that the SDK does not parse the body again
         except RecursionError:
             return self._generate_error_response(
                 None, InvalidRequestError("The request is nested too deeply.")
@@ -127,7 +127,7 @@ def _answer_errors(endpoint: Endpoint) -> Endpoint:
         try:
             await _check(await request.body())
             response = await endpoint(request)
-        except HTTPException:  # the guard answers this one
+        except HTTPException:  # left to the guard, which answers
             raise
         except Exception as error:
             payload = build_rest_error_payload(error)

@@ -83,7 +83,7 @@ class _Running:
         self._is_over = False
 
     def finished(self, end: _Finished) -> None:
-        """Raise the error that the work raised, if any."""
+        """Raise the work's error, if it raised one."""
         self._is_over = not isinstance(end.error, TurnTimeoutError)
         if end.error is not None:
             raise end.error

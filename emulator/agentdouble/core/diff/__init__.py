@@ -5,5 +5,6 @@
 values differ between any two platforms, by the name of the operation (``operations``) and the path;
 ``patterns`` matches both.
 
-What-if compares two answers of a double with it, and ``doublecheck twin`` those of two platforms.
+What-if uses it to compare two answers of a double, and ``doublecheck twin`` the answers of two
+platforms.
 """

@@ -1,7 +1,7 @@
 """The API behind the tools: it gets requests with the service's credential, and its answers are results.
 
 The credential is added below the HTTP client, because the client logs and repeats what it is
-given. So no error and no log has the key, even if the key is a part of the URL."""
+given. So no error or log shows the key, even if the key is a part of the URL."""
 
 from __future__ import annotations
 

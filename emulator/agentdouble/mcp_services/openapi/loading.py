@@ -16,7 +16,7 @@ from agentdouble.mcp_services.openapi import operations
 from agentdouble.mcp_services.openapi.definition import ApiDefinition, Document
 
 LARGEST = 32 * 1024 * 1024  # bytes
-_LARGEST_TREE = 4_000_000  # values, with each alias of YAML counted in full
+_LARGEST_TREE = 4_000_000  # values; a YAML alias counts as much as what it refers to
 _DEEPEST = 200
 _SUPPORTED = "Swagger 2.0, OpenAPI 3.0 and OpenAPI 3.1"
 

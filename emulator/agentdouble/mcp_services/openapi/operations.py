@@ -53,7 +53,7 @@ class _Found:
 
 
 def definition(document: Document) -> ApiDefinition:
-    """Return the definition of a document; raise DefinitionError if it makes no requests of it."""
+    """Return the definition of a document; raise DefinitionError if it allows no requests."""
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
     used: set[str] = set()
@@ -163,7 +163,7 @@ def _parameters(
 
 
 def _read(value: Any, kind: type[T], location: str) -> T:
-    """Return a value of which requests are made; raise DefinitionError for another type."""
+    """Return a value that requests are made from; raise DefinitionError for another type."""
     if not isinstance(value, kind):
         name = "an object" if kind is dict else "a list"
         raise DefinitionError(f"{reprlib.repr(value)} is not {name}", location=location)

@@ -55,7 +55,7 @@ _BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
 
 
 def _is_right(key: str, value: Any) -> bool:
-    """Return whether a keyword that has no schemas has a value of the right type."""
+    """Return whether the value of a keyword that contains no schemas has the right type."""
     if key in _NUMBERS:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
     return (
@@ -71,7 +71,7 @@ class Schemas:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._names: dict[str, str] = {}  # of references' targets, by place
+        self._names: dict[str, str] = {}  # the names of the targets of references, by place
         self._definitions: dict[str, Any] = {}
         self._uses: dict[str, set[str]] = {}
         self._in_place: dict[str, list[tuple[str, Json]]] = {}
@@ -227,7 +227,7 @@ def _read_only(schema: Json) -> set[str]:
 
 
 def _plain(schema: Json) -> Json:
-    """Return the keywords whose values have no schemas, without those that are wrong."""
+    """Return the valid keywords whose values contain no schemas."""
     result = {key: value for key, value in schema.items() if _is_right(key, value)}
     _bounds(schema, result)
     if "example" in schema and "examples" not in result:

@@ -73,7 +73,7 @@ class InheritedFiles:
     def __init__(self) -> None:
         self._files = _files()
         for (path, inode), file in self._files.items():
-            # At the path may be another file by now, or none.
+            # By now, another file may be at the path, or none.
             if path.startswith(_SHARED_MEMORY) or not _is_at(path, inode):
                 file.content = _unnamed_copy(file)
 

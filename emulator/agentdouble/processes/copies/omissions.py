@@ -106,7 +106,7 @@ def _unopened_shared_memory() -> int:
 
 
 def pause_openmp() -> None:
-    """End the idle threads of OpenMP, which hang in a fork that uses OpenMP again.
+    """End OpenMP's idle threads; otherwise a fork that uses OpenMP again would hang.
 
     See https://gcc.gnu.org/bugzilla/show_bug.cgi?id=60035.
     """

@@ -1,8 +1,8 @@
 """Makes a fork of a running kernel harmless to its source: sockets, threads and the event loop.
 
-In a fork, the threads are gone, but the sockets of ZMQ and their memory are there. To close or to
-terminate them would wait for these threads, or write to the descriptors of the other process. So
-they are kept forever, and new ones are created.
+In a fork, the threads are gone, but the sockets of ZMQ and their memory are there. Closing or
+terminating them would wait for these threads, or write to the other process's descriptors. So they
+are kept forever, and new ones are created.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def renew_loop(wrapper: Any) -> None:
 def _drop_requests(loop: Any) -> None:
     """Drop the tasks and callbacks that handle requests of the parent's clients.
 
-    The parent goes on with them. A copy must not cancel them, because that would run their
+    The parent continues to handle them. A copy must not cancel them, because that would run their
     ``finally`` clauses in the copy, too. It must not free them either, because asyncio logs a
     pending task that is destroyed.
     """

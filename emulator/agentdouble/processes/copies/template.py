@@ -49,7 +49,7 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
         raise ValueError("its code has ZMQ contexts: terminate them first")
     lacks = omissions(app.own_threads(), _templates, own_view=own_view)
     pause_openmp()
-    # Connected before the fork, so that a failure is the kernel's answer.
+    # Connected before the fork, so that the kernel can still answer with the failure.
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
     with warnings.catch_warnings():
@@ -65,7 +65,7 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
 def _reap() -> None:
     """Reap the templates that have ended, because each counts as a process of the session."""
     for pid in [*_templates]:
-        with suppress(ChildProcessError):  # code of the session has waited for it
+        with suppress(ChildProcessError):  # code of the session has already waited for it
             if os.waitpid(pid, os.WNOHANG) == (0, 0):
                 continue
         _templates.discard(pid)

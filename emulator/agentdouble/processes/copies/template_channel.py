@@ -81,7 +81,7 @@ class Template(ForkChannel):
         return pid
 
     def _end_if_alone(self) -> None:
-        # The template itself is one that lives.
+        # The template itself counts as living.
         alone = len(self._living) == 1 and not self._asked and not self._kept
         if self._unwanted and alone and not self.gone.done():
             with contextlib.suppress(OSError):

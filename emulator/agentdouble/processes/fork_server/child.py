@@ -61,9 +61,9 @@ def end_with(run_kernel: Callable[[], None]) -> NoReturn:
 def leave(server: int) -> None:
     """Leave the server's session and keyring, but end with it; ``server`` is its pid."""
     os.setsid()
-    if os.getppid():  # else this process is in a namespace that ends with the fork server
+    if os.getppid():  # it is 0 in a namespace, which ends with the fork server anyway
         processes.die_with_parent()
-        if os.getppid() != server:  # it died just before, so Linux would not end this process
+        if os.getppid() != server:  # it had died before, so Linux would not end this process
             raise ProcessLookupError("the fork server has ended")
     processes.adopt_orphans()
     linux.leave_keyring()

@@ -89,7 +89,8 @@ class KernelApp(IPKernelApp):
 
     def build(self) -> None:
         """Make the kernel and its shell, with nothing that belongs to a session or a process."""
-        self.log.setLevel(self.log_level)  # else it makes 20 records a cell that no handler takes
+        # otherwise it makes 20 records per cell that no handler takes
+        self.log.setLevel(self.log_level)
         self.iopub_thread = OutputThread()
         self.iopub_socket = self.iopub_thread.background_socket
         self.displayhook = ZMQDisplayHook(self.session, self.iopub_socket)  # type: ignore[no-untyped-call]

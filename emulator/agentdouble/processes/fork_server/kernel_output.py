@@ -169,8 +169,8 @@ class CappedStream(OutStream):
     def flush(self) -> None:
         """Send what was written until now, to the stream or to the descriptor.
 
-        A kernel does so before it replies. Otherwise the last words of a child process would
-        belong to no cell if the thread that reads them came too late.
+        A kernel does so before it replies. Otherwise a child process's last output would belong to
+        no cell if the reading thread came too late.
         """
         if self._should_watch and threading.current_thread() is not self.pub_thread.thread:
             self._read()

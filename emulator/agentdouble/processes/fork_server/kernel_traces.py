@@ -69,7 +69,7 @@ class Traces:
 
 
 def warm_up(app: Any) -> None:
-    """Run a cell and an error in a built kernel, and drop the output."""
+    """Run a cell that works and one that fails in a built kernel, and drop the output."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(_run_cells(app))

@@ -138,7 +138,7 @@ class ProcessNamespaces:
     def end_left_by(self, ended: Collection[int], but: Collection[int] = ()) -> None:
         """End the processes that members left in their namespaces; ``ended`` are reaped pids.
 
-        Processes ``but`` are not ended; the namespaces keep them.
+        It spares the processes in ``but``; they stay in their namespaces.
         """
         for namespace in self._of.values():
             namespace.alive = namespace.alive and namespace.init not in ended

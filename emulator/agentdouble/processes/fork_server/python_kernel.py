@@ -241,7 +241,7 @@ def serve(app: KernelApp) -> None:
 
 
 def _limit_address_space(memory: int) -> None:
-    """Let this process use ``memory`` (bytes), but at least half of that more than it uses now.
+    """Limit this process to ``memory`` bytes, but leave it at least half of that on top of its use.
 
     Linux limits the address space; code that needs more gets a MemoryError. An idle kernel has
     0.6 GiB of address space for 40 MB of memory. This differs between versions, so the present

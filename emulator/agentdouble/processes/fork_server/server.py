@@ -1,9 +1,9 @@
 """The fork server's process: ``python -m agentdouble.processes.fork_server.server FD KIND``.
 
 For the kind "kernels" it imports the modules that every kernel needs, for "commands" nothing. Then
-it forks on request. It must stay single-threaded and must not run user code. When the double has
-ended, the socket closes, and the server ends every kernel and itself. It does the same if its
-guardian ends.
+it forks on request. It must stay single-threaded and must not run user code. When the double ends,
+the socket closes; then the server ends all kernels and itself. It does the same if its guardian
+ends.
 """
 
 from __future__ import annotations

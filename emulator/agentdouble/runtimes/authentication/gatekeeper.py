@@ -39,7 +39,7 @@ def presented(authorizer: Authorizer, connection: HTTPConnection) -> list[str]:
 def by_key(runtime: str, authorizer: Authorizer, credentials: list[str]) -> Identity:
     """Return the identity of the key in a request; raise AccessError.
 
-    Every key is compared, in a time that does not depend on how similar the presented one is.
+    Every key is compared, and the time does not depend on how similar the presented key is.
     """
     match = None
     credential = credentials[0].encode("utf-8", "surrogatepass") if len(credentials) == 1 else b""

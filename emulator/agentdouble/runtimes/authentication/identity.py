@@ -47,7 +47,7 @@ class Identity:
 
 
 def folded(name: bytes) -> bytes:
-    """Return a header's name as servers see it that treat ``User_Id`` like ``user-id``."""
+    """Return a header's name as seen by servers that treat ``User_Id`` like ``user-id``."""
     return re.sub(rb"[^a-z0-9]", b"-", name.lower())
 
 

@@ -172,7 +172,8 @@ def _widened(confinement: Mapping[str, Any] | None, browser: str) -> Mapping[str
     return {
         **confinement,
         "visible": (*confinement["visible"], str(Path(browser).resolve().parent)),
-        # the browser's own sandbox writes to /proc/self/uid_map; Landlock allows only browsers that
+        # the browser's own sandbox writes to /proc/self/uid_map; Landlock allows that only to
+        # browsers
         "writable": ("/proc",),
         "shm_size": _SHARED_MEMORY,
         "process_limit": None if limit is None else max(limit, _PROCESS_LIMIT),

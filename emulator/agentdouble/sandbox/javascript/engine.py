@@ -212,7 +212,7 @@ class DenoEngine:
         for descriptor in tuple(self._pipes):
             waiting = array.array("i", [0])
             fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
-            # do not read until the pipe is empty: a timer may write for ever
+            # do not drain the pipe: a timer may write for ever
             if waiting[0]:
                 self._read(descriptor, waiting[0])
         self._streams.flush()

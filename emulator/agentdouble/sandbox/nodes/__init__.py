@@ -12,6 +12,6 @@ cluster. A front that has no setting ``nodes`` imports none of this.
 
 The first request about a session makes the node's part of it. Front and node watch each other. A
 node that does not answer for ``node_silence_s`` is lost, with its sessions and their snapshots. A
-node that no front has asked for twice as long ends, with all its processes. A request that may have
-run code is never sent a second time.
+node that gets no request from a front for twice that time ends, with all its processes. A request
+that may have run code is never sent a second time.
 """

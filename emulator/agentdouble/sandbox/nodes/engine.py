@@ -2,9 +2,9 @@
 
 The program runs apart from the front, because the library of a cluster may end its process. It
 reads JSON objects, one in a line: first the configuration of nodes, then orders. ``{"replace":
-NAME}`` ends a node that is lost to the front, and another starts. ``{"release": NAME}`` ends a
-node, and no other starts on its machine. It writes one for each event. When its input ends, it ends
-all nodes and then itself.
+NAME}`` ends a node that the front has given up, and another starts. ``{"release": NAME}`` ends a
+node, and no other starts on its machine. It writes a JSON object for each event. When its input
+ends, it ends all nodes and then itself.
 """
 
 from __future__ import annotations

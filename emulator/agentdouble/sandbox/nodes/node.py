@@ -41,7 +41,7 @@ def described(fault: InjectedFault | None) -> Mapping[str, Any] | None:
 
 
 class Node:
-    """One node; ``sessions`` are those that have their place there, by id.
+    """One node; ``sessions`` are the sessions that are placed there, by id.
 
     ``key`` is the header with the secret of the front. A node that does not answer for
     ``silence_s`` is lost.
@@ -69,7 +69,7 @@ class Node:
 
     @property
     def room(self) -> float:
-        """For how many more sessions there is a place, less if the processor is busy."""
+        """The number of further sessions that can be placed, lower if the processor is busy."""
         if self.state != "open":
             return 0
         places = min(self.free, self.capacity - len(self.sessions))
@@ -132,7 +132,7 @@ class Node:
             except (TimeoutError, asyncio.TimeoutError):
                 return f"did not answer for {self._silence_s:g} s"
             except AnswerLostError as error:
-                # One broken connection is no lost node. To ask again is safe: the node keeps its
+                # One broken connection is no lost node. Asking again is safe: the node keeps its
                 # news until ``seen`` says that they have arrived.
                 if failed or error.unreached:
                     return f"has ended or cannot be reached ({error})"
@@ -149,7 +149,7 @@ class Node:
     def lose(self, reason: str) -> None:
         """Give the node up: break off what waits for it."""
         # In this order: calls that break off when the connections close name the reason, and
-        # ``end`` asks a lost node for nothing.
+        # ``end`` sends nothing to a lost node.
         self.state, self.reason = "lost", reason
         self.gone.set_result(None)
         self.connections.close()

@@ -1,4 +1,4 @@
-"""What a node answers to its front, which is the only one that it answers."""
+"""The answers of a node to its front; it answers nobody else."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ class NodePart:
                 if self._opened:  # by the call that this one waited for
                     opening.close()
                 else:
-                    # Set before anything is sent: ``end`` must end a part whose answer is lost.
+                    # Set before anything is sent: if the answer is lost, ``end`` must still end the
+                    # part.
                     self.sent, fields["open"] = True, self._description()
                     hear = self._hearing(opening, on_event)
                 try:
@@ -165,7 +166,7 @@ class NodePart:
         return SandboxError(message, "InternalError.Node", 502)
 
     def loss(self, error: AnswerLostError) -> str:
-        """Return what is said of a call that was cut off.
+        """Return the message about a call that was cut off.
 
         A node that is lost has a reason before its connections are closed (``Node.lose``).
         """
@@ -180,8 +181,8 @@ class NodePart:
 
     async def end(self, reason: str) -> None:
         """End the part; return when its processes have ended."""
-        # Its node may be making its part. When this has the lock, the first call has ended or the
-        # part is there, and calls that waited find the session refused.
+        # The node may still be making the part. When this has the lock, the first call has ended or
+        # the part is there, and calls that waited find the session refused.
         async with self._opening:
             if self.sent:
                 await self.home_node.end(self.session.id, reason)

@@ -62,7 +62,7 @@ class NodeSnapshot:
 class NodeProcesses:
     """The processes of one session, which its node makes when they are first needed.
 
-    ``Processes`` says what its methods promise.
+    See ``Processes`` for what its methods do.
     """
 
     directories: tuple[Path, ...] = ()  # the node itself limits memory and files

@@ -76,7 +76,7 @@ _MORE_THAN_LABELS = re.compile(
 
 
 def loads_nothing(kind: str, chart: Any) -> bool:
-    """Whether a chart has only its own data, and no part that loads anything or might.
+    """Whether a chart contains all of its data, and no part that loads or may load anything.
 
     A chart of Vega always might, because its expressions can make up addresses.
     """

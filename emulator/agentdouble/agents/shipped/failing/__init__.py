@@ -1,4 +1,4 @@
-"""Begin an answer and fail, to try how a client handles errors."""
+"""Begin an answer and fail, to show how a client handles errors."""
 
 from __future__ import annotations
 
