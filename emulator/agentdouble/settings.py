@@ -62,7 +62,7 @@ OnNodes: TypeAlias = Annotated[_T, _ON_NODES]
 
 
 class KeyPair(BaseModel):
-    """One more key pair that may sign, a table of the setting ``keys``.
+    """An additional key pair that may sign: a table of the setting ``keys``.
 
     With a ``session_token`` these are temporary credentials, and requests must send the token.
     Without ``full_access`` every control-plane action is refused (CTL-07).
@@ -320,7 +320,7 @@ class Settings(BaseSettings):
         return keys
 
     def for_nodes(self) -> dict[str, Any]:
-        """Return what a node gets, JSON-ready: the set ones of the settings marked ``OnNodes``."""
+        """Return what a node gets, JSON-ready: those settings marked ``OnNodes`` that are set."""
         marked = {name for name, f in type(self).model_fields.items() if _ON_NODES in f.metadata}
         return self.model_dump(mode="json", include=marked, exclude_unset=True)
 
@@ -485,7 +485,7 @@ def _reason(key: str, error: Mapping[str, Any]) -> str:
 
 
 def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoReturn:
-    if isinstance(error, RecursionError):  # it names no setting
+    if isinstance(error, RecursionError):  # the error names no setting
         key = max(in_environment, key=lambda name: len(in_environment[name]))
     else:
         key = next((key for key in in_environment if f'"{key}"' in str(error)), "")

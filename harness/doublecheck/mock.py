@@ -97,7 +97,7 @@ except ImportError:
 
 
 class PlatformMock:
-    """The cloud as code with httpx sees it, while a double answers for it.
+    """The cloud, as code that uses httpx sees it while a double answers.
 
     ``router`` is a router of respx; its routes come first. ``requests`` are the requests that the
     double received, ``unexpected`` the errors of refused requests.
@@ -241,7 +241,7 @@ def _at(target: Target, request: httpx.Request) -> httpx.Request:
     return httpx.Request(
         request.method,
         request.url.copy_with(scheme=at.scheme, host=at.host, port=at.port),
-        # so that the double uses the cloud's address when it reports its own
+        # so that the double reports the cloud's address as its own
         headers=[*request.headers.raw, (b"X-Forwarded-Proto", request.url.scheme.encode())],
         content=request.content,
         extensions=extensions,

@@ -91,7 +91,8 @@ def _other_module(name: str) -> str | None:
     if spec is None:
         return None
     places = {str(Path(location).parent) for location in spec.submodule_search_locations or ()}
-    if spec.has_location and spec.submodule_search_locations is None:  # it is one module
+    # a single module, not a package
+    if spec.has_location and spec.submodule_search_locations is None:
         places = {str(Path(spec.origin or "").parent)}
     return None if places & _folders else spec.origin or "a namespace package"
 

@@ -79,7 +79,7 @@ class EnvFiles:
 
 
 def env_file(application: Path) -> Path | None:
-    """Return the file that defines an application, or None."""
+    """Return the ``.env`` file that applies to an application, or None."""
     folders = (application, *application.parents)
     return next((folder / ".env" for folder in folders if (folder / ".env").is_file()), None)
 

@@ -165,6 +165,6 @@ class ApiServer:
 
 
 def _stores(store: Store) -> tuple[SessionStore, ArtifactStore]:
-    if not store.outlives:  # it would store everything a second time
+    if not store.outlives:  # otherwise everything would be stored a second time
         return SessionStore(), ArtifactStore()
     return PersistentSessions(store), PersistentArtifacts(store)

@@ -152,7 +152,7 @@ class SimpleApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run entrypoints on a separate event loop inside."""
+        """Run entrypoints on a separate event loop inside this context."""
         await self._loop.start()
         try:
             yield

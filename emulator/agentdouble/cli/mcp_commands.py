@@ -196,7 +196,7 @@ def _trial(plane: ControlPlaneClient, name: str, server: Mapping[str, Any]) -> s
 
 
 def _cure(words: Sequence[str], directory: Path) -> str:
-    """Return how to make files outside its directory visible to a command that names them."""
+    """Return the remedy if a command names a file outside its directory, or an empty string."""
     for word in words:
         path = Path(os.path.normpath(directory / word))
         system = any(path.is_relative_to(root) for root in _SYSTEM)

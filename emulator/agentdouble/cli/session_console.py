@@ -127,7 +127,8 @@ def _completeness(language: str) -> Callable[[str], bool]:
     def complete(code: str) -> bool:
         try:
             return compiler(code, "<cell>", "single") is not None
-        except (SyntaxError, ValueError, OverflowError):  # the kernel reports it, or accepts it
+        # the kernel reports the error, or accepts the code
+        except (SyntaxError, ValueError, OverflowError):
             return True
 
     return complete

@@ -122,6 +122,7 @@ async def repeat(double: Double, request: Request) -> dict[str, Any]:
     watched = WatchedRequest(with_body(body, request.receive), told)
     # without its connection, so that no fault ends the console's own
     scope = {name: value for name, value in request.scope.items() if name != TRANSPORT}
-    with contextlib.suppress(ConnectionResetError):  # a fault, as its entry says
+    # a fault reset the connection; the entry says so
+    with contextlib.suppress(ConnectionResetError):
         await double.app({**scope, **changed}, watched.receive, watched.send)
     return {"id": watched.id, "status": status}

@@ -47,7 +47,7 @@ class Clock:
         return self.unmoved() + self._offset
 
     def unmoved(self) -> dt.datetime:
-        """Return the platform's time as if it had not been moved, only stopped."""
+        """Return the platform's time without its moves, but with its stops."""
         return (self._stopped_at or self.wall()) - self._stood_still
 
     def freeze(self) -> FrozenClock:

@@ -70,7 +70,7 @@ def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
 
 @contextmanager
 def invoked_by(invocation: Invocation) -> Iterator[None]:
-    """Make run_code inside use the session of this invocation."""
+    """Make run_code use the session of this invocation inside the context."""
     token = _invocation.set(invocation)
     try:
         yield
@@ -80,7 +80,7 @@ def invoked_by(invocation: Invocation) -> Iterator[None]:
 
 @contextmanager
 def hosted_by(variables: Mapping[str, str]) -> Iterator[None]:
-    """Make run_code inside find its platform by these variables, before the environment."""
+    """Inside the context, make run_code prefer these variables to the environment's."""
     token = _hosting.set(variables)
     try:
         yield

@@ -31,7 +31,7 @@ _OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
 
 CLIENTS = ("platform", "veadk", "agentkit", "model", "jupyter")
 
-_MODEL = "scripted"  # for clients that need a name
+_MODEL = "scripted"  # for clients that need the name of a model
 
 
 @dataclass(frozen=True)

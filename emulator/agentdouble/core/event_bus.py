@@ -82,7 +82,7 @@ class EventBus:
         if self._listeners:
             self._send()  # this listener gets no earlier events
         else:
-            self._forget()  # something that another thread published too late
+            self._forget()  # drop what another thread published too late
         listener = BusListener()
         self._listeners.add(listener)
         self.watched = not self._closed

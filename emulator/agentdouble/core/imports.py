@@ -32,7 +32,7 @@ def are_imported(modules: tuple[str, ...]) -> bool:
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Import inside without garbage collection; for a command, which has its own process.
+    """Pause garbage collection during imports; for a command, which has its own process.
 
     Imports leave no garbage, and the collection takes an eighth of their time. The objects that
     exist at the end are frozen, so that later collections skip them too.

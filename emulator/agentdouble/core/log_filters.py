@@ -16,7 +16,7 @@ _serving: ContextVar[bool] = ContextVar("agentdouble_serving", default=False)
 
 @contextmanager
 def serving() -> Iterator[None]:
-    """Shorten the tracebacks logged inside, because they belong to a request to our server.
+    """Shorten tracebacks logged in this context, because they belong to a request to our server.
 
     The loggers belong to the process, and other code may serve with the same libraries.
     """

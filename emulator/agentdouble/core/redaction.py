@@ -103,7 +103,7 @@ _SCHEME = re.compile(
     r"\b((?:[Bb]earer|BEARER|Basic) +)(?=[\w~+/=-]{0,99}[\d_.]|[\w~+/=-]{20})[\w.~+/=-]{6,}"
 )
 _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----)[^-]+")
-_FORMATS = re.compile(  # what is a secret, whatever its name
+_FORMATS = re.compile(  # the forms that are secrets, whatever their names
     r"(?<![\w-])(?:eyJ[\w-]{5,}\.eyJ[\w-]{5,}\.[\w-]*"
     r"|[sr]k[-_](?=[\w-]{0,99}\d)[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|hf_\w{16,}"
     r"|glpat-[\w-]{16,}|xox[a-z]-[\w-]{8,}|AIza[\w-]{30,})"
@@ -251,7 +251,7 @@ def _value_end(start: re.Match[str], text: str) -> int:
         closing = f"(?:{re.escape(escapes)}{quote}){{3}}"
     elif start["variable"] and quote != "`":  # code; prose may have an apostrophe
         closing += rf"|{re.escape(escapes)}n" if escapes else r"|\n"
-    if escapes:  # the string around it may end first
+    if escapes:  # the surrounding string may end first
         closing += rf"|\\{{0,{len(escapes) - 1}}}\""
     match = re.compile(rf"(?<!\\)(?:{closing})").search(text, start.end())
     if match is None:
@@ -283,7 +283,7 @@ def _is_long(value: str) -> bool:
 def _hidden_bare_field(match: re.Match[str]) -> str:
     name, value = match.groups()
     if not is_secret_field(name) or (value[0] != "[" and name.lower().endswith(("token", "pass"))):
-        return match[0]  # a number of tokens, or of tests that pass
+        return match[0]  # the value is a number of tokens, or of tests that pass
     hidden = re.sub(_STRING, f'"{REDACTED}"', value) if value[0] == "[" else f'"{REDACTED}"'
     return match[0].removesuffix(value) + hidden
 
@@ -338,7 +338,7 @@ def _is_random(text: str) -> bool:
 
 
 def _hide_in_protocols(value: str) -> str:
-    """Hide what is not a protocol's name: a page has no other header for its token."""
+    """Hide tokens among a WebSocket's protocols, the only header in which a page can send one."""
     shown, follows = [], False
     for protocol in value.split(","):
         is_secret = follows or any(map(_is_random, protocol.split(".")))

@@ -34,7 +34,7 @@ def read(text: str) -> Cause | None:
 
 @contextmanager
 def passed_on(received: Mapping[str, str]) -> Iterator[None]:
-    """Use the cause in these headers inside; for a process other than the double's."""
+    """Use the cause in these headers in this context; for a process other than the double's."""
     cause = current.get() or read(received.get(HEADER, ""))
     token = current.set(cause)
     try:

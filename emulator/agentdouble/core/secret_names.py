@@ -21,7 +21,7 @@ _ORDINARY = re.compile(  # the squeezed ends of names that would otherwise say "
     r"|(?:sort|primary|foreign|partition|public|idempotency|cache|object|row|group|websocket)key"
     r"|allowcredentials)$"
 )
-_SECRET = re.compile(  # the squeezed ends of names that say "secret" anywhere
+_SECRET = re.compile(  # the squeezed ends of names that say "secret" wherever they stand
     r"(?:token|secrets?|passwords?|passwd|passphrase|passcode|credentials?|jwt|bearer|authorization"
     r"|clientassertion|samlresponse|cookies?|connectionstring|connstr|dsn"
     r"|(?:api|access|secret|private|signing|signature|encryption|master|auth|subscription|account"
@@ -40,7 +40,7 @@ _ABOUT = frozenset(  # the last words of headers that only describe an identity
     {"age", "algorithm", "at", "count", "expires", "expiry", "id", "identity", "in", "issuer"}
     | {"length", "limit", "method", "name", "on", "remaining", "status", "ttl", "type", "url"}
 )
-_HINTS = (  # one of them is in the lower-case form of each name above
+_HINTS = (  # the lower-case form of each name above contains one of these
     *("token", "secret", "pass", "pwd", "credential", "jwt", "bearer", "basic", "auth", "key"),
     *("cookie", "assertion", "saml", "oidc", "url", "uri", "dsn", "conn", "sig", "hmac", "sas"),
     *("otp", "code="),  # "code" alone names a secret only in a query
@@ -49,7 +49,7 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 
 
 def may_name_secret(lower_text: str) -> bool:
-    """Return whether a lower-case text can have a name that says "secret"; most have none."""
+    """Return whether a lower-case text may contain a name that says "secret"; most do not."""
     return any(hint in lower_text for hint in _HINTS)
 
 

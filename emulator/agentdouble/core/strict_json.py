@@ -54,9 +54,9 @@ def loads(
 ) -> Any:
     """Return the value of JSON text; raise JSONDecodeError, even for numbers that are not finite.
 
-    Raises UnicodeDecodeError, too. If ``patient``, other threads run meanwhile, and it takes ten
-    times as long. With ``surrogates``, text may have escaped lone surrogates: only for values that
-    come back as they were.
+    Raises UnicodeDecodeError, too. If ``patient``, it lets other threads run, and takes ten times
+    as long. With ``surrogates``, the text may contain escaped lone surrogates; use this only for
+    values that are returned unchanged.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))

@@ -166,7 +166,7 @@ def _received(
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise the copy's errors inside as those of httpx, which have the same names."""
+    """Turn the copy's errors into httpx's errors of the same names."""
     try:
         yield
     except _ERRORS as error:
@@ -174,7 +174,7 @@ def _translated() -> Iterator[None]:
 
 
 def _with_own_methods(kind: type[T]) -> type[T]:
-    """Return a class like httpx's, with its present methods, which a test may replace later."""
+    """Return a class like httpx's that keeps today's methods if a test replaces them."""
     attributes = {
         name: method
         for base in reversed(kind.__mro__)

@@ -100,7 +100,7 @@ class _Cutter:
 
     async def send(self, message: Message) -> None:
         if self._is_cut:
-            return  # as for a client that has disconnected
+            return  # as if the client had disconnected
         if message["type"] == "http.response.start":
             await self._call.send(message)
             return

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 LONGEST_S = 60.0
-_STATUSES = [400, 401, 403, 404, 409, 429, 500, 503]  # that a form suggests
+_STATUSES = [400, 401, 403, 404, 409, 429, 500, 503]  # the statuses that a form suggests
 _LARGEST_BODY = 1024 * 1024  # characters
 
 Header = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
@@ -119,7 +119,8 @@ class Delay(Fault):
     each piece of the response's body if ``each_piece`` is true: a model with slow tokens.
     """
 
-    # Real time, because clients wait in real time. A faster test holds a call and releases it.
+    # Real time, because clients wait in real time. A test that needs to be faster holds a call and
+    # releases it.
 
     kind: Literal["delay"] = "delay"
     seconds: float | None = Field(

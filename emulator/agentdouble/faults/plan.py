@@ -233,7 +233,7 @@ class Faults:
 
     def states(self) -> tuple[FaultState, ...]:
         """Return the state of each armed fault, in the order in which they were armed."""
-        with self._lock:  # so that the states are those of one moment
+        with self._lock:  # so that all states are from the same moment
             return tuple(armed.state() for armed in self._armed)
 
     def seen(self) -> Mapping[str, int]:

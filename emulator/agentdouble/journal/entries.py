@@ -179,7 +179,7 @@ def note_fault(fault: str) -> None:
 
 
 def note_failure(reference: str) -> None:
-    """Note a failure of the double at the current request, by its reference in the log."""
+    """Note a failure of the double in the current request's entry, by its reference in the log."""
     entry = current_entry.get()
     if entry is not None and reference not in entry.failures:
         entry.failures.append(reference)

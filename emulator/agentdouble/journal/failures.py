@@ -98,7 +98,7 @@ class ServerErrorMiddleware:
             raise
         except Exception as error:
             if sender.client_left and isinstance(error, OSError):
-                raise  # the server raised it and handles it
+                raise  # raised by the server, which also handles it
             refusal = _refusal(error, scope)
             if scope["type"] == "websocket":
                 await self._close(WebSocket(scope, receive, send), refusal, sender)

@@ -163,7 +163,7 @@ class _WebSocketRecorder(_Recorder):
             self._entry.status = message.get("status", 101)
             self._entry.response_head = list(message.get("headers", ()))
         elif kind == "websocket.close" and self._entry.status is None:
-            self._entry.status = 403  # what the server answers for it
+            self._entry.status = 403  # what the server answers for a refused handshake
         await self._send(message)
 
 

@@ -38,7 +38,8 @@ from agentdouble.journal.json_leaves import leaves, unfolded
 from agentdouble.journal.resending import CannotRepeatError
 from agentdouble.journal.what_if_differences import differences
 
-# Called with answers to unknowns. Entering its result blocks; that yields the address of a double.
+# Called with answers to unknowns. Entering the context manager blocks, and returns the address of a
+# double.
 StartDouble: TypeAlias = Callable[[Mapping[str, str]], AbstractContextManager[str]]
 
 T = TypeVar("T")

@@ -66,7 +66,7 @@ class KernelClient:
         session = kernel.connection.session
         for number in range(_NUDGES):
             message = session.msg("kernel_info_request", {})
-            # a kernel drops a message that it had already
+            # a new id each time, because a kernel drops a message that it has seen
             message["header"]["msg_id"] = f"{nudge}-{number}"
             await self._sockets["control"].send_multipart(session.serialize(message))
             try:

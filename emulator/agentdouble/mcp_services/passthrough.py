@@ -37,10 +37,10 @@ RawHeaders = list[tuple[bytes, bytes]]
 VIA = b"via"
 
 _OF_ONE_HOP = OF_THIS_HOP | {b"proxy-authenticate", b"proxy-authorization"}
-_STAYS_HERE = _OF_ONE_HOP | frozenset(  # they are for this server, not for the backend
+_STAYS_HERE = _OF_ONE_HOP | frozenset(  # meant for this server, not for the backend
     (b"authorization", b"cookie", b"forwarded", b"host", b"origin", b"x-api-key")
 )
-_NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # they reveal the backend
+_NOT_BACK = (_OF_ONE_HOP - {b"content-length"}) | frozenset(  # would reveal the backend
     (
         *(b"alt-svc", b"date", b"location", b"content-location", b"server", b"set-cookie"),
         *(b"strict-transport-security", b"via", b"www-authenticate", b"x-powered-by"),

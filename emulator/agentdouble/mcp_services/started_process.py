@@ -9,7 +9,7 @@ LONGEST_LINE = 16 * 1024 * 1024  # bytes; a message is a line
 
 
 class Started(Protocol):
-    """A started process; ``lines`` are what it writes, and it reads what ``input`` is given."""
+    """A started process; ``lines`` is its output, and ``input`` its input."""
 
     @property
     def lines(self) -> asyncio.StreamReader: ...

@@ -229,7 +229,7 @@ def _output(result: str) -> str:
     """Return the output of code in a result of run_code (section 2.7), or any other result itself."""
     try:
         document = json.loads(result)
-        if isinstance(document.get("result"), str):  # the SDKs of agents wrap it
+        if isinstance(document.get("result"), str):  # the SDKs of agents wrap the result
             document = json.loads(document["result"])
         outputs = document["data"]["outputs"]
         texts = [o["text"] or o["evalue"] or (o["data"] or {})["text/plain"] for o in outputs]

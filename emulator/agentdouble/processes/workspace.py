@@ -47,7 +47,7 @@ def find() -> Path:
 def _candidates() -> list[Path]:
     try:
         first = [Path(tempfile.gettempdir()).resolve()]
-    except FileNotFoundError:  # Python knows no writable one
+    except FileNotFoundError:  # Python finds no writable directory
         first = []
     return list(dict.fromkeys([*first, Path("/tmp"), Path("/var/tmp")]))  # noqa: S108
 
@@ -66,7 +66,7 @@ def _why_not(directory: Path) -> str | None:
 
 @functools.cache
 def _visible_directories() -> list[str]:
-    """Return directories whose files every session sees, and those that its own ones hide."""
+    """Return directories whose files every session sees, and those hidden by its own ones."""
     paths = (*view.SYSTEM, "/dev", "/proc", sys.prefix, sys.base_prefix, _PACKAGES)
     return [path for path in map(os.path.realpath, paths) if path != "/"]
 

@@ -61,7 +61,7 @@ class Lifetime:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Count as being at work inside, which may defer the end (U-TTL-DURING)."""
+        """Count as being at work in this context, which may defer the end (U-TTL-DURING)."""
         self._at_work += 1
         try:
             yield

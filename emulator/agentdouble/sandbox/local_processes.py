@@ -273,7 +273,8 @@ class LocalProcesses:
             return await self._starter.workbench(self._get_workspace(), self._all())
 
     async def _start_browser(self) -> Browser:
-        async with self._making_workspace:  # only for this: kernels need not wait for the browser
+        # released before the browser starts, so that kernels need not wait for it
+        async with self._making_workspace:
             workspace = self._get_workspace()
         return await self._starter.browser(workspace, self._all())
 

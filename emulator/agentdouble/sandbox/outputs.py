@@ -58,7 +58,8 @@ class OutputCollector:
             self._clear(wait=bool(content.get("wait")))
             self._publish("clear_output", {"wait": self._clear_before_next}, _SMALL)
         elif msg_type == "stream":
-            name = "stderr" if content["name"] == "stderr" else "stdout"  # Jupyter has no others
+            # Jupyter has no other streams
+            name = "stderr" if content["name"] == "stderr" else "stdout"
             self._stream(name, content["text"])
         elif msg_type == "update_display_data":
             self._update_display(content)

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from agentdouble.core import ledger
 
-TOO_DEEP = "An output is nested too deeply to be shown.\n"  # in its place, on stderr
+TOO_DEEP = "An output is nested too deeply to be shown.\n"  # replaces the output, on stderr
 Status = Literal["ok", "error", "timeout"]
 
 

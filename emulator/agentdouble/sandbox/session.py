@@ -110,7 +110,7 @@ class SandboxSession:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Count as being at work inside, which may defer the end (U-TTL-DURING)."""
+        """Count as being at work in this context, which may defer the end (U-TTL-DURING)."""
         try:
             with self.lifetime.working():
                 self._on_change(self)

@@ -196,7 +196,7 @@ class SandboxSessions:
     async def create_as(
         self, identity: Identity, key: InstanceKey, variables: Mapping[str, str]
     ) -> SandboxSession:
-        """Make a session with the id and the token that another double gave it.
+        """Make a session with the id and the token that another double chose for it.
 
         It lives until the other double ends it. Raises the same errors as ``get_or_create``.
         """
@@ -280,7 +280,7 @@ class SandboxSessions:
         self._make_unreachable(session, reason, at)
         # A caller that leaves must not stop an end half-way, with processes or files left.
         await asyncio.shield(self._ending_of(session, reason))
-        with suppress(StateError):  # it has ended, even if this write fails
+        with suppress(StateError):  # the session has ended, even if this write fails
             await self._store.saved()
 
     def _make_unreachable(

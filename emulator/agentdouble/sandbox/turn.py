@@ -46,7 +46,7 @@ class ExecutionTurn:
 
     @asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
-        """Wait for the turn and hold it; the turn is busy from now on, not only inside."""
+        """Wait for the turn and hold it; it is busy from now on, even during the wait."""
         self._executions += 1
         self._on_change("busy")
         try:
@@ -59,6 +59,6 @@ class ExecutionTurn:
 
     @asynccontextmanager
     async def over(self) -> AsyncIterator[None]:
-        """Wait until the executions that have arrived are over; this does not make it busy."""
+        """Wait until the executions that have arrived are over, without being one."""
         async with self._lock:
             yield

@@ -126,7 +126,7 @@ class _End:
 
 @contextlib.contextmanager
 def containing_exit() -> Iterator[None]:
-    """Raise ApplicationExitError for an exit inside, which would end the loop's thread."""
+    """Turn an exit, which would end the loop's thread, into ApplicationExitError."""
     try:
         yield
     except (SystemExit, KeyboardInterrupt) as error:

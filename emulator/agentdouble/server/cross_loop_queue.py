@@ -18,8 +18,8 @@ class CrossLoopQueue(Generic[T]):
     the consumer once for all items that are there by then. The order is kept. A producer that
     waits for ``wait_for_room()`` when the queue is ``full`` is at most ``size`` items ahead.
 
-    A consumer that lingers lets more items arrive for so long after those that it took, unless one
-    is urgent. A producer has as long to put more after an item that can wait.
+    A consumer that lingers waits that long for more items after it took some, unless one is urgent.
+    After an item that can wait, a producer has the same time to put more.
     """
 
     def __init__(self, size: int = ROOM, *, linger_s: float = 0.0) -> None:
@@ -40,7 +40,7 @@ class CrossLoopQueue(Generic[T]):
             self._wake()
 
     def put_soon(self, item: T) -> None:
-        """Put an item in that can wait for the next one, or until the consumer has lingered."""
+        """Put in an item that can wait for the next one, or until the consumer has lingered."""
         self._items.append(item)
         if not self._waking and self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(self._linger_s, self._wake)

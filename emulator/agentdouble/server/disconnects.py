@@ -43,7 +43,7 @@ async def wait_for_disconnect(receive: Receive) -> None:
 
 
 def replay(messages: Sequence[Message], receive: Receive) -> Receive:
-    """Return a ``receive`` that gives messages once more, and then those that follow."""
+    """Return a ``receive`` that replays messages, and then gives those that follow."""
     pending = iter(messages)
 
     async def receive_replayed() -> Message:
@@ -69,7 +69,7 @@ class EventStreamResponse(StreamingResponse):
 
 
 class ListenerResponse(EventStreamResponse):
-    """A stream that ``written`` makes for a listener, which is registered until the stream ends."""
+    """A stream that ``written`` makes for a listener; the listener is registered until it ends."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """What the log says when the process or the machine lacks descriptors or memory.
 
-asyncio logs 64 tracebacks a second then, one for each connection that it cannot accept, and each
-request would add its own.
+Then asyncio logs 64 tracebacks a second, one for each connection that it cannot accept, and each
+request would add another.
 """
 
 from __future__ import annotations

@@ -71,12 +71,12 @@ class Policy:
 
     ``hosts`` are the names that a Host header may have in addition to loopback names; None allows
     any. ``any_address`` allows every IP address as Host, because a page cannot rebind an address.
-    ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths
-    below them. ``origins`` are the web pages of other origins that may call; "*" allows all.
-    ``presented`` returns what a request has at the places where its surface reads a key.
-    ``signed`` returns whether a request proves itself by a signature and needs no API key.
-    ``token`` is the secret of the double's own routes, which accept the API key as well, and so do
-    the paths below the prefixes of ``keys``, each with the keys of which it requires one.
+    ``body_limit`` is in bytes. ``body_limits`` are the limits of other paths and of the paths below
+    them. ``origins`` are the web pages of other origins that may call; "*" allows all.
+    ``presented`` returns what a request has in each place where its surface reads a key. ``signed``
+    returns whether a request proves itself by a signature and needs no API key. ``token`` is the
+    secret of the double's own routes, which accept the API key as well. ``keys`` maps prefixes to
+    keys; paths below a prefix require one of its keys or the API key.
     """
 
     hosts: frozenset[str] | None = frozenset()
@@ -297,7 +297,7 @@ def _page_refusal(headers: Headers, policy: Policy) -> Refusal | None:
 
 
 def _foreign_page(headers: Headers, policy: Policy) -> str | None:
-    """Return the web page that sends a request and may not, or None."""
+    """Return the web page that sends a request without permission, or None."""
     if "*" in policy.origins:
         return None
     origin = headers.get("origin")
@@ -325,7 +325,7 @@ def _host_and_port(authority: str) -> tuple[str, str]:
 
 
 def _has_key(presented: Iterable[str], key: str) -> bool:
-    """Return whether one of the presented texts is the key, exactly; an empty one is none."""
+    """Return whether one of the presented texts is exactly the key; an empty key has none."""
     return any(text and hmac.compare_digest(text.encode(), key.encode()) for text in presented)
 
 

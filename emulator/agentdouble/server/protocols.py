@@ -73,7 +73,7 @@ class OneProtocol(HttpToolsProtocol):
     _pace: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection; one that sends nothing at all ends like one that is idle."""
+        """Take a connection; one that sends nothing at all ends like an idle one."""
         super().connection_made(transport)
         self.timeout_keep_alive_task = self.loop.call_later(
             self.timeout_keep_alive, self.timeout_keep_alive_handler
@@ -121,7 +121,7 @@ class OneProtocol(HttpToolsProtocol):
             self._pace = None
 
     def _check_pace(self) -> None:
-        """End the connection if a client is slow, and not because it waits for this side."""
+        """End the connection if a client is slow, unless it is waiting for this side."""
         since_s = self._began_s if self._part == "head" else self._heard_s
         left_s = SLOW_S - (self.loop.time() - since_s)
         if left_s <= 0 and self._is_waited_for():

@@ -79,7 +79,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     @property
     def quiet(self) -> bool:
-        """Whether no data, and no end, has arrived that the loop has not read yet."""
+        """Whether nothing is unread: neither data nor the end of the connection."""
         if self._transport is None:
             return False
         poll = select.poll()

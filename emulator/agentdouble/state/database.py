@@ -213,7 +213,7 @@ class DatabaseStore(Store):
 
     @asynccontextmanager
     async def _connected(self, failure: str) -> AsyncIterator[AsyncConnection]:
-        """Yield the locked connection; raise StateError, which says what ``failure`` it was."""
+        """Yield the locked connection; raise StateError, which names the ``failure``."""
         error: StateError | None = None
         try:
             async with self._engine.connect() as connection:

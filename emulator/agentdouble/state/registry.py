@@ -61,7 +61,7 @@ class Registry(Generic[R]):
         self._events = EventBus()
 
     def publish_to(self, events: EventBus) -> None:
-        """Publish what requests create, change and delete from now on."""
+        """From now on, publish what requests create, change and delete."""
         self._events = events
 
     def _publish(self, item: R, happened: str) -> None:
@@ -108,7 +108,7 @@ class Registry(Generic[R]):
         await unbroken(self._reset())
 
     def adopt(self, resources: Iterable[R]) -> None:
-        """Have resources of another double, too; they are not kept."""
+        """Add resources of another double; they are not stored."""
         self._items.update((resource.id, resource) for resource in resources)
 
     def _described(
@@ -151,7 +151,7 @@ class Registry(Generic[R]):
 
     async def _begin(self, new: R) -> R:
         await self._start(new)
-        self._items[new.id] = new  # its own work may look it up
+        self._items[new.id] = new  # the resource's own work may look it up
         try:
             await self._keep(new)
         except BaseException:
@@ -199,7 +199,7 @@ class Registry(Generic[R]):
         raise NotImplementedError
 
     async def _restore(self, id_: str, record: Record) -> R:
-        """Return the resource of a record, started."""
+        """Return the resource that a record describes, and start its work."""
         raise NotImplementedError
 
     async def _start(self, new: R) -> None:

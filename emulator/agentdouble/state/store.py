@@ -38,7 +38,7 @@ class Store:
         """Make the store ready; raise StateError if it cannot be used. Later calls do nothing."""
 
     async def wait(self, report: Callable[[str], None]) -> None:
-        """Open the store as soon as no other double has it; ``report`` gets why that is not yet."""
+        """Open the store as soon as no other double has it; ``report`` gets what it waits for."""
         await self.open()
 
     async def replaced(self) -> str:

@@ -44,9 +44,9 @@ class ControlPlaneActions(Surface):
     async def operations(self) -> Sequence[Served]:
         """Return the actions, each as a path of its own.
 
-        OpenAPI cannot describe operations of one path that differ in their query. With the query
-        in the path, generated clients send what the action needs, because they append the path to
-        the server's URL.
+        OpenAPI cannot describe two operations that share a path and differ in their query. With the
+        query in the path, generated clients send what the action needs, because they append the
+        path to the server's URL.
         """
         await import_in_thread(*_LATE)
         return [

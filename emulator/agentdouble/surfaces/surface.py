@@ -70,7 +70,7 @@ class Parts:
         self._resetting = asyncio.Lock()  # two resets at once would declare the same runtimes
 
     async def reset(self, wait: bool = True, keep: Collection[str] | None = None) -> None:
-        """Reset every part except those to keep, by default those in the state.
+        """Reset every part except those to ``keep``, by default those in the state.
 
         Without ``wait``, running work may end after this returns. Raises PartError for an unknown
         name.

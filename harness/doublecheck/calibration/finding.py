@@ -13,7 +13,7 @@ from doublecheck.calibration.probe import PROBES as PROBES
 
 @dataclass(frozen=True, repr=False)
 class Finding:
-    """The result of a probe: the name of an answer, or "" and the reason for its absence."""
+    """The result of a probe: the name of an answer, or "" and the reason why there is none."""
 
     unknown: str
     answer: str = ""

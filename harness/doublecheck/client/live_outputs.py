@@ -1,7 +1,7 @@
 """Run code and commands, and pass on their outputs while they run.
 
-While a call runs, a second request receives the double's live outputs. Only this part of the
-clients is written by hand for both: the blocking client runs the async code in a thread.
+While a call runs, a second request receives the double's live outputs. Only this part is not
+generated for the blocking client, which runs the async code in a thread.
 """
 
 from __future__ import annotations

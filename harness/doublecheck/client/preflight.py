@@ -40,7 +40,7 @@ _BEHIND: Mapping[Surface, Surface] = {"sandbox": "control_plane", "services": "m
 
 
 def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface, DoubleCheckError]:
-    """Return, for each surface that does not answer as a platform, the error.
+    """Return the error of each surface that does not answer as a platform.
 
     After one surface of an address has answered, the others get two more seconds. Raises
     TargetError for certificates that cannot be read.

@@ -31,7 +31,7 @@ from doublecheck.target.target import Target
 from doublecheck.wire.calls import Request
 
 CONNECT_TIMEOUT_S = 10.0
-# of what is checked, compared or calibrated: a server may never end a stream
+# for checks, comparisons and calibrations: a server may never end a stream
 LONGEST_ANSWER_S = 120.0
 TICK_S = 0.2
 KEPT_S = 4.0  # many servers close an idle connection after 5 s, so an older one is not used
@@ -81,7 +81,7 @@ def client_async(**options: Any) -> httpx.AsyncClient:
 
 
 class _Ending(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """The content of an answer, until it has taken too long.
+    """The content of an answer; reading it fails once that has taken too long.
 
     The timeout of httpx begins again with each piece, and a server may keep a stream alive with
     comments.
@@ -160,7 +160,7 @@ def arguments(request: Request) -> dict[str, Any]:
 
 @contextmanager
 def translated(url: str) -> Iterator[None]:
-    """Raise httpx's errors inside as UnreachableError and NoAnswerError."""
+    """Turn httpx's errors inside the context into UnreachableError and NoAnswerError."""
     url = without_token(url)
     try:
         yield

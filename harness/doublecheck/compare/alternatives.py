@@ -55,7 +55,7 @@ class Recorded:
 
 
 class DoubleAnswers:
-    """What a double's answers relied on, and what they are under alternatives.
+    """The unknowns that a double's answers relied on, and its answers under alternatives.
 
     It reads what the double serves from now on. An answer in a profile comes from a deployment, so
     its unknown explains no difference.

@@ -159,7 +159,7 @@ def _sessions(platform: Platform, app: str, token: str) -> None:
 
 
 def _refusals(platform: Platform) -> None:
-    # without a signature, and none of them invokes anything
+    # sent without a signature; none of them invokes anything
     for query in ("Action=ListTools&Version=2025-10-30", "Action=NoSuchAction&Version=2025-10-30"):
         request = calls.Request("POST", f"{platform.target.control_plane}/?{query}", _JSON, b"{}")
         platform.send(request)

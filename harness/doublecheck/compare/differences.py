@@ -76,7 +76,7 @@ def worst(classes: Iterable[Class]) -> Class:
 
 @dataclass(frozen=True)
 class Compared:
-    """One call on both platforms, without secrets. A side that did not make it is None."""
+    """One call on both platforms, without secrets. If a side did not make the call, it is None."""
 
     operation: str
     double: Exchange | None

@@ -121,7 +121,7 @@ def _places(found: Sequence[Mismatch]) -> set[tuple[str, str]]:
 
 
 def _is_closer(left: Sequence[Mismatch], found: Sequence[Mismatch]) -> bool:
-    """Whether fewer places differ, or only places below them, which can be compared now."""
+    """Whether fewer places differ, or only places below them, which have become comparable."""
     places = _places(found)
     if _places(left) == places:
         return False
@@ -211,6 +211,6 @@ def _is_about(effect: Effect, difference: Difference) -> bool:
 
 
 def _are_of(group: Collection[str], double: str, live: str) -> bool:
-    """Whether two values are two different members of a group, or both its only member."""
+    """Whether two values are different members of a group, or are both its only member."""
     pairs = permutations(group, 2) if len(group) > 1 else [(*group, *group)]
     return any(is_text(double, [a]) and is_text(live, [b]) for a, b in pairs)

@@ -30,8 +30,8 @@ _BODY_LIMIT = 16 * 1024 * 1024  # bytes of an answer that are compared
 class ConversationLeftovers:
     """The sandbox sessions of a conversation on one platform.
 
-    A session is removed if it is new and was named by the conversation, or by an agent after one of
-    its ``names``, which are unique.
+    A new session is removed if the conversation named it, or if an agent named it after one of the
+    unique ``names``.
     """
 
     def __init__(self, platform: Platform, names: Sequence[str] = ()) -> None:

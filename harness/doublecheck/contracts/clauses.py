@@ -136,6 +136,6 @@ def clause(
 
 
 def for_clauses(ids: Iterable[str], **options: Any) -> pytest.MarkDecorator:
-    """Make a check of several clauses, with its parameter ``id_``; ``options`` as for ``clause``."""
+    """Run a check for each clause, as its parameter ``id_``; ``options`` as for ``clause``."""
     marked = [pytest.param(id_, marks=clause(id_, **options)) for id_ in ids]
     return pytest.mark.parametrize("id_", marked)

@@ -106,7 +106,7 @@ def for_each(cost: int = 1, *, at_once: bool = True, **inputs: Input) -> Callabl
     """Run a check for each example of its inputs, after disturbances, and several at once.
 
     ``cost`` is the cost of an example in requests. The higher it is, the fewer examples are tried,
-    but always at least one. Without ``at_once`` it only runs alone.
+    but always at least one. Without ``at_once``, examples never run at the same time.
     """
 
     def decorate(check: Body) -> Body:
@@ -190,7 +190,8 @@ class Examples:
 
         def attempt(number: int) -> None:
             phases = (Phase.generate, Phase.shrink) if SHRINK_CALLS else (Phase.generate,)
-            limits = _limits(self.count // cost + 1, *phases)  # the first one is trivial
+            # Hypothesis's first example is trivial
+            limits = _limits(self.count // cost + 1, *phases)
             count = max(steps >> number + 2 * self.quick, 3)
             with _quiet(), pytest.MonkeyPatch.context() as patch:
                 patch.setattr(hypothesis.core, "global_force_seed", self.seed)
@@ -274,7 +275,7 @@ class Examples:
                 failures.append((values, error))
                 raise
 
-        with contextlib.suppress(*FAILURES):  # they are in the list
+        with contextlib.suppress(*FAILURES):  # the failures are in the list
             limits = _limits(SHRINK_CALLS, Phase.generate, Phase.shrink)
             self._generate(_bounded(attempt), inputs, limits)
         values, error = min(failures, key=lambda failure: len(repr(failure[0])))

@@ -57,7 +57,7 @@ _ROUTES = {
     "tasks": ("a2a", "A2A-04"),
 }
 _NO_ROUTE, _NO_METHOD = (404, 405, 501), -32601
-# whose answers may look like those of any server
+# surfaces whose answers may look like any server's
 _OF_ANY_TEXT = ("application", _INVOKE, "sessions", "runs", "/run", "/run_sse")
 _JSON = {"Content-Type": "application/json"}
 _NOWHERE = "/doublecheck-nobody-has-this-path"

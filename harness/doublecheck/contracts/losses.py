@@ -1,8 +1,8 @@
 """Answers that are lost on the way: connections that break, and errors of gateways.
 
-A lost answer says nothing about the platform. What was being checked is checked again, in full.
-Only if the platform never answers the lost request, even when it is sent again on its own, does the
-loss count as its own.
+A lost answer says nothing about the platform. What was being checked is checked again, in full. The
+loss counts against the platform only if it never answers the lost request, even when that is sent
+again alone.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Patience:
             places.add(watch.place)
             self.total += len(watch.lost)
             self._shift(number)
-        if len(places) == 1:  # always the same one, although the attempts were shifted
+        if len(places) == 1:  # each attempt lost the same answer, although they were shifted
             raise last
         exchange = watch.lost[-1]
         reason = exchange.error or f"HTTP {exchange.status}"
@@ -113,7 +113,8 @@ class Patience:
                 with client.stream(**transport.arguments(request)) as answer:
                     seen = Exchange(request, answer.status_code, dict(answer.headers))
                     return not is_lost(seen)
-            except httpx.ReadTimeout:  # it arrived, and its answer waits for something else
+            # the request arrived, and its answer waits for something else
+            except httpx.ReadTimeout:
                 return True
             except (httpx.HTTPError, DoubleCheckError):
                 return False

@@ -118,7 +118,7 @@ thread.start()
 print(json.dumps([home, tempfile.gettempdir()]))
 """
 MARKS = ("one", "other")
-# how to read each kind of state, which is not there if this raises or is no mark
+# how to read each kind of state; it is missing if this raises or gives no mark
 _STATE = {
     "variable": "kept",
     "import": "__import__('json').mark",

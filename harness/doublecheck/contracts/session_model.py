@@ -27,7 +27,7 @@ OWNERS = st.integers(0, 2)
 class SessionsModel(Model):
     """The sessions of several users, some with the same ids, and their histories.
 
-    ``users`` are the owners, of which each sequence has new ones.
+    ``users`` are the owners; each sequence gets new ones.
     """
 
     users: ClassVar[Sequence[User]]

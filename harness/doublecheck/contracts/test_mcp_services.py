@@ -133,7 +133,7 @@ def _is_refused(response: Any) -> bool:
 
 AUTHORIZATION = "Authorization"
 KINDS = ("initialize", "a notification", "ping", "tools/list", "tools/call", "GET", "DELETE")
-NOBODYS_TOOL = "doublecheck-nobody-has-this"  # anybody with access learns that it is unknown
+NOBODYS_TOOL = "doublecheck-nobody-has-this"  # callers with access are told that it is unknown
 
 Headers = Mapping[str, str]
 
@@ -215,7 +215,7 @@ def _accepted(
     for name, server in servers.items():
         requests = _requests(server, session)
         for kind in filter(kinds.__contains__, requests):
-            with platform.streaming(requests[kind]) as response:  # it may be endless
+            with platform.streaming(requests[kind]) as response:  # the answer may be endless
                 if not 400 <= response.status_code < 500:
                     accepted[f"{kind}{name and ' with '}{name}"] = response.status_code
     return accepted

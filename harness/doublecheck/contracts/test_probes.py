@@ -105,7 +105,7 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
             platform, "block", lambda: _ping(platform) or _ping(platform) or pytest.fail(late)
         )
         if actions.BUSY in pings:
-            break  # otherwise the counted pings were answered too late
+            break  # else the counted pings were answered too late
 
     assert (actions.BUSY, True) == (reply, actions.BUSY in pings)
 

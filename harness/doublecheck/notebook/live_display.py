@@ -67,7 +67,7 @@ def _show(stream: Iterable[T]) -> Collected[T]:
             screen.ended(events)
         if inspect.isgenerator(stream):
             stream.close()
-    if not events:  # a stream that failed shows its error
+    if not events:  # the stream failed, and its error is shown
         screen.ended(events)
     return _collected(events)
 

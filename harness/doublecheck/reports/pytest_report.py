@@ -82,7 +82,7 @@ def cut(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepor
 def _has_own_message(error: BaseException) -> bool:
     """Return whether the message of an error is enough, without a traceback."""
     tracebacks = _tracebacks()
-    if tracebacks is None:  # none of our modules has run that could have raised one
+    if tracebacks is None:  # none of our modules that could have raised one has run
         return False
     if isinstance(error, AssertionError):
         return _raised_by(error.__traceback__).startswith(_ASSERTING)

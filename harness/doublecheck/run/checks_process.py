@@ -97,7 +97,7 @@ class ChecksProcess:
 
     def interrupt(self) -> None:
         """End the run early. Its report then says that it was interrupted."""
-        with suppress(BrokenPipeError):  # it crashed before it read what to do
+        with suppress(BrokenPipeError):  # the process crashed before it read what to do
             self._lifeline.close()
 
     def document(self) -> Mapping[str, Any]:

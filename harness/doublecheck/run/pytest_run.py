@@ -170,7 +170,7 @@ def main(report: str, plan: Mapping[str, Any], checks: Mapping[str, Any]) -> Non
                 modules=chosen.modules(),
                 plugins=[ProgressReporter(channel)],
             )
-    except KeyboardInterrupt:  # before pytest began, or after it ended
+    except KeyboardInterrupt:  # interrupted before pytest began, or after it ended
         pass
     document = to_document(Report("", "double", None, result))
     atomic_files.write(Path(report), json.dumps(document))

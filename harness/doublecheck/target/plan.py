@@ -1,4 +1,4 @@
-"""Plan: the description of a target, with the source of each fact, and what is made of it.
+"""Plan: the description of a target, with the source of each of its facts.
 
 The command line comes before the ``DOUBLECHECK_`` variables, then the target's table in
 ``[tool.doublecheck]``, and last the variables that do not belong to the harness alone, such as
@@ -170,7 +170,7 @@ def _environment(sources: Sources) -> tuple[dict[str, SourcedValue], dict[str, S
 def _variables_with_secrets(
     facts: Mapping[str, SourcedValue], environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the variables that have a secret of a target, or are named for one in a file."""
+    """Return the variables that hold a target's secrets, including those that a file names."""
     names = {TOKEN, *(fact.variable for fact in _SECRETS), *map(variable_of, KEYED)}
     for value in (facts[fact.key].value for fact in _SECRETS if fact.key in facts):
         names |= {*value.values()} if isinstance(value, Mapping) else {str(value)}

@@ -26,7 +26,7 @@ _HELP = {  # options with another meaning in pytest, which can start a double in
 _VARIABLES = tuple(fact.variable for fact in OPTIONS if fact.variable.startswith("DOUBLECHECK_"))
 # a line that may begin the table; a parser is imported only if there is one
 _TABLE = re.compile(rb"(?m)^[\s\[]*(?:[\"']?tool[\"']?\s*\.\s*)?[\"']?doublecheck[\"']?\s*[\].=]")
-PLAN = pytest.StashKey["Plan"]()  # given to the run, or made of the options
+PLAN = pytest.StashKey["Plan"]()  # given to the run, or made from the options
 
 
 def add(group: pytest.OptionGroup) -> None:

@@ -1,6 +1,6 @@
 """The platform calls of the current test, which its report shows.
 
-Every client adds its exchanges; the plugin keeps them for the time of a test. Every test run of an
+Every client adds its exchanges; the plugin keeps them while a test runs. Every test run of an
 environment with the harness imports this module, so it imports nothing slow.
 """
 

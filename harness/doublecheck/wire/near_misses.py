@@ -35,5 +35,5 @@ def _near(name: str, known: Iterable[str]) -> str | None:
 
 
 def _folded(name: str) -> str:
-    """Return a name as ``user_id``, ``userId`` and ``User-ID`` have it in common."""
+    """Return the form that ``user_id``, ``userId`` and ``User-ID`` have in common."""
     return "".join(filter(str.isalnum, name)).lower()

@@ -214,7 +214,7 @@ class A2AApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run executors on their own event loops inside, and end all turns afterwards."""
+        """Run executors on their own event loops in this context, and end all turns afterwards."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._stop)
             ending.callback(setattr, self, "hosted", False)

@@ -16,7 +16,7 @@ from agentdouble.apps.a2a.paths import MODES
 from agentdouble.errors import CardError, NotBuiltError
 
 VERSIONS = ("1.0", "0.3")
-LEGACY_VERSION = "0.3.0"  # as cards of that era say it
+LEGACY_VERSION = "0.3.0"  # in the form that cards of that era use
 BINDINGS = {"1.0": ("JSONRPC", "HTTP+JSON"), "0.3": ("JSONRPC",)}
 
 

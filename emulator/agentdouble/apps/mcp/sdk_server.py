@@ -48,7 +48,7 @@ from agentdouble.journal.failures import beneath
 _log = logging.getLogger(__name__)
 
 UNKNOWN_ARGUMENTS = "U-MCP-ARGUMENTS"
-MOST_VALUES = 100  # of a completion, by the protocol
+MOST_VALUES = 100  # the protocol's limit for a completion
 
 Request = ServerRequestContext[Any, Any]
 _request: ContextVar[Request] = ContextVar("agentdouble_mcp_request")

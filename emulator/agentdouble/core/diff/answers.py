@@ -110,7 +110,7 @@ def _events(answer: ComparedAnswer) -> list[Any]:
 def _piece(data: str) -> tuple[str, Any, Any]:
     """Return the kind, the author and the value of an event.
 
-    It is a text, a JSON string, an increment, or JSON.
+    The kind is "text", "JSON string", "increments" or "event".
     """
     try:
         event = loaded(data)

@@ -187,7 +187,7 @@ def _can_be_sent(value: Any) -> bool:
     """Return whether a value can be sent: lone surrogates cannot, nor can deep nesting."""
     try:
         pydantic_core.to_json(value)
-    except (ValueError, RecursionError):  # its serialization error is a ValueError
+    except (ValueError, RecursionError):  # pydantic's serialization error is a ValueError
         return False
     return True
 

@@ -53,7 +53,7 @@ class _Found:
 
 
 def definition(document: Document) -> ApiDefinition:
-    """Return the definition of a document; raise DefinitionError if it allows no requests."""
+    """Return the definition of a document; raise DefinitionError if it is unusable."""
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
     used: set[str] = set()

@@ -21,7 +21,8 @@ from agentdouble.processes.fork_server import linux
 _SHARED_MEMORY = "/dev/shm/"  # noqa: S108 (in which programs name shared memory)
 _IN_MEMORY = ("/dev/zero", "/memfd:", "/SYSV", "/anon_hugepage", _SHARED_MEMORY)
 _CHUNK = 1 << 20
-_OF_USE = os.O_ACCMODE | os.O_APPEND | os.O_SYNC  # the other flags are of the first opening
+# the other flags only matter when the file is first opened
+_OF_USE = os.O_ACCMODE | os.O_APPEND | os.O_SYNC
 _MAP = re.compile(
     rb"(?P<start>\w+)-(?P<end>\w+) (?P<may>[-rwx]{3})s (?P<offset>\w+) \S+ (?P<inode>\d+) *"
     rb"(?P<path>.*)"

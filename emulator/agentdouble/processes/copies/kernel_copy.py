@@ -42,7 +42,7 @@ class Inherited:
     def take(cls) -> Inherited:
         """Return the state of this process."""
         directory = None
-        with contextlib.suppress(FileNotFoundError):  # code has removed it
+        with contextlib.suppress(FileNotFoundError):  # code has removed the directory
             directory = os.getcwd()  # noqa: PTH109
         handlers = {number: signal.getsignal(number) for number in _HANDLED}
         return cls(directory, InheritedFiles(), handlers)

@@ -100,7 +100,7 @@ def zmq_contexts() -> int:
 
 
 def _unopened_shared_memory() -> int:
-    """Return the number of named blocks that this process does not use, or only a child does."""
+    """Return the number of named blocks that this process has not mapped, such as a child's."""
     used = set(re.findall(r" (/dev/shm/.+)", Path("/proc/self/maps").read_text()))
     return sum(str(path) not in used for path in Path("/dev/shm").iterdir())  # noqa: S108
 
@@ -115,7 +115,7 @@ def pause_openmp() -> None:
         for path in {line.split(maxsplit=5)[-1] for line in maps.splitlines() if "omp" in line}:
             if Path(path).name.startswith(("libgomp", "libomp", "libiomp")):
                 with contextlib.suppress(OSError, AttributeError):
-                    ctypes.CDLL(path).omp_pause_resource_all(2)  # 2: also its memory
+                    ctypes.CDLL(path).omp_pause_resource_all(2)  # 2: free its memory, too
 
 
 def break_pools() -> None:

@@ -103,14 +103,14 @@ def renew_loop(wrapper: Any) -> None:
     asyncio._set_running_loop(None)
     loop._thread_id = None
     loop._stopping = False
-    asyncio.set_event_loop(loop)  # from Python 3.12 on, a fork forgets it
-    # The selector's epoll instance is shared with the parent: to unregister a descriptor here
-    # would unregister it there.
+    asyncio.set_event_loop(loop)  # from Python 3.12 on, a fork forgets its event loop
+    # The selector's epoll instance is shared with the parent: unregistering a descriptor here would
+    # unregister it there.
     _abandon(loop._selector, loop._ssock, loop._csock)
     loop._selector = selectors.DefaultSelector()
     loop._internal_fds = 0
     loop._make_self_pipe()
-    loop._default_executor = None  # its threads are gone
+    loop._default_executor = None  # the executor's threads are gone
     if loop._signal_handlers:
         signal.set_wakeup_fd(loop._csock.fileno())
     for watched in (wrapper.handlers, wrapper.readers, wrapper.writers):

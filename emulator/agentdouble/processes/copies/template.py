@@ -31,7 +31,7 @@ from agentdouble.processes.fork_server.server import ForkServer
 if TYPE_CHECKING:
     from agentdouble.processes.fork_server.kernel_app import KernelApp
 
-_templates: set[int] = set()  # pids of this kernel's own
+_templates: set[int] = set()  # the pids of this kernel's own templates
 
 
 def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, object]:
@@ -53,7 +53,8 @@ def fork_from(app: KernelApp, address: str, *, own_view: bool) -> dict[str, obje
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel.connect(address)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking threads: they end
+        # about forking with threads, which end in the fork
+        warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
         channel.close()

@@ -10,7 +10,7 @@ import socket
 from agentdouble.processes.fork_server.client import ForkChannel, ForkedProcess
 from agentdouble.processes.fork_server.processes import pid_of
 
-_PATIENCE_S = 20.0  # with a template that does not report
+_PATIENCE_S = 20.0  # how long to wait for a template that does not report
 
 
 class Template(ForkChannel):
@@ -31,7 +31,7 @@ class Template(ForkChannel):
         try:
             template.process = await template._introduced
         except BaseException:
-            with contextlib.suppress(OSError):  # so that it ends, if it lives
+            with contextlib.suppress(OSError):  # so that the template ends, if it lives
                 channel.shutdown(socket.SHUT_WR)
             raise
         return template

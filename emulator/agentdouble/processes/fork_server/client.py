@@ -99,7 +99,7 @@ class ForkChannel:
         if len(datagram) > MAX_DATAGRAM:
             size = f"its settings and environment are more than {MAX_DATAGRAM // 1024} KiB"
             raise OSError(errno.EMSGSIZE, f"{os.strerror(errno.EMSGSIZE)}: {size}")
-        copies = tuple(map(os.dup, descriptors))  # their owner may close them
+        copies = tuple(map(os.dup, descriptors))  # the owner may close the originals
         unsent = _Unsent(datagram, copies, number)
         answer: asyncio.Future[ForkedProcess] = self._ask(unsent)
         try:
@@ -160,7 +160,7 @@ class ForkChannel:
             except BlockingIOError:  # dozens of requests fill it while the server still imports
                 self._loop.add_writer(self._channel, self._send)
                 return
-            except (BrokenPipeError, ConnectionResetError):  # the reader notices that, too
+            except (BrokenPipeError, ConnectionResetError):  # the reader also notices the break
                 return
             except OSError as error:  # this datagram is too large, or has too many descriptors
                 self._refuse(unsent.number, error)
@@ -255,7 +255,7 @@ class ForkServerClient(ForkChannel):
 def preload_failure(modules: Sequence[str], timeout_s: float) -> str | None:
     """Import modules in another process, as a fork server would; return the reason of a failure.
 
-    A module that takes longer is left to the kernels, whose errors say so.
+    If a module takes longer, no failure is returned; the kernels' errors report it.
     """
     try:
         done = subprocess.run(  # noqa: S603 (our own module)

@@ -302,7 +302,7 @@ def _spawn_init(lifeline: int) -> int:
 def _inheritable() -> Iterator[int]:
     """Yield the descriptors that a program would inherit, other than the standard streams."""
     for number in map(int, os.listdir("/proc/self/fd")):  # noqa: PTH208
-        with suppress(OSError):  # that of the listing is closed by now
+        with suppress(OSError):  # the listing's own descriptor is closed by now
             if number > 2 and os.get_inheritable(number):
                 yield number
 

@@ -53,7 +53,7 @@ _ALWAYS = (
     "tornado.platform.asyncio",
     "unicodedata",
 )
-_LONGEST_REASON = 4096  # characters; a datagram must hold it
+_LONGEST_REASON = 4096  # characters, so that the reason fits into a datagram
 _NO_MEMORY = (errno.ENOBUFS, errno.ENOMEM)
 _PAUSE_S = 0.01
 

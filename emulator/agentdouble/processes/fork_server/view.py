@@ -81,7 +81,7 @@ def enter(
 def mask(paths: Iterable[str]) -> None:
     """Make files and directories of the system look empty."""
     for path in paths:
-        with suppress(FileNotFoundError):  # it has been removed meanwhile
+        with suppress(FileNotFoundError):  # the path has been removed since
             if os.path.isdir(path):
                 linux.mount("tmpfs", path, "tmpfs", _PRIVATE, "mode=755,size=4k")
                 linux.make_read_only(path)

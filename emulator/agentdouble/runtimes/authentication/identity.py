@@ -116,7 +116,7 @@ class Owners:
         return receive
 
     def note(self, identity: Identity, send: Send) -> Send:
-        """Return the application's ``send``, which gives the caller an MCP session that begins."""
+        """Return the application's ``send``; it makes the caller the owner of a new MCP session."""
 
         async def noting(message: Message) -> None:
             if message["type"] == "http.response.start":

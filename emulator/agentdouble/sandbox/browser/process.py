@@ -112,7 +112,7 @@ class _Host:
         self._process.kill()  # it has closed its pipe, or the double no longer needs it
         code = await asyncio.to_thread(self._process.wait)
         if sys.platform == "linux":
-            _end_children()  # they keep its stderr open
+            _end_children()  # they keep the browser's stderr open
         await asyncio.wait({speaking}, timeout=_LAST_WORDS_S)
         _report(self._control, {"gone": _ending(code, self._stderr_lines)})
         _end_children()

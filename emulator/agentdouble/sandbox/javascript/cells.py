@@ -36,7 +36,7 @@ def rewrite(source: str, offset: int) -> str | None:
     clause = _CLAUSE.fullmatch(_COMMENT.sub(" ", statement["clause"] or ""))
     if clause is None:
         return None
-    newlines = "\n" * statement[0].count("\n")  # the code after it stays on its line
+    newlines = "\n" * statement[0].count("\n")  # so that the code after it keeps its line number
     dynamic = _dynamic(clause, _import(statement), json.dumps(statement["specifier"]))
     return source[:offset] + dynamic + newlines + source[statement.end() :]
 

@@ -141,7 +141,7 @@ def unparsable(
     name, message = description["name"], description["message"]
     line, column = position(details)
     lines = _LINE_END.split(source)
-    if line >= len(lines):  # it ends too soon
+    if line >= len(lines):  # the source has fewer lines
         line, column = len(lines) - 1, len(lines[-1])
     location = f"    at cell-{number}.js:{line + 1}:{column + 1}"
     mark = " " * column + "^"

@@ -120,7 +120,7 @@ class Engine:
 
     @asynccontextmanager
     async def _program(self) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Run the program inside; end it and all nodes afterwards."""
+        """Run the program during the context; end it and all nodes afterwards."""
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "agentdouble.sandbox.nodes", self._url),
             stdin=asyncio.subprocess.PIPE,
@@ -164,7 +164,7 @@ class ChildNode:
             start_new_session=True,
         )
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it did not start: see ``hello``
+        with contextlib.suppress(BrokenPipeError):  # the program did not start: see ``hello``
             self._process.stdin.write(f"{json.dumps(config)}\n")
             self._process.stdin.flush()
 
@@ -211,7 +211,7 @@ class _Keeper(threading.Thread):
             event = node.hello(self.name)
             report(event)
             ended = node.how_it_ended()
-            if self._node is node and not isinstance(event, Lost):  # it was not ordered
+            if self._node is node and not isinstance(event, Lost):  # nobody ordered the end
                 report(Lost(self.name, f"has ended ({ended})"))
             self.released.wait(_RESTART_S)
 

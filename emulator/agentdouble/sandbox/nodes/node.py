@@ -62,7 +62,7 @@ class Node:
         self.connections = Connections(self.url, _KEPT_S, silence_s)
         self.key: RawHeaders = [(KEY.encode(), key.encode())]
         self._ledger = ledger
-        self._sent_version = -1  # of the choices that the node has
+        self._sent_version = -1  # the version of the choices that the node has
         self._silence_s = silence_s
         self._ending: dict[str, str] = {}
         self._flush: asyncio.Task[None] | None = None

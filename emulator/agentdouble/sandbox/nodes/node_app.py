@@ -329,7 +329,7 @@ class _StreamPublisher(ExecutionPublisher):
         self._output = output
 
     def _publish(self, kind: Kind, data: Mapping[str, Any], size: int = 0) -> None:
-        if kind != "finished":  # the reply says it
+        if kind != "finished":  # the reply reports the end
             self._output.write({"kind": kind, "data": data, "size": size})
 
 

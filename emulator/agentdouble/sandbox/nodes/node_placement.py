@@ -201,7 +201,8 @@ class NodePlacement:
         """Give a node up, with the sessions that it has."""
         del self.nodes[node.name]
         watch = self._watches.pop(node.name, None)
-        if watch is not None and watch is not asyncio.current_task():  # the watch may have found it
+        # the watch itself may have found the loss
+        if watch is not None and watch is not asyncio.current_task():
             watch.cancel()
         if node.state != "drained":
             _log.warning("The node %s %s; %d sessions.", node.name, reason, len(node.sessions))

@@ -211,7 +211,7 @@ class BashSession:
 
     def _finish(self, command: BashCommand, status: Status, code: int | None) -> None:
         for name in ("stdout", "stderr"):
-            self._read(name)  # its output is in the pipe before its exit code is
+            self._read(name)  # a command's output reaches its pipe before its exit code arrives
         command.status, command.exit_code = status, code
         command.ends = (self.stdout.end, self.stderr.end)
         self.last_used_at = _now()

@@ -29,7 +29,7 @@ def descendants(pid: int) -> list[psutil.Process]:
     """Return all descendants of a session leader.
 
     This process adopts descendants whose parent has ended. They still belong to the leader's
-    session, so they are found by that.
+    session, and are found by it.
     """
     children = _children(os.getpid())
     orphans = {child for child in children if child.pid != pid and _session(child.pid) == pid}

@@ -87,7 +87,7 @@ class Terminal:
             data = os.read(self._master, _PIECE)
         except BlockingIOError:
             return
-        except OSError:  # a terminal reports so that its other end is closed
+        except OSError:  # a terminal reports in this way that its other end is closed
             data = b""
         if data:
             self.output.append(data)

@@ -82,6 +82,6 @@ async def events(
             yield arriving
         finally:
             # Close the connection first. Otherwise the garbage collector closes it through the
-            # generators of the events, and a loop without hooks for async generators
-            # (nest_asyncio's) does not wait for that.
+            # event generators, and a loop without hooks for async generators (nest_asyncio's) does
+            # not wait for that.
             await response.aclose()

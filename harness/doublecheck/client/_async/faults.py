@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 WITHIN_S = 10.0
-_MARGIN_S = 30.0  # for the answer of a request that waits
+_MARGIN_S = 30.0  # extra time for the answer to a request that waits
 
 T = TypeVar("T")
 
 
 class Which(TypedDict, total=False):
-    """The calls of the operation that get a fault.
+    """Which calls of the operation get a fault.
 
     ``nth`` is the first such call since the fault was armed (1 is the next call), ``every`` the
     step to the following ones, and ``times`` their number or "all". Without ``times`` one call gets

@@ -40,8 +40,8 @@ class AsyncModelScript:
     ) -> Self:
         """Answer with a call of a tool: ``call_tool("run_code", code="6*7")``.
 
-        The request must offer the tool. Arguments that are text are sent as they are, so a test can
-        have malformed ones.
+        The request must offer the tool. Arguments given as a string are sent unchanged, so a test
+        can send malformed ones.
         """
         return await self.answer(calls=[(name, fields if arguments is None else arguments)])
 
@@ -90,9 +90,9 @@ class AsyncPlatformModel(AsyncModelScript):
     ) -> AsyncModelScript:
         """Return the script for some requests.
 
-        ``contains`` is a part of the last text of the user, in any case of letters, ``model`` the
-        requested model, ``tool`` the name of an offered tool, and ``after`` the name of the tool
-        whose result the request ends with. All conditions must hold.
+        ``contains`` is a part of the last text of the user, whatever the case of its letters,
+        ``model`` the requested model, ``tool`` the name of an offered tool, and ``after`` the name
+        of the tool whose result the request ends with. All conditions must hold.
         """
         fields = {"contains": contains, "model": model, "tool": tool, "after": after}
         when = {name: value for name, value in fields.items() if value is not None}

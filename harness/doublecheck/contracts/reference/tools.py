@@ -27,7 +27,7 @@ class Item:
 
 @dataclass
 class Order:
-    """A complex object with others inside."""
+    """A complex object that contains others."""
 
     customer: str
     items: list[Item] = field(default_factory=list)

@@ -14,7 +14,7 @@ from typing import Any
 
 CHART = re.compile(r"application/vnd\.(plotly|vega|vegalite)\.v\d+\+json")
 
-# no expressions, which can make up names, and no cursors, fields for input, links or images
+# no expressions, which can make up names, and no cursors, input fields, links or images
 _WORDS = frozenset(
     """
     aggregate align anchor angle arc area as autosize axis background bandPosition bandSize
@@ -67,7 +67,7 @@ _LAYOUT = re.compile(
 _TEMPLATE = re.compile(
     rf"{_LAYOUT.pattern}|geo|map|mapbox|(?:annotation|shape|slider|updatemenu)defaults"
 )
-# plotly's Python library always names its server, which only a button uses that is hidden
+# plotly's Python library always names its server, which only a hidden button uses
 _OPTIONS = re.compile("displayModeBar|displaylogo|plotlyServerURL|responsive|scrollZoom|staticPlot")
 # tags with attributes, addresses, and commands of TeX
 _MORE_THAN_LABELS = re.compile(
