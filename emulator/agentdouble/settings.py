@@ -62,7 +62,7 @@ OnNodes: TypeAlias = Annotated[_T, _ON_NODES]
 
 
 class KeyPair(BaseModel):
-    """An additional key pair that may sign: a table of the setting ``keys``.
+    """One more key pair that may sign, a table of the setting ``keys``.
 
     With a ``session_token`` these are temporary credentials, and requests must send the token.
     Without ``full_access`` every control-plane action is refused (CTL-07).

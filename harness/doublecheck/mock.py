@@ -31,7 +31,8 @@ Refuse = Callable[[str, "str | None"], Exception]
 _LIBRARIES = ("requests", "httpx2", "aiohttp", "urllib3", "urllib.request", "http.client")
 
 _TIMEOUT_S = 60.0
-_NO_KEPT = httpx.Limits(max_keepalive_connections=0)  # its loop may end before the next call
+# a kept connection's loop may end before the next call
+_NO_KEPT = httpx.Limits(max_keepalive_connections=0)
 
 
 @contextmanager

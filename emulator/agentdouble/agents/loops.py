@@ -55,7 +55,7 @@ class LoopTask:
             self.watch = None
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Call a function on the coroutine's loop, from the server's, if it has started."""
+        """If the coroutine has started, call a function on its loop from the server's loop."""
         if self._running is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._running[0].call_soon_threadsafe(function)

@@ -27,7 +27,7 @@ def show(client: str, port: int | None, url: str | None, *, as_json: bool) -> No
 
 
 def check_client(client: str) -> None:
-    """Raise AgentDoubleError if there is no client of that name."""
+    """Raise AgentDoubleError if no client has that name."""
     if client not in environment.CLIENTS:
         clients = ", ".join(environment.CLIENTS)
         raise AgentDoubleError(f"--for takes one of {clients}; {client!r} is none of them.")

@@ -1,4 +1,4 @@
-"""What a console is given of its double."""
+"""What a console knows of its double."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ _LONGEST = 2000  # characters of a text in an answer
 def mismatch(
     request: SignableRequest, canonical: CanonicalRequest, string_to_sign: str
 ) -> Mapping[str, Any]:
-    """Return what can be compared, JSON-ready, and a sentence if the body's hash is wrong."""
+    """Return the comparable data, JSON-ready, with a sentence if the body's hash is wrong."""
     query = "&".join(map(_shown_parameter, canonical.query.split("&")))
     # not splitlines(), which would break a value with a NEL
     headers = "".join(map(_shown_header, canonical.headers.split("\n")[:-1]))

@@ -1,4 +1,4 @@
-"""The cause of a request: the request whose code sent it.
+"""The cause of a request: the earlier request whose code sent it.
 
 run_code sends the cause in a header. It names the journal of the double, which no foreign client
 knows, and an entry. A journal ignores any other cause.

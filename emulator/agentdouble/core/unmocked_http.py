@@ -174,7 +174,7 @@ def _translated() -> Iterator[None]:
 
 
 def _with_own_methods(kind: type[T]) -> type[T]:
-    """Return a class like httpx's that keeps today's methods if a test replaces them."""
+    """Return a class like httpx's that keeps its methods even if a test replaces httpx's."""
     attributes = {
         name: method
         for base in reversed(kind.__mro__)

@@ -25,8 +25,8 @@ _MOST_SEEN = 200
 class FaultState:
     """The state of a fault.
 
-    ``calls`` is the number of calls of its operation, ``met`` the number of those it was for, and
-    ``fired`` the number of times it happened.
+    ``calls`` is the number of calls of its operation, ``met`` the number of calls that it was meant
+    for, and ``fired`` the number of times it happened.
     """
 
     id: str

@@ -23,7 +23,7 @@ _NOT_BELIEVED = (401, 403)
 
 
 class CannotRepeatError(AgentDoubleError):
-    """The journal does not have the complete request."""
+    """The journal lacks a part of the request."""
 
     def __init__(self, message: str, status: int = 409) -> None:
         super().__init__(message)

@@ -94,7 +94,7 @@ def _operation_id(served: Served) -> str:
 
 
 def _query(fields: Any) -> Iterator[dict[str, Any]]:
-    """Yield a parameter for each field of a TypedDict or a model; None has none."""
+    """Yield a parameter for each field of a TypedDict or a model, or nothing for None."""
     if fields is None:
         return
     schema = TypeAdapter(fields).json_schema()

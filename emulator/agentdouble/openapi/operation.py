@@ -137,7 +137,7 @@ class LateRoutes(Protocol):
 async def served(routes: Iterable[BaseRoute], prefix: str = "") -> list[Served]:
     """Return the operations of routes in their order; the first one with a path answers.
 
-    WebSockets are left out, because OpenAPI has no words for them.
+    WebSockets are left out, because OpenAPI cannot describe them.
     """
     operations: dict[tuple[str, str], Served] = {}
     for route in routes:

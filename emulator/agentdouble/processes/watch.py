@@ -75,7 +75,8 @@ class Watch:
         self._told: set[str] = set()
         self._counted: dict[str, dict[int, int]] = {}  # the times of each group's processes
         self._capped: set[str] = set()
-        self._quiet: set[str] = set()  # whose single process is idle, and not read for some looks
+        # groups whose single process is idle and is skipped for some looks
+        self._quiet: set[str] = set()
         self._used: dict[str, Used] = {}
         self._rests: dict[str, int] = {}  # the number of the look until which a group is left out
         self._in_turn: list[str] = []

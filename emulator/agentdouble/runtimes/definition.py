@@ -129,7 +129,7 @@ class Definition(BaseModel):
         return self.sources is None or any(map(real.is_relative_to, self.sources))
 
     def table(self) -> dict[str, Any]:
-        """Return the keys that were set, JSON-ready and with absolute paths."""
+        """Return the keys that are set, JSON-ready and with absolute paths."""
         table = self.model_dump(mode="json", exclude_unset=True)
         return {**table, "directory": str(self.directory)}
 

@@ -96,7 +96,8 @@ class RuntimeGateway:
             if isinstance(error, errors.InstanceLostError):
                 _log.warning("%s", error)
             if broken:
-                await hang_up(scope, request.receive)  # half is not the whole
+                # half an answer must not look like a whole one
+                await hang_up(scope, request.receive)
             else:
                 await _refusal(error, address.path)(*request)
 
@@ -135,8 +136,8 @@ class RuntimeGateway:
     def _sending(self, runtime: Runtime, instance: RuntimeInstance, send: Send) -> Send:
         """Return a ``send`` that binds the MCP session that an answer opens to its instance.
 
-        An instance is idle since its last answer began to be sent: whoever has the answer may move
-        the clock before this process has done anything else.
+        An instance counts as idle from the moment its last answer began to be sent: whoever gets
+        the answer may move the clock before this process does anything else.
         """
 
         async def sending(message: Message) -> None:

@@ -230,7 +230,7 @@ class RuntimeRegistry(Registry[Managed]):
 
         async def close() -> None:
             await runtime.close(reason)
-            # Another runtime may have got the name meanwhile; its figures must stay.
+            # Another runtime may have taken the name since; its figures must stay.
             if self.find(runtime.name) is None:
                 self._monitor.forget(runtime.name)
 
@@ -252,7 +252,7 @@ class RuntimeRegistry(Registry[Managed]):
         runtime.restore([replace(runtime.version, fields=fields)], 1)
         return Managed(**self._described(id_, definition.name), runtime=runtime)
 
-    # What the state does with a runtime
+    # Storing a runtime in the state, and restoring it
 
     async def _start(self, new: Managed) -> None:
         if self._open:

@@ -1,4 +1,4 @@
-"""A session of the sandbox: who it is, how long it lives, whose turn it is, and its end.
+"""A session of the sandbox: its identity, its lifetime, its turn, and its end.
 
 What runs in it is behind ``Processes``, so a session is the same wherever its processes are.
 """
@@ -229,8 +229,8 @@ class SandboxSession:
         self.refuse(reason)
         await self.processes.kill(reason)
         self.processes_gone.set()
-        # What held the turn or waited for it is over then, and so is what it was starting: nothing
-        # uses the files any more.
+        # Whatever held the turn or waited for it has ended by then, and so has whatever it was
+        # starting: nothing uses the files any more.
         async with self.turn.over():
             await self.processes.remove()
 

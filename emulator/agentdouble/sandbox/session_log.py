@@ -10,7 +10,7 @@ from agentdouble.core.clock import Clock
 
 LINES = 1000
 _LENGTH = 200
-_UNUSUAL = re.compile("[^ -~]+")  # may not be printable; ASCII's other characters are
+_UNUSUAL = re.compile("[^ -~]+")  # what may not be printable; the other characters of ASCII are
 
 
 class SessionLog:

@@ -120,8 +120,9 @@ class SessionSnapshots:
             omitted=state.omitted,
             variables=session.variables,
         )
-        # Asked again, because other snapshots came or went while this one was taken. Its size is
-        # known only now; nothing awaits from here until it is counted, so two cannot both pass.
+        # Checked again, because other snapshots may have come or gone while this one was taken. Its
+        # size is known only now; nothing awaits from here until it is counted, so two cannot both
+        # pass.
         dropped = self._surplus(session.key, retention)
         others = sum(
             self._states[other.id].size
@@ -247,7 +248,7 @@ class SessionSnapshots:
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""
-        # Taken out first, so that ``gone``, which follows, finds nothing to lose.
+        # Removed first, so that ``gone``, which follows, finds nothing to lose.
         state = self._states.pop(id_, None)
         if state is None:
             return False

@@ -53,7 +53,7 @@ class SessionUsage:
         async with self._measuring:  # ``Watch`` is used in one thread at a time
             active = await run_in_thread(self._watch.active) if self._living else set()
             sessions = {s.id: s for s in map(self._living.get, active) if s is not None}
-            for name in active - sessions.keys():  # it ended during the measurement
+            for name in active - sessions.keys():  # the session ended during the measurement
                 self._watch.forget(name)
             watched = [self._watched(session) for session in sessions.values()]
             reasons = await run_in_thread(lambda: self._watch.check(watched)) if watched else {}

@@ -18,7 +18,7 @@ OF_THIS_HOP = frozenset(
         *(b"te", b"trailer", b"transfer-encoding", b"upgrade"),
     )
 )
-OF_THE_SERVER = frozenset((b"date", b"server"))  # this one sets them itself
+OF_THE_SERVER = frozenset((b"date", b"server"))  # this server sets them itself
 _STATUSES = range(200, 600)
 
 

@@ -325,7 +325,7 @@ def _host_and_port(authority: str) -> tuple[str, str]:
 
 
 def _has_key(presented: Iterable[str], key: str) -> bool:
-    """Return whether one of the presented texts is exactly the key; an empty key has none."""
+    """Return whether one of the presented texts equals the key; an empty text never does."""
     return any(text and hmac.compare_digest(text.encode(), key.encode()) for text in presented)
 
 

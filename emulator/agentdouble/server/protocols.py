@@ -45,7 +45,7 @@ async def hang_up(scope: Scope, receive: Receive, *, reset: bool = False) -> Non
     transport: asyncio.Transport | None = scope.get(TRANSPORT)
     if transport is None:
         raise ConnectionResetError("The connection was closed by an injected fault.")
-    await asyncio.sleep(0)  # send a head that waits for its body
+    await asyncio.sleep(0)  # so that a head that waits for its body is sent
     if reset:
         no_farewell = struct.pack("ii", 1, 0)
         # through a copy, because uvloop's socket does not have all methods
@@ -191,7 +191,8 @@ class OneProtocol(HttpToolsProtocol):
             return
         named = _authority(self.url)
         if named and named != next((v for n, v in self.headers if n == b"host"), named):
-            self.headers.append((b"host", named))  # two hosts, so it is refused
+            # now there are two hosts, so the request is refused
+            self.headers.append((b"host", named))
         super().on_headers_complete()
         self._head = 0
         self._part = "body"

@@ -107,7 +107,8 @@ class UpstreamConnection(asyncio.Protocol):
         answer = self._answer = UpstreamAnswer(self)
         self._unsent.append(request)
         if more:
-            self._loop.call_soon(self._flush)  # together with data that follows at once
+            # so that it is sent together with data that follows at once
+            self._loop.call_soon(self._flush)
         else:
             self._flush()
         return answer
@@ -253,7 +254,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._fail("it answers what it was not asked")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._answer is not None and not self._headed:  # afterwards they are trailers
+        if self._answer is not None and not self._headed:  # after the head, they are trailers
             self._answer.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:

@@ -192,7 +192,8 @@ class DatabaseStore(Store):
             except StateError as caught:
                 error = StateError(str(caught), where=caught.where, status=caught.status)
             self._has_failed = error is not None
-            if error is not None:  # a new one: the frames of the other keep the statement open
+            # a new error, because the frames of the other one keep the statement open
+            if error is not None:
                 raise error
             for name, change in queued.items():
                 if self._queued.get(name) is change:  # not queued again meanwhile
@@ -436,7 +437,7 @@ class PostgresqlStore(DatabaseStore):
                 f"Another double has taken over the {self.what} {self.where}, while this one had "
                 "lost its connection. Its sessions and changes are not in force there."
             )
-            await connection.invalidate()  # and with it the lock
+            await connection.invalidate()  # this also releases the lock
             raise StateError(self._successor, where=self.where)
         await connection.commit()
 

@@ -22,7 +22,7 @@ _SERVER = "agentdouble.api_server.server"
 
 
 class ApiServerMode(Surface):
-    """The agents, served as an API server serves them (API)."""
+    """The agents, served as an API server does (API)."""
 
     name = "API server"
 

@@ -206,7 +206,7 @@ class Examples:
             notes = "\n".join(getattr(error, "__notes__", ()))
             calls = [line for line in notes.splitlines() if "state." in line]
             self.failing = "".join(f"\n  {call}" for call in calls if "teardown" not in call)
-            if isinstance(error, Flaky):  # it failed earlier in the sequence the second time
+            if isinstance(error, Flaky):  # the second time, it failed earlier in the sequence
                 error = getattr(model, "failure", None) or error
             raise _first(error) from None
 

@@ -52,9 +52,9 @@ class Declared:
 def declared() -> Iterator[Declared]:
     """Yield the reference runtimes, in new folders, with new secrets.
 
-    They are those of the agentdouble.toml that ``doublecheck contracts app`` writes. The neighbour,
-    which hides the secrets for HST-03, gets a separate folder: inside the applications' folder, its
-    files would belong to the application.
+    The agentdouble.toml that ``doublecheck contracts app`` writes declares the same ones. The
+    neighbour, which hides the secrets for HST-03, gets a separate folder: inside the applications'
+    folder, its files would belong to the application.
     """
     with tempfile.TemporaryDirectory(prefix="doublecheck-") as name:
         folder = Path(name)

@@ -169,7 +169,7 @@ def leave(sandbox: CheckSandbox, mark: str) -> Paths:
 
 
 def require_state(sandbox: CheckSandbox, paths: Paths, mark: str | None) -> None:
-    """Fail unless every kind of state in a session has this mark, or does not exist (None)."""
+    """Fail unless every kind of state in a session has this mark, or is missing if it is None."""
     expressions = {kind: text.format(**paths) for kind, text in _STATE.items()}
     state = printed_json(sandbox.run(_LOOK.format(marks=MARKS, expressions=expressions)))
     state |= printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT))

@@ -213,7 +213,7 @@ def test_large_outputs_arrive(sandbox: CheckSandbox, language: str) -> None:
 def test_the_streams_are_apart(sandbox: CheckSandbox) -> None:
     """Each stream has its own text, in order; values and errors are in neither.
 
-    The output of threads and child processes also arrives, perhaps in another order.
+    The output of threads and of child processes arrives, too, perhaps in another order.
     """
     out, err = ("".join(f"{name} {n}\n" for n in range(3)) for name in ("out", "err"))
     codes = ("pass", f"{STREAMS}6 * 7", f"{STREAMS}1 / 0", "print(end='after')", OTHER_WRITERS)

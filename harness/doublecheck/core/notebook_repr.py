@@ -50,7 +50,7 @@ class Shown:
 
 
 class Series(tuple[T_co, ...], Shown):
-    """A tuple with its own display, which its slices have too."""
+    """A tuple with its own display; its slices have the same display."""
 
     __slots__ = ()
     _noun: ClassVar[str] = "value"

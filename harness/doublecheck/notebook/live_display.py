@@ -67,7 +67,7 @@ def _show(stream: Iterable[T]) -> Collected[T]:
             screen.ended(events)
         if inspect.isgenerator(stream):
             stream.close()
-    if not events:  # the stream failed, and its error is shown
+    if not events:  # not in the finally: a stream that failed shows only its error
         screen.ended(events)
     return _collected(events)
 

@@ -21,8 +21,8 @@ _CUT = "longer than the compared limit"
 class ComparedAnswer(Protocol):
     """An answer. ``status`` is None if there is none; the names of ``headers`` are in lower case.
 
-    ``error`` says why the answer broke off, if it did, and ``body_cut`` whether the end is not
-    kept.
+    ``error`` says why the answer broke off, if it did, and ``body_cut`` whether the kept body lacks
+    its end.
     """
 
     @property

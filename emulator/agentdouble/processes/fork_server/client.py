@@ -157,7 +157,8 @@ class ForkChannel:
             unsent = self._unsent[0]
             try:
                 self._channel.sendmsg([unsent.datagram], ancillary(unsent.descriptors))
-            except BlockingIOError:  # dozens of requests fill it while the server still imports
+            # dozens of requests fill the socket while the server still imports
+            except BlockingIOError:
                 self._loop.add_writer(self._channel, self._send)
                 return
             except (BrokenPipeError, ConnectionResetError):  # the reader also notices the break

@@ -1,4 +1,4 @@
-"""The identity of a caller, and the sessions of other identities, which it does not find (AUT-03)."""
+"""The identity of a caller, from whom the sessions of other identities are hidden (AUT-03)."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 The double that clients call is the front. It keeps everything of a session but its processes, and
 has the only clock. ``node_placement`` chooses a node for each session, by memory and processor
-time; ``node_processes`` are the processes of a session there, which ask its ``node_part``. ``node``
-is the front's view of a node, and ``proxy`` passes the data plane on. On a node, ``node_app``
-answers the front, and nobody else.
+time; ``node_processes`` are the processes of a session there, and send their requests through its
+``node_part``. ``node`` is the front's view of a node, and ``proxy`` passes the data plane on. On a
+node, ``node_app`` answers the front, and nobody else.
 
 ``engine`` runs a program (``python -m agentdouble.sandbox.nodes``) that starts a node on each
 machine, and reports those that join and end: ``ray_cluster`` does so on the machines of a Ray

@@ -1,4 +1,4 @@
-"""The part of a session that its node has: made by the first request about it, asked by others.
+"""The part of a session that its node has: the first request makes it, later ones use it.
 
 A request may have run code when its answer is lost, so it is never sent again; the session ends
 then. The one exception is the request that makes the part, while it is certain that no node has
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class NodeChooser(Protocol):
-    """Gives parts their places on nodes, and takes them away: ``NodePlacement``."""
+    """Assigns parts to nodes, and takes their places away: ``NodePlacement``."""
 
     def place(self, part: NodePart, node: Node) -> None:
         """Give a part a place on another node than the one it has."""

@@ -170,7 +170,7 @@ class NodePlacement:
                     _log.warning("The node %s %s.", event.name, event.reason)
 
     def _join(self, joined: Joined) -> None:
-        if joined.name in self.nodes:  # its successor joins before its end was noticed
+        if joined.name in self.nodes:  # the successor may join before the node's end is noticed
             self._lose(self.nodes[joined.name], "was replaced")
         settings = self._settings
         node = Node(joined, self._key, self._ledger, settings.node_silence_s)

@@ -1,4 +1,4 @@
-"""The processes of a session on a node: what is asked of them is a request to the node."""
+"""The processes of a session on a node: each call of them is a request to the node."""
 
 from __future__ import annotations
 

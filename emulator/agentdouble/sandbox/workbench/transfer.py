@@ -44,7 +44,7 @@ class Upload(TypedDict):
 
 
 class DownloadQuery(TypedDict):
-    """The file to download, and what happens if it changes during the download."""
+    """The file, and what happens if it changes meanwhile."""
 
     path: str
     change_policy: NotRequired[Literal["abort"]]

@@ -147,7 +147,7 @@ class AsyncPlatformFaults:
         return await self._arm("expire_instance", operation, filters, after=after)
 
     async def plan(self) -> FaultPlan:
-        """Return the armed faults with their counts, and the operations called meanwhile."""
+        """Return the armed faults with their counts, and the operations called since."""
         return await self._call("GET", "", admin.read_fault_plan)
 
     async def wait(
