@@ -76,7 +76,8 @@ def candidates() -> Iterator[str]:
     yield from (f"route {route}" for route in routes())
     yield from (f"clause {name}" for name in clauses())
     for name, unknown in ledger.unknowns().items():
-        yield from (f"unknown {name} = {it.name}" for it in unknown.alternatives)
+        answers = (unknown.default, *unknown.alternatives)
+        yield from (f"unknown {name} = {it.name}" for it in answers)
 
 
 def public_names(module: str) -> list[str]:

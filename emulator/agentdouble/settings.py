@@ -218,10 +218,20 @@ class Settings(BaseSettings):
     )
     max_browsers: OnNodes[int] = Field(8, ge=0, description="largest number of running browsers")
     max_session_snapshots: int = Field(
-        16, ge=0, description="largest number of session snapshots in memory"
+        16, ge=0, description="largest number of session snapshots that requests have taken"
     )
-    session_snapshot_ttl_s: int = Field(
-        86_400, ge=1, description="age at which a session snapshot ends, in seconds"
+    session_snapshot_ttl_s: int | None = Field(
+        None, ge=1, description="age at which a session snapshot ends, in seconds; else none ends"
+    )
+    max_sleeping_sessions: int = Field(
+        32,
+        ge=0,
+        description="largest number of expired sessions that can be resumed; the oldest are dropped",
+    )
+    sleeping_sessions_limit: int = Field(
+        4096 * MIB,
+        ge=MIB,
+        description="memory and files of expired sessions that can be resumed, in bytes",
     )
     session_ttl_s: int = Field(1800, ge=1, description="lifetime of a session instance, in seconds")
     exec_timeout_s: OnNodes[int] = Field(

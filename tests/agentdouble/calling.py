@@ -119,6 +119,14 @@ def text(double: Emulator, code: str, session: str = "s1", **fields: Any) -> str
     return "".join(o["text"] for o in inner["data"]["outputs"] if o["name"] == "stdout")
 
 
+def text_by_id(double: Emulator, code: str, session_id: str) -> str:
+    """Run code that succeeds in the session with that SessionId and return its stdout."""
+    body = {**body_of(double, code), "UserSessionId": None, "SessionId": session_id}
+    inner = json.loads(call(double, body).json()["Result"]["Result"])
+    assert inner["data"]["status"] == "ok", inner
+    return "".join(o["text"] for o in inner["data"]["outputs"] if o["name"] == "stdout")
+
+
 def error_of(response: httpx.Response) -> dict[str, Any]:
     """Return the status and the error of a control-plane answer."""
     error: Mapping[str, Any] = response.json()["ResponseMetadata"]["Error"]

@@ -181,11 +181,10 @@ class InvokeTool:
                 raise public_errors.invalid(
                     "UserSessionId", f"the session {session.id!r} belongs to {owner!r}"
                 )
-            name = owner
-        elif name is None:
+            return self._sessions.use(session, request.Ttl)
+        if name is None:
             raise public_errors.missing("UserSessionId")
-        else:
-            wire.check_user_session_id(name)
+        wire.check_user_session_id(name)
         return await self._sessions.get_or_create(request.ToolId, name, request.Ttl)
 
 

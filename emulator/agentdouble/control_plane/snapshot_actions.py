@@ -12,17 +12,18 @@ from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.wire import stamp
 from agentdouble.core import ledger
 from agentdouble.errors import SnapshotRefusedError
-from agentdouble.sandbox.session_snapshots import SessionSnapshot, SessionSnapshots
+from agentdouble.sandbox.session_snapshot import SessionSnapshot
+from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 
 
 class ShownSnapshot(TypedDict):
-    """A snapshot of a session; ``Reason`` says what it lacks, or why its state is lost."""
+    """A snapshot of a session; ``Reason`` says why it was taken, or why it cannot be resumed."""
 
     SnapshotId: str
-    SnapshotType: Literal["Manual"]
-    Status: Literal["Ready", "Failed"]
+    SnapshotType: Literal["Manual", "Automatic"]
+    Status: Literal["Creating", "Ready", "Failed"]
     Reason: str
     ToolId: str
     SessionId: str
@@ -120,8 +121,8 @@ class SnapshotActions(ActionMethods):
 def _details(snapshot: SessionSnapshot) -> ShownSnapshot:
     return {
         "SnapshotId": snapshot.id,
-        "SnapshotType": "Manual",
-        "Status": "Ready" if snapshot.lost is None else "Failed",
+        "SnapshotType": snapshot.type,
+        "Status": snapshot.status,
         "Reason": snapshot.reason,
         "ToolId": snapshot.key.tool_id,
         "SessionId": snapshot.session_id,

@@ -75,7 +75,7 @@ class SessionKernel:
         self._session, self._kernel, self._state = session, kernel, "idle"
         self._signatures.clear()
         kernel.listeners.append(self._on_iopub)
-        kernel.died.add_done_callback(lambda _: self._on_death(kernel))
+        kernel.left.add_done_callback(lambda _: self._on_death(kernel))
 
     def to_dict(self) -> dict[str, Any]:
         """Return Jupyter's model of the kernel, and the names of its session."""
@@ -199,7 +199,7 @@ class SessionKernel:
             async with self._session.notebook_turn(kernel):
                 turn.set_result(None)
                 waiting = asyncio.ensure_future(released.wait())
-                first: set[asyncio.Future[Any]] = {waiting, kernel.died}
+                first: set[asyncio.Future[Any]] = {waiting, kernel.left}
                 await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
                 waiting.cancel()
         except AgentDoubleError as error:
@@ -291,7 +291,10 @@ class SessionKernels:
         return [*self._kernels.values()]
 
     def _living(self) -> Iterator[SessionKernel]:
-        for session in self._sessions.living():
+        oldest: dict[InstanceKey, SandboxSession] = {}  # of several with one name, it has the name
+        for session in sorted(self._sessions.living(), key=lambda it: it.created_at):
+            oldest.setdefault(session.key, session)
+        for session in oldest.values():
             for language, kernel in session.processes.kernels.items():
                 yield self._followed(session, language, kernel)
 

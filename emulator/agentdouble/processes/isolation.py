@@ -132,7 +132,8 @@ class Isolation:
             return owner
         uid = next(_session_users())
         for directory in (workspace.home, workspace.tmp):
-            os.chown(directory, uid, uid)
+            for path in (directory, *directory.rglob("*")):  # none, or those of an archive
+                os.chown(path, uid, uid, follow_symlinks=False)
         if not self.offers("files"):  # the user needs the path to it from the host's root
             for above in (workspace.runs, *workspace.runs.parents[:2]):
                 above.chmod(0o711)

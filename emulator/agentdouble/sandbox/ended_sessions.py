@@ -115,6 +115,12 @@ class EndedSessions:
         """Record a living session; raise StateError if that fails."""
         record = _creation(session.key, session.created_at)
         await self._store.write(Change(KIND, session.id, record))
+        self._forget(session.id)  # it had ended before, if it lives again from its snapshot
+
+    def _forget(self, session_id: str) -> None:
+        ended = self._ended.pop(session_id, None)
+        if ended is not None and self._latest.get(ended.key) == session_id:
+            del self._latest[ended.key]
 
     def end(self, session: SandboxSession, reason: str, at: dt.datetime) -> EndedSession:
         """Remember a session that has ended, even if the write fails; return its end."""
@@ -133,14 +139,15 @@ class EndedSessions:
         self._with_log.append(ended.id)
         if len(self._with_log) > LOGS_KEPT:
             id_ = self._with_log.popleft()
-            self._ended[id_] = replace(self._ended[id_], log=None)
+            if id_ in self._ended and id_ not in self._with_log:
+                self._ended[id_] = replace(self._ended[id_], log=None)
 
     def _take_up(self, ended: EndedSession) -> None:
         self._ended[ended.id] = ended
         self._latest[ended.key] = ended.id
         if len(self._ended) > REMEMBERED:
             id_, oldest = self._ended.popitem(last=False)
-            if self._latest[oldest.key] == id_:
+            if self._latest.get(oldest.key) == id_:
                 del self._latest[oldest.key]
             self._store.put(Change(KIND, id_))
 

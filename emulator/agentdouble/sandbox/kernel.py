@@ -96,6 +96,8 @@ class Kernel(SessionProcess):
         self._info = _future()  # done when the last kernel_info_request is answered
         self._heard = _future()  # done when the first IOPub message has arrived
         self._welcomed = _future()  # done when the kernel has welcomed the IOPub socket
+        self.left = _future()  # done when it has ended, or its session has let it go
+        self.died.add_done_callback(lambda _: settle(self.left))
 
     def lives(self) -> bool:
         """Return whether the kernel's process lives now, even if nobody has reported its end yet."""
@@ -375,6 +377,16 @@ class Kernel(SessionProcess):
             settle(self._info)
             if request is not None and self._ending:
                 request.on_no_reply()  # its own reply would have come before this one
+
+    def let_go(self) -> None:
+        """Part the kernel from its session, which has ended, and from all its listeners."""
+        settle(self.left)
+        self.listeners.clear()
+        self.left = _future()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the kernel's process."""
+        self._process.send_signal(number)
 
     async def crash(self) -> None:
         """Kill the kernel's process as if it had died by itself; return when it has ended."""

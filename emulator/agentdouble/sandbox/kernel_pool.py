@@ -15,6 +15,7 @@ from agentdouble.core import threads
 from agentdouble.errors import KernelStartError, SnapshotRefusedError
 from agentdouble.processes import capacity
 from agentdouble.processes.copies import kernel_snapshot
+from agentdouble.processes.files_snapshot import copy_files
 from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.launcher import launch, retried
 from agentdouble.processes.workspace import Workspace
@@ -100,9 +101,7 @@ class KernelPool:
         """
         workspace = self._starter.workspace(snapshot.source.variables)
         workspace.shares_user = True
-        copying = threads.run_in_thread(
-            lambda: kernel_snapshot.copy_files(snapshot.files, workspace)
-        )
+        copying = threads.run_in_thread(lambda: copy_files(snapshot.files, workspace))
         files = asyncio.ensure_future(copying)  # while the kernel is forked
         try:
             with self._starter.reserved():

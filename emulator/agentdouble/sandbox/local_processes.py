@@ -29,6 +29,7 @@ from agentdouble.errors import (
     WorkbenchError,
 )
 from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
+from agentdouble.processes.files_snapshot import ArchivedFiles, FilesSnapshot
 from agentdouble.processes.workspace import Workspace
 from agentdouble.sandbox import completions, languages
 from agentdouble.sandbox.completions import KernelCompletion
@@ -40,7 +41,8 @@ from agentdouble.sandbox.named_kernels import NamedKernels, inside
 from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
-from agentdouble.sandbox.session_processes import SCOPE_KEY, Snapshot
+from agentdouble.sandbox.session_processes import SCOPE_KEY, EmptySnapshot, Snapshot
+from agentdouble.sandbox.sleeping_kernel import SleepingKernel
 from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.wire import DIRECTORY
 
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
 
     from agentdouble.sandbox.browser.browser import Browser
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
-    from agentdouble.sandbox.ready_kernels import PooledKernel
     from agentdouble.sandbox.session import SandboxSession
     from agentdouble.sandbox.session_process import SessionProcess
     from agentdouble.sandbox.workbench.client import Workbench
@@ -124,6 +125,8 @@ class LocalProcesses:
                     fault=fault,
                     publisher=publisher,
                 )
+                if self.session.end_reason is not None:  # which has interrupted the code
+                    result = result.ended_by(self.session.end_reason)
                 ended, lost = result.status, result.ends_session
                 return result
             except asyncio.CancelledError:  # no answer will report that the kernel was lost
@@ -293,6 +296,20 @@ class LocalProcesses:
                 self.note_death(kernel, "while a snapshot was being taken")
         return replace(snapshot, omitted=(*snapshot.omitted, *omitted))
 
+    async def last_snapshot(self) -> Snapshot:
+        if self._workspace is None:
+            return EmptySnapshot()
+        omitted = tuple(self._missing_from_snapshots())
+        # Both are taken out first, so that ``kill`` and ``remove`` leave them alone.
+        kernel = self._kernels.pop(languages.PYTHON.name, None)
+        workspace, self._workspace = self._workspace, None
+        if kernel is None or not kernel.alive:
+            return FilesSnapshot(workspace, omitted=omitted)
+        kernel.let_go()
+        sleeping = SleepingKernel(kernel, workspace, self._pool, omitted)
+        sleeping.stop()
+        return sleeping
+
     def _missing_from_snapshots(self) -> Iterator[str]:
         """Yield the parts of the session that a snapshot does not contain."""
         for kernel in self._kernels.values():
@@ -306,13 +323,32 @@ class LocalProcesses:
             yield "the browser"
 
     async def return_to(self, snapshot: Snapshot) -> None:
-        if not isinstance(snapshot, KernelSnapshot):
-            raise SnapshotRefusedError("it is on a node, and the session is not")
+        kernel: Kernel | None = None
         with self._reporting_end():
-            copy = await self._pool.copy(snapshot)
+            if isinstance(snapshot, KernelSnapshot):
+                copy = await self._pool.copy(snapshot)
+                kernel, workspace = copy.kernel, copy.workspace
+            elif isinstance(snapshot, SleepingKernel):
+                woken = await snapshot.resume()
+                kernel, workspace = woken.kernel, woken.workspace
+            elif isinstance(snapshot, FilesSnapshot | ArchivedFiles):
+                workspace = await self._copied_files(snapshot)
+            else:
+                raise SnapshotRefusedError("it is on a node, and the session is not")
             # A cancelled caller may not leave half a swap, nor a copy that nobody ends.
-            await run_to_completion(self._swap(copy))
+            await run_to_completion(self._swap(workspace, kernel))
             self.session.check_usable()
+
+    async def _copied_files(self, snapshot: FilesSnapshot | ArchivedFiles) -> Workspace:
+        workspace = self._starter.workspace(self.session.variables)
+        try:
+            await run_in_thread(lambda: snapshot.copy_to(workspace))
+        except BaseException as error:
+            await run_in_thread(workspace.remove)
+            if isinstance(error, OSError):
+                raise SnapshotRefusedError(error.strerror or str(error)) from error
+            raise
+        return workspace
 
     @contextmanager
     def _reporting_end(self) -> Iterator[None]:
@@ -326,23 +362,24 @@ class LocalProcesses:
             self.session.check_living()
             raise
 
-    async def _swap(self, copy: PooledKernel) -> None:
+    async def _swap(self, new: Workspace, copied: Kernel | None) -> None:
         # With these locks nothing is starting. With the session's turn, which the caller holds, no
         # code runs in a language's kernel; what runs in other processes ends here.
         async with self._workbench.turn, self._browser.turn, self._making_workspace:
             if self.session.end_reason is not None:  # ``kill`` does not know the copy
-                await copy.kernel.kill(self.session.end_reason)
-                await run_in_thread(copy.workspace.remove)
+                if copied is not None:
+                    await copied.kill(self.session.end_reason)
+                await run_in_thread(new.remove)
                 return
             before, workspace = self._all(), self._workspace
             # Replace first: the death of a replaced kernel is not the session's end.
-            self._kernels, self._workspace = {}, copy.workspace
+            self._kernels, self._workspace = {}, new
             self._workbench.process = self._browser.process = None
             self._exec_bash = ExecBash()
-            if ledger.choose("U-SNAPSHOT-CARRIES") == "files":
-                await copy.kernel.kill("only the files of a snapshot are kept")
-            else:
-                self._adopt(copy.kernel)
+            if copied is not None and ledger.choose("U-SNAPSHOT-CARRIES") == "files":
+                await copied.kill("only the files of a snapshot are kept")
+            elif copied is not None:
+                self._adopt(copied)
             reason = "its session returned to a snapshot"
             await asyncio.gather(*(process.kill(reason) for process in before))
             await self.named_kernels.close_all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -108,8 +108,30 @@ class ExecutionResult:
             "msg_id": self.msg_id,
         }
 
+    def ended_by(self, reason: str) -> ExecutionResult:
+        """Return the result of code that the end of its session has interrupted.
+
+        Code that succeeded in time keeps its result.
+        """
+        if self.status == "ok" or self.context_lost:
+            return self
+        text = f"{reason}; the session's context is lost"
+        return replace(
+            self,
+            status="error",
+            message=f"Code execution failed: {text}",
+            outputs=(*(it for it in self.outputs if it.output_type != "error"), _died(text)),
+            context_lost=True,
+        )
+
     @property
     def error(self) -> CellOutput | None:
         """The last error among the outputs, or None."""
         errors = [output for output in self.outputs if output.output_type == "error"]
         return errors[-1] if errors else None
+
+
+def _died(text: str) -> CellOutput:
+    """Return the output of code whose kernel has ended."""
+    traceback = (f"KernelDied: {text}",)
+    return CellOutput("error", ename="KernelDied", evalue=text, traceback=traceback)

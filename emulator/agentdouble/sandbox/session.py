@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.output_feed import ExecutionPublisher
     from agentdouble.sandbox.session_processes import Processes, Snapshot
 
+_LAST_TURN_S = 1.0  # the time that interrupted code has to return
+
 Identity = tuple[str, str]  # id and token
 
 
@@ -66,11 +68,12 @@ class SandboxSession:
         self.log = log
         self.executions = 0  # that have begun
         self.used: Used | None = None  # when it was measured, at most 5 s ago
-        self.processes_gone = asyncio.Event()  # set when it has ended and all of its processes too
+        self.code_ended = asyncio.Event()  # set when it has ended and runs no code any more
         self._on_lost = on_lost
         self._expire = expire
         self._on_change = on_change
         self._end_reason: str | None = None
+        self.ending: asyncio.Task[None] | None = None  # runs ``end``
         self.processes = place(self)  # last: they may use all of the above
 
     @property
@@ -222,13 +225,33 @@ class SandboxSession:
         if self._end_reason is None:
             self._end_reason = reason
 
-    async def end(self, reason: str) -> None:
-        """Kill the processes and remove the files; return when that is done."""
+    async def last_snapshot(self) -> Snapshot:
+        """Take a snapshot of the session before its end; code that runs is interrupted.
+
+        Code that ignores the interrupt is killed with its kernel, and then the snapshot has only
+        files. Raises SandboxError.
+        """
+        await self.processes.interrupt()
+        self.code_ended.set()  # first: code that a fault has interrupted waits for this in its turn
+        over = asyncio.ensure_future(self.turn.idle())
+        await asyncio.wait({over}, timeout=_LAST_TURN_S)
+        if not over.done():
+            await self.processes.kill(self._end_reason or "its snapshot was taken")
+            await over
+        return await self.processes.last_snapshot()
+
+    async def end(self, reason: str, keep: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Kill the processes and remove the files; return when that is done.
+
+        ``keep`` is awaited before that, to keep what the session has.
+        """
         # Refuse first: a process that is starting now is not among those that ``kill`` knows, but
         # its starter looks at the reason afterwards, and kills it.
         self.refuse(reason)
+        if keep is not None:
+            await keep()
         await self.processes.kill(reason)
-        self.processes_gone.set()
+        self.code_ended.set()
         # Whatever held the turn or waited for it has ended by then, and so has whatever it was
         # starting: nothing uses the files any more.
         async with self.turn.over():

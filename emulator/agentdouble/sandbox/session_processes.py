@@ -40,6 +40,20 @@ class Snapshot(Protocol):
     async def discard(self) -> None: ...
 
 
+class EmptySnapshot:
+    """A snapshot of a session that has never started a process: nothing is kept."""
+
+    size = 0
+    omitted: tuple[str, ...] = ()
+    ending = ""
+
+    def __init__(self) -> None:
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def discard(self) -> None:
+        """Do nothing: there is nothing to discard."""
+
+
 class Processes(Protocol):
     """The processes and files of one session: ``LocalProcesses`` or ``NodeProcesses``.
 
@@ -122,6 +136,13 @@ class Processes(Protocol):
 
         A kernel is started if there is none. Other kernels, bash and the browser are named in
         ``omitted``. Raises SnapshotRefusedError, and the errors of a kernel's start.
+        """
+
+    async def last_snapshot(self) -> Snapshot:
+        """Take a snapshot of a session that has ended, before ``kill``; its turn is idle.
+
+        Nothing is started: without a living Python kernel, it has only the files. Raises
+        SandboxError.
         """
 
     async def return_to(self, snapshot: Snapshot) -> None:

@@ -1,7 +1,9 @@
-"""The snapshots of sessions: taken, counted, listed, resumed and dropped.
+"""The snapshots of sessions: taken on request or at their deadline, listed, resumed and dropped.
 
-A snapshot is a record and a process that holds the state of a kernel. The record may outlive the
-process; then it says why it cannot be resumed. No snapshot outlives the double.
+A snapshot is a record and a state: the processes and files that a session had. The record may
+outlive the state; then it says why it cannot be resumed. A session that expires is asleep while
+such a snapshot of it exists. With a store that outlives the double, the files of snapshots outlive
+it too.
 """
 
 from __future__ import annotations
@@ -9,71 +11,74 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import itertools
+import logging
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import replace
 
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
-from agentdouble.errors import SandboxError, SnapshotRefusedError
+from agentdouble.errors import AgentDoubleError, SandboxError, SnapshotRefusedError, StateError
 from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.instance_key import InstanceKey
+from agentdouble.sandbox.saved_snapshots import SavedSnapshots
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.sessions import SandboxSessions
+from agentdouble.sandbox.session_processes import Snapshot
+from agentdouble.sandbox.session_snapshot import SessionSnapshot
+from agentdouble.sandbox.sessions import Keep, SandboxSessions
+from agentdouble.sandbox.sleeping_kernel import SleepingKernel
 from agentdouble.settings import Settings
-
-if TYPE_CHECKING:
-    from agentdouble.sandbox.session_processes import Snapshot
+from agentdouble.state import Store
 
 LOST_KEPT = 100  # records whose state is gone
+EXPIRED, CREATE_FAILED = "Expired", "Create failed"
+_ENDING = dt.timedelta(seconds=10)  # after DeleteSession (U-SNAPSHOT-TERMINATING)
 
-
-@dataclass(frozen=True)
-class SessionSnapshot:
-    """A snapshot of a session; ``lost`` says why it can no longer be resumed, or is None.
-
-    ``omitted`` names parts of the session that the snapshot does not contain; ``variables`` are the
-    session's environment variables.
-    """
-
-    id: str
-    key: InstanceKey
-    session_id: str
-    created_at: dt.datetime
-    omitted: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
-    lost: str | None = None
-
-    @property
-    def reason(self) -> str:
-        """Why it cannot be resumed, else what it does not contain."""
-        if self.lost is not None:
-            return self.lost
-        return f"Not in it: {', '.join(self.omitted)}" if self.omitted else ""
+_log = logging.getLogger(__name__)
 
 
 class SessionSnapshots:
-    """The session snapshots of a double, oldest first; belongs to one event loop."""
+    """The session snapshots of a double, oldest first; belongs to one event loop.
 
-    def __init__(self, clock: Clock, settings: Settings, sessions: SandboxSessions) -> None:
+    ``enables_snapshots`` says whether a tool has EnableSnapshot.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        settings: Settings,
+        sessions: SandboxSessions,
+        store: Store,
+        enables_snapshots: Callable[[str], bool],
+    ) -> None:
         self._clock = clock
-        self._most = settings.max_session_snapshots
-        self._most_bytes = settings.workspace_limit
-        self._ttl = dt.timedelta(seconds=settings.session_snapshot_ttl_s)
-        self._session_ttl_s = settings.session_ttl_s
+        self._settings = settings
         self._sessions = sessions
+        self._saved = SavedSnapshots(store)
+        self._enables_snapshots = enables_snapshots
         self._all: dict[str, SessionSnapshot] = {}
         self._states: dict[str, Snapshot] = {}
+        self._sizes: dict[str, int] = {}  # memory and files of the sleeping sessions, in bytes
         self._taking = 0
-        self._discarding: set[asyncio.Task[None]] = set()
+        self._work: set[asyncio.Task[None]] = set()
         # Ids rise, so that snapshots of the same moment of a frozen clock have an order.
         self._numbers = itertools.count(1)
+        sessions.keep_expired = self._keep_expired
+
+    async def load(self) -> None:
+        """Load the snapshots that an earlier double has saved."""
+        for snapshot in await self._saved.load():
+            self._all[snapshot.id] = snapshot
+            self._numbers = itertools.count(int(snapshot.id[5:13], 16) + 1)
+
+    def all(self) -> tuple[SessionSnapshot, ...]:
+        """Return all snapshots, oldest first."""
+        self._drop_old()
+        return tuple(self._all.values())
 
     def of_tool(self, tool_id: str) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of a tool's sessions, oldest first."""
-        self._drop_old()
-        return tuple(snapshot for snapshot in self._all.values() if snapshot.key.tool_id == tool_id)
+        return tuple(snapshot for snapshot in self.all() if snapshot.key.tool_id == tool_id)
 
     def get(self, id_: str, tool_id: str) -> SessionSnapshot:
         """Return a snapshot of a tool's session; raise SandboxError."""
@@ -82,7 +87,7 @@ class SessionSnapshots:
         if snapshot is None or snapshot.key.tool_id != tool_id:
             message = (
                 f"There is no session snapshot {id_!r} of this tool: it was deleted, dropped for "
-                "newer ones (RetentionCount), or never existed."
+                "newer ones (RetentionCount, max_sleeping_sessions), or never existed."
             )
             raise SandboxError(message, "InvalidSnapshot.NotFound", 404)
         return snapshot
@@ -91,16 +96,19 @@ class SessionSnapshots:
         """Take a snapshot; keep only the newest ``retention`` of its user session.
 
         The files of a user session's snapshots count together against ``workspace_limit``. Raises
-        SandboxError if there are too many, and the same errors as ``SandboxSession.snapshot``.
+        SandboxError if there are too many, StateError if it cannot be saved, and the same errors as
+        ``SandboxSession.snapshot``.
         """
         self._drop_old()
         session.check_at_rest()
         too_old = self._surplus(session.key, retention)
         if retention and too_old and ledger.choose("U-SNAPSHOT-RETENTION") == "refused":
             raise _too_many(retention, "the RetentionCount")
-        living = len(self._states.keys() - {snapshot.id for snapshot in too_old})
-        if living + self._taking >= self._most:
-            raise _too_many(self._most, "the setting max_session_snapshots")
+        manual = {id_ for id_ in self._states if self._all[id_].type == "Manual"}
+        living = len(manual - {snapshot.id for snapshot in too_old})
+        most = self._settings.max_session_snapshots
+        if living + self._taking >= most:
+            raise _too_many(most, "the setting max_session_snapshots")
         # A snapshot counts from now on, not only when it is there: several may be on their way.
         self._taking += 1
         try:
@@ -112,14 +120,7 @@ class SessionSnapshots:
     async def _add(
         self, session: SandboxSession, state: Snapshot, retention: int | None
     ) -> SessionSnapshot:
-        new = SessionSnapshot(
-            id=f"snap-{next(self._numbers):08x}{secrets.token_hex(6)}",
-            key=session.key,
-            session_id=session.id,
-            created_at=self._clock.now(),
-            omitted=state.omitted,
-            variables=session.variables,
-        )
+        new = replace(self._record(session, self._clock.now()), omitted=state.omitted)
         # Checked again, because other snapshots may have come or gone while this one was taken. Its
         # size is known only now; nothing awaits from here until it is counted, so two cannot both
         # pass.
@@ -129,22 +130,41 @@ class SessionSnapshots:
             for other in self._all.values()
             if other.key == new.key and other.id in self._states and other not in dropped
         )
-        if others + state.size > self._most_bytes:
+        if others + state.size > self._settings.workspace_limit:
             await state.discard()
             raise SnapshotRefusedError(
                 f"its files have {state.size} bytes and those of the session's other snapshots "
-                f"{others}, and workspace_limit = {self._most_bytes} is for all of them together: "
-                "delete snapshots, or raise the setting",
+                f"{others}, and workspace_limit = {self._settings.workspace_limit} is for all of "
+                "them together: delete snapshots, or raise the setting",
                 "QuotaExceeded",
             )
-        self._all[new.id], self._states[new.id] = new, state
-        # If the state is lost already, this is called in the loop's next step.
-        state.gone.add_done_callback(lambda _: self._lose(new.id, state.ending))
-        session.log.note(f"snapshot {new.id} taken. {new.reason}".rstrip())
+        self._all[new.id] = new
+        self._hold(new, state)
+        try:
+            await self._saved.save(new, state)
+        except StateError:
+            self._forget(new)
+            raise
+        session.log.note(f"snapshot {new.id} taken. {new.left_out}".rstrip())
         for old in dropped:
             session.log.note(f"snapshot {old.id} dropped for newer ones")
             self._forget(old)
         return new
+
+    def _record(self, session: SandboxSession, at: dt.datetime) -> SessionSnapshot:
+        return SessionSnapshot(
+            id=f"snap-{next(self._numbers):08x}{secrets.token_hex(6)}",
+            key=session.key,
+            session_id=session.id,
+            session_created_at=session.created_at,
+            created_at=at,
+            variables=session.variables,
+        )
+
+    def _hold(self, snapshot: SessionSnapshot, state: Snapshot) -> None:
+        self._states[snapshot.id] = state
+        # If the state is lost already, this is called in the loop's next step.
+        state.gone.add_done_callback(lambda _: self._lose(snapshot.id, state.ending))
 
     def _surplus(self, key: InstanceKey, retention: int | None) -> list[SessionSnapshot]:
         """Return a user session's snapshots that one more would push out (RetentionCount)."""
@@ -153,36 +173,133 @@ class SessionSnapshots:
             return []
         return snapshots[: len(snapshots) - retention + 1]
 
+    def _keep_expired(self, session: SandboxSession, at: dt.datetime) -> Keep | None:
+        """Begin the snapshot of a session that expires (U-SNAPSHOT-AUTOMATIC).
+
+        Its record exists at once. Return what takes its state, or None if nothing is kept.
+        """
+        if (
+            self._settings.max_sleeping_sessions == 0
+            or not self._enables_snapshots(session.key.tool_id)
+            or ledger.choose("U-SNAPSHOT-AUTOMATIC") == "never"
+        ):
+            return None
+        for earlier in self._automatic():  # one is enough: the session that wakes has its state
+            if earlier.session_id == session.id:
+                self._forget(earlier)
+        new = replace(
+            self._record(session, at), type="Automatic", status="Creating", reason=EXPIRED
+        )
+        self._all[new.id] = new
+        self._drop_oldest_asleep()
+        session.log.note(f"falls asleep: snapshot {new.id}")
+        return lambda: self._take_last(session, new)
+
+    async def _take_last(self, session: SandboxSession, snapshot: SessionSnapshot) -> None:
+        """Take the state of a session that has expired."""
+        if snapshot.id not in self._all:  # dropped meanwhile, for newer ones
+            return
+        try:
+            state = await session.last_snapshot()
+            size = await state.measure() if isinstance(state, SleepingKernel) else state.size
+            ready = replace(snapshot, status="Ready", omitted=state.omitted)
+            await self._saved.save(ready, state)
+        except (AgentDoubleError, OSError) as error:
+            _log.warning("The snapshot of the expired session %s failed: %s", session.id, error)
+            session.log.note(f"its snapshot failed: {error}")
+            self._fail(snapshot)
+            return
+        if snapshot.id not in self._all:
+            await state.discard()
+            self._saved.forget(snapshot.id)
+            return
+        self._all[snapshot.id] = ready
+        self._sizes[snapshot.id] = size
+        self._hold(ready, state)
+        self._drop_oldest_asleep()
+
+    def _fail(self, snapshot: SessionSnapshot) -> None:
+        if snapshot.id in self._all:
+            self._all[snapshot.id] = replace(snapshot, status="Failed", reason=CREATE_FAILED)
+
+    def _automatic(self) -> list[SessionSnapshot]:
+        return [snapshot for snapshot in self._all.values() if snapshot.type == "Automatic"]
+
+    def _drop_oldest_asleep(self) -> None:
+        """Keep as many sleeping sessions as the settings allow, the newest."""
+        asleep = self._automatic()
+        size = sum(self._sizes.values())
+        most, limit = self._settings.max_sleeping_sessions, self._settings.sleeping_sessions_limit
+        while len(asleep) > most or (size > limit and asleep):
+            oldest = asleep.pop(0)
+            size -= self._sizes.get(oldest.id, 0)
+            _log.info("The sleeping session %s is dropped for newer ones.", oldest.session_id)
+            self._forget(oldest)
+
     async def resume(
         self, snapshot: SessionSnapshot, ttl_s: int | None, *, new_instance: bool
     ) -> SandboxSession:
-        """Return a session with the state of a snapshot: a new one, or the user session's own.
+        """Return a session with the state of a snapshot: a new one, or the snapshot's own.
 
-        A new one has its own UserSessionId. Raises SnapshotRefusedError and the errors of
+        The own one may have ended (U-SNAPSHOT-ENDED). Raises SnapshotRefusedError and the errors of
         ``SandboxSessions.get_or_create``.
         """
+        state = await self._state_of(snapshot)
+        living = None if new_instance else await self._own(snapshot)
+        if living is not None:
+            await self._return(living, state, ttl_s)
+        else:
+            living = await self._begin(snapshot, state, ttl_s, new_instance=new_instance)
+        living.log.note(f"has the state of snapshot {snapshot.id}")
+        return living
+
+    async def _state_of(self, snapshot: SessionSnapshot) -> Snapshot:
+        if snapshot.status == "Creating":
+            raise SnapshotRefusedError(
+                f"{snapshot.id!r} is being created; ask again", "InvalidSnapshot.NotReady"
+            )
         state = self._states.get(snapshot.id)
+        if state is None and snapshot.status == "Ready":
+            return await self._saved.read(snapshot)
         # If it is lost later, while it is copied, the copy fails and says so.
         if state is None or state.gone.done():
-            reason = snapshot.lost or "its process has ended"
+            reason = snapshot.reason or "its process has ended"
             raise SnapshotRefusedError(
                 f"the state of {snapshot.id!r} is gone ({reason}); take another one",
                 "InvalidSnapshot.NotReady",
             )
-        key = snapshot.key
+        return state
+
+    async def _own(self, snapshot: SessionSnapshot) -> SandboxSession | None:
+        """Return the living session that a snapshot is resumed in, or None."""
+        if ledger.choose("U-SNAPSHOT-ENDED") == "new-session-id":
+            return await self._sessions.find(snapshot.key.tool_id, snapshot.key.user_session_id)
+        self._sessions.destroy_due()
+        return self._sessions.by_id(snapshot.session_id)
+
+    async def _begin(
+        self, snapshot: SessionSnapshot, state: Snapshot, ttl_s: int | None, *, new_instance: bool
+    ) -> SandboxSession:
+        key, again = snapshot.key, None
         if new_instance:
-            key = InstanceKey(key.tool_id, f"u-{secrets.token_hex(10)}")
-        living = await self._sessions.find(key.tool_id, key.user_session_id)
-        if living is not None:
-            await self._return(living, state, ttl_s)
+            if ledger.choose("U-SNAPSHOT-NEW-INSTANCE") == "new":
+                key = InstanceKey(key.tool_id, f"u-{secrets.token_hex(10)}")
         else:
-            if not new_instance and ledger.choose("U-SNAPSHOT-ENDED") == "refused":
-                raise SnapshotRefusedError(
-                    "its session has ended", "InvalidSnapshot.InstanceTerminating"
-                )
-            living = await self._sessions.create_from(state, key, ttl_s, snapshot.variables)
-        living.log.note(f"has the state of snapshot {snapshot.id}")
-        return living
+            self._check_ended(snapshot)
+            if ledger.choose("U-SNAPSHOT-ENDED") == "same-session-id":
+                again = (snapshot.session_id, snapshot.session_created_at)
+        return await self._sessions.create_from(state, key, ttl_s, snapshot.variables, again)
+
+    def _check_ended(self, snapshot: SessionSnapshot) -> None:
+        """Raise SnapshotRefusedError if a session that has ended cannot be resumed, or not yet."""
+        ending = "InvalidSnapshot.InstanceTerminating"
+        if ledger.choose("U-SNAPSHOT-ENDED") == "refused":
+            raise SnapshotRefusedError("its session has ended", ending)
+        ended = next((it for it in self._sessions.ended() if it.id == snapshot.session_id), None)
+        if ended is None or self._clock.now() >= ended.at + _ENDING:
+            return
+        if snapshot.type == "Manual" and ledger.choose("U-SNAPSHOT-TERMINATING") == "refused":
+            raise SnapshotRefusedError("its session is ending; ask again", ending)
 
     async def _return(self, living: SandboxSession, state: Snapshot, ttl_s: int | None) -> None:
         if ledger.choose("U-SNAPSHOT-LIVING") == "refused":
@@ -195,7 +312,7 @@ class SessionSnapshots:
         living.check_at_rest()  # ``return_to`` would wait for the code and then discard its effects
         await living.return_to(state)
         if ttl_s is not None or ledger.choose("U-SNAPSHOT-TTL") == "anew":
-            ttl = dt.timedelta(seconds=ttl_s or self._session_ttl_s)
+            ttl = dt.timedelta(seconds=ttl_s or self._settings.session_ttl_s)
             self._sessions.set_ttl(living, ttl)
 
     async def delete(self, snapshot: SessionSnapshot) -> None:
@@ -223,38 +340,42 @@ class SessionSnapshots:
         await self._settle()
 
     async def _settle(self) -> None:
-        if self._discarding:
-            await asyncio.wait(set(self._discarding))
+        if self._work:
+            await asyncio.wait(set(self._work))
 
     def _drop_old(self) -> None:
+        if self._settings.session_snapshot_ttl_s is None:
+            return
+        age = dt.timedelta(seconds=self._settings.session_snapshot_ttl_s)
         now = self._clock.now()
         for id_ in [*self._states]:
-            if self._all[id_].created_at + self._ttl <= now:
-                self._lose(
-                    id_, f"it was older than {self._ttl} (the setting session_snapshot_ttl_s)"
-                )
+            if self._all[id_].created_at + age <= now:
+                self._lose(id_, f"it was older than {age} (the setting session_snapshot_ttl_s)")
 
     def _lose(self, id_: str, reason: str) -> None:
         """Keep the record of a snapshot whose state is gone."""
         if self._discard(id_):
-            self._all[id_] = replace(self._all[id_], lost=reason)
-            lost = [snapshot for snapshot in self._all.values() if snapshot.lost is not None]
+            self._saved.forget(id_)
+            self._all[id_] = replace(self._all[id_], status="Failed", reason=reason)
+            lost = [snapshot for snapshot in self._all.values() if snapshot.status == "Failed"]
             for snapshot in lost[:-LOST_KEPT]:
                 self._forget(snapshot)
 
     def _forget(self, snapshot: SessionSnapshot) -> None:
         self._discard(snapshot.id)
+        self._saved.forget(snapshot.id)
         self._all.pop(snapshot.id, None)
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""
         # Removed first, so that ``gone``, which follows, finds nothing to lose.
+        self._sizes.pop(id_, None)
         state = self._states.pop(id_, None)
         if state is None:
             return False
         task = asyncio.ensure_future(state.discard())
-        self._discarding.add(task)
-        task.add_done_callback(self._discarding.discard)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
         return True
 
 

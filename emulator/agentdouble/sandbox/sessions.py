@@ -1,15 +1,17 @@
 """Sessions: made on first use, reused, destroyed on time (section 3).
 
-A session belongs to a tool and a user session. It has a deadline on the platform's clock. The
-reaper destroys a session that is due, unless a request comes first and does it.
+A session belongs to a tool and a user session. Only sessions from snapshots can share a user
+session; its calls use the oldest. A session has a deadline on the platform's clock. The reaper
+destroys a session that is due, unless a request comes first and does it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import bisect
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -19,6 +21,7 @@ from agentdouble.core.event_bus import EventBus
 from agentdouble.core.threads import pause
 from agentdouble.errors import (
     InstanceEndedError,
+    SnapshotRefusedError,
     StateError,
     UnknownSessionError,
 )
@@ -36,6 +39,7 @@ from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import Identity, SandboxSession, new_identity
 from agentdouble.sandbox.session_events import SessionEvents
 from agentdouble.sandbox.session_log import SessionLog
+from agentdouble.sandbox.session_processes import EmptySnapshot
 from agentdouble.sandbox.session_usage import SessionUsage
 from agentdouble.settings import Settings
 from agentdouble.state import Store
@@ -51,10 +55,16 @@ _ENDLESS_S = 10 * 365 * 86_400
 _NEVER = dt.datetime.max.replace(tzinfo=dt.timezone.utc)
 
 VariablesOf = Callable[[str], Mapping[str, str]]
+Keep = Callable[[], Awaitable[None]]
+KeepExpired = Callable[[SandboxSession, dt.datetime], "Keep | None"]
 
 
 def _no_variables(_tool_id: str) -> Mapping[str, str]:
     return _NOTHING
+
+
+def _keep_nothing(_session: SandboxSession, _at: dt.datetime) -> None:
+    return None
 
 
 class SandboxSessions:
@@ -62,7 +72,8 @@ class SandboxSessions:
 
     ``variables_of`` returns the environment variables of a tool's sessions, and raises
     UnknownToolError if there is no such tool. ``store`` keeps the records. ``placement`` says where
-    their processes run, by default here. ``on_end`` is called with each session that has ended.
+    their processes run, by default here. ``on_end`` is called with each session that has ended, and
+    ``keep_expired`` with each that expires: what it returns is awaited before the processes end.
     """
 
     def __init__(
@@ -83,20 +94,21 @@ class SandboxSessions:
         self._events = SessionEvents(events or EventBus(), clock)
         self.feed = OutputFeed()
         self.placement: Placement = placement or LocalPlacement(settings)
-        self._living: dict[InstanceKey, SandboxSession] = {}  # oldest first
-        self._by_id: dict[str, SandboxSession] = {}
+        self._by_key: dict[InstanceKey, list[SandboxSession]] = {}  # the oldest first
+        self._by_id: dict[str, SandboxSession] = {}  # oldest first
         self._earliest = _NEVER  # a lower bound of the deadlines of all living sessions
         self._history = EndedSessions(self._store)
         self._ending: set[asyncio.Task[None]] = set()
         self.on_end: Callable[[EndedSession], None] = lambda _ended: None
+        self.keep_expired: KeepExpired = _keep_nothing
         self.usage = SessionUsage(settings, self._by_id, self.destroy)
 
     def __len__(self) -> int:
-        return len(self._living)
+        return len(self._by_id)
 
     def living(self) -> tuple[SandboxSession, ...]:
         """Return the living sessions, oldest first, including those that are due."""
-        return tuple(self._living.values())
+        return tuple(self._by_id.values())
 
     def of_tool(self, tool_id: str) -> tuple[SandboxSession, ...]:
         """Return the living sessions of a tool, oldest first, including those that are due."""
@@ -126,7 +138,7 @@ class SandboxSessions:
         """
         self.destroy_due()
         key = InstanceKey(tool_id, user_session_id)
-        session = self._living.get(key)
+        session = self._oldest(key)
         if session is None:
             ended = self._history.latest(key)
             if ended is not None and not may_begin_again():
@@ -139,9 +151,13 @@ class SandboxSessions:
         return self._by_id.get(session_id)
 
     async def find(self, tool_id: str, user_session_id: str) -> SandboxSession | None:
-        """Return a session's living session, or None; this does not count as use."""
+        """Return the oldest living session of a user session; this does not count as use."""
         self.destroy_due()
-        return self._living.get(InstanceKey(tool_id, user_session_id))
+        return self._oldest(InstanceKey(tool_id, user_session_id))
+
+    def _oldest(self, key: InstanceKey) -> SandboxSession | None:
+        sessions = self._by_key.get(key)
+        return sessions[0] if sessions else None
 
     def use(self, session: SandboxSession, ttl_s: int | None = None) -> SandboxSession:
         """Use a living session, and move its deadline if the ledger says so."""
@@ -178,17 +194,25 @@ class SandboxSessions:
         key: InstanceKey,
         ttl_s: int | None,
         variables: Mapping[str, str],
+        again: tuple[str, dt.datetime] | None = None,
     ) -> SandboxSession:
-        """Make a session with the state of a snapshot; no session of ``key`` may live.
+        """Make a session with the state of a snapshot, beside other sessions of ``key``.
 
-        Raises the same errors as ``get_or_create`` and ``SandboxSession.return_to``.
+        ``again`` are the id and the creation of an ended session that lives again. Raises
+        SnapshotRefusedError if it lives already, and the same errors as ``get_or_create`` and
+        ``SandboxSession.return_to``.
         """
+        new_id, token = new_identity()
+        id_, created_at = again or (new_id, None)
         try:
-            session = await self._create(key, ttl_s, variables)
-            await session.return_to(snapshot)
+            session = await self._create(
+                key, ttl_s, variables, (id_, token), created_at, beside=True
+            )
+            if not isinstance(snapshot, EmptySnapshot):
+                await session.return_to(snapshot)
         except BaseException:
-            created = self._living.get(key)
-            if created is not None:
+            created = self._by_id.get(id_)
+            if created is not None and created.token == token:
                 self._destroy_in_background(created, "it could not be created from its snapshot")
             raise
         return session
@@ -208,20 +232,31 @@ class SandboxSessions:
         ttl_s: int | None,
         variables: Mapping[str, str],
         identity: Identity | None = None,
+        created_at: dt.datetime | None = None,
+        *,
+        beside: bool = False,
     ) -> SandboxSession:
+        """Make a session; with ``beside``, also if the user session has another one.
+
+        ``created_at`` is the first creation of a session that lives again.
+        """
         tool_variables = self._variables_of(key.tool_id)
         await self.placement.ready()
         # Another call may have made it while this one waited for a first node. From here until it
         # is among the living nothing suspends, so no two calls make it.
-        if (other := self._living.get(key)) is not None:
+        if not beside and (other := self._oldest(key)) is not None:
             return self.use(other, ttl_s)
-        self.placement.check(len(self._living))
-        created_at = self._clock.now()
+        if identity is not None and identity[0] in self._by_id:
+            raise SnapshotRefusedError(
+                f"its session lives again, as {identity[0]}", "InvalidSnapshot.InstanceRunning"
+            )
+        self.placement.check(len(self._by_id))
+        now = self._clock.now()
         session = SandboxSession(
             key,
-            Lifetime(created_at, dt.timedelta(seconds=ttl_s or self.settings.session_ttl_s)),
+            Lifetime(now, dt.timedelta(seconds=ttl_s or self.settings.session_ttl_s)),
             identity=identity or new_identity(),
-            created_at=created_at,
+            created_at=created_at or now,
             variables={**tool_variables, **variables},
             log=SessionLog(self._clock),
             place=self.placement.processes_for,
@@ -230,7 +265,8 @@ class SandboxSessions:
             on_change=self.usage.mark_active,
             on_occupancy=self._events.publish,
         )
-        self._living[key] = self._by_id[session.id] = session
+        bisect.insort(self._by_key.setdefault(key, []), session, key=lambda it: it.created_at)
+        self._by_id[session.id] = session
         self._earliest = min(self._earliest, session.lifetime.deadline)
         note_session(session.id)
         session.log.note(f"created; expires at {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}")
@@ -297,15 +333,22 @@ class SandboxSessions:
         """Remove a session from the living ones; return whether it was there."""
         if self._by_id.pop(session.id, None) is None:
             return False
-        del self._living[session.key]
+        of_key = self._by_key[session.key]
+        of_key.remove(session)
+        if not of_key:
+            del self._by_key[session.key]
         self.usage.forget(session)
         return True
 
-    def _ending_of(self, session: SandboxSession, reason: str) -> asyncio.Task[None]:
-        task = asyncio.ensure_future(session.end(reason))
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-        return task
+    def _ending_of(
+        self, session: SandboxSession, reason: str, keep: Keep | None = None
+    ) -> asyncio.Task[None]:
+        # One end for each session: a second would kill the processes that the first one still keeps.
+        if session.ending is None:
+            session.ending = task = asyncio.ensure_future(session.end(reason, keep))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+        return session.ending
 
     def _remember(self, session: SandboxSession, reason: str, at: dt.datetime) -> None:
         """Record when and why a session ended.
@@ -318,12 +361,17 @@ class SandboxSessions:
             self.on_end(ended)
             self._events.ended(ended)
 
-    def _destroy_in_background(
-        self, session: SandboxSession, reason: str, at: dt.datetime | None = None
-    ) -> None:
+    def _destroy_in_background(self, session: SandboxSession, reason: str) -> None:
         """Make a session unreachable at once, and end it in the background."""
-        self._make_unreachable(session, reason, at)
+        self._make_unreachable(session, reason)
         self._ending_of(session, reason).add_done_callback(_log_failure)
+
+    def _destroy_expired(self, session: SandboxSession) -> None:
+        """Do that with a session that has reached its deadline; what it has may be kept."""
+        at, reason = session.lifetime.deadline, _expired(session)
+        keep = self.keep_expired(session, at) if session.ending is None else None
+        self._make_unreachable(session, reason, at)
+        self._ending_of(session, reason, keep).add_done_callback(_log_failure)
 
     async def _expire(self, session: SandboxSession) -> None:
         """Let the deadline of a session pass while its code runs.
@@ -336,8 +384,8 @@ class SandboxSessions:
         self._events.publish(session, "ttl")
         if session.lifetime.is_due(now):
             # Not awaited, because it waits until the code has ended.
-            self._destroy_in_background(session, _expired(session))
-            await session.processes_gone.wait()
+            self._destroy_expired(session)
+            await session.code_ended.wait()
 
     def pause(self, session: SandboxSession) -> None:
         """Pause a session: it starts no code until it is resumed."""
@@ -364,10 +412,10 @@ class SandboxSessions:
         if now < self._earliest:  # to look at 1,000 deadlines took 0.8 ms of every call
             return
         for session in [
-            candidate for candidate in self._living.values() if candidate.lifetime.is_due(now)
+            candidate for candidate in self._by_id.values() if candidate.lifetime.is_due(now)
         ]:
-            self._destroy_in_background(session, _expired(session), session.lifetime.deadline)
-        self._earliest = min((i.lifetime.deadline for i in self._living.values()), default=_NEVER)
+            self._destroy_expired(session)
+        self._earliest = min((i.lifetime.deadline for i in self._by_id.values()), default=_NEVER)
 
     async def settle(self) -> None:
         """Destroy the sessions that are due; return when all ending sessions have ended."""

@@ -52,6 +52,11 @@ class Tools(Registry[Tool]):
         """Return the environment variables of a tool's sessions; raise UnknownToolError."""
         return self.get(tool_id).variables
 
+    def enables_snapshots(self, tool_id: str) -> bool:
+        """Return whether snapshots of a tool's sessions are enabled; False for a deleted tool."""
+        tool = self._items.get(tool_id)
+        return tool is not None and tool.enables_snapshots
+
     async def create(
         self, name: str, fields: Mapping[str, Any], client_token: str | None = None
     ) -> Tool:
@@ -89,7 +94,8 @@ class Tools(Registry[Tool]):
 
     async def _add_fixed(self) -> None:
         # It is the first in the list. If it was changed, its stored record replaces this one.
-        fixed = Tool(**self._described(self._fixed_id, DEFAULT_NAME))
+        described = self._described(self._fixed_id, DEFAULT_NAME)
+        fixed = Tool(**described, fields={"EnableSnapshot": True})
         self._items = {fixed.id: fixed, **self._items}
 
     async def _start(self, new: Tool) -> None:

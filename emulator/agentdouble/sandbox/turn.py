@@ -57,6 +57,11 @@ class ExecutionTurn:
             if not self._executions:
                 self._on_change("idle")
 
+    async def idle(self) -> None:
+        """Return when the executions that have arrived are over."""
+        async with self.over():
+            return
+
     @asynccontextmanager
     async def over(self) -> AsyncIterator[None]:
         """Wait until the executions that have arrived are over, without being one."""

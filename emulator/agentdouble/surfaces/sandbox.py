@@ -95,7 +95,9 @@ class Sandbox(Surface):
             events=context.events,
             placement=self._placement(),
         )
-        self.snapshots = SessionSnapshots(clock, settings, self.sessions)
+        self.snapshots = SessionSnapshots(
+            clock, settings, self.sessions, store, self.tools.enables_snapshots
+        )
 
     def _placement(self) -> Placement | None:
         if self.context.settings.nodes is None:
@@ -153,6 +155,7 @@ class Sandbox(Surface):
             Route("/sessions", self._list_sessions),
             Route("/sessions/{session_id}/interrupt", self._interrupt, methods=["POST"]),
             Route("/sessions/{session_id}/variables", self._variables),
+            Route("/snapshots", self._list_snapshots),
             Route("/nodes", self._nodes),
             Route("/nodes/{name}/drain", self._drain, methods=["POST"]),
             *live_routes(self.sessions, self.context.settings.tool_id),
@@ -164,6 +167,10 @@ class Sandbox(Surface):
         alive = [living(session, self.context.clock) for session in self.sessions.living()]
         ended_sessions = [ended(session) for session in self.sessions.ended()]
         return JSONResponse({"sessions": alive, "ended": ended_sessions})
+
+    async def _list_snapshots(self, _request: Request) -> Response:
+        """Return the snapshots of all tools, the oldest first, with what they do not contain."""
+        return JSONResponse({"snapshots": [it.to_document() for it in self.snapshots.all()]})
 
     async def _interrupt(self, request: Request) -> Response:
         """Interrupt the code that runs in a session; return when it has ended, or after 2 s."""
@@ -223,15 +230,19 @@ class Sandbox(Surface):
         await self.sessions.placement.check_access()
         await self.tools.load()
         await self.sessions.load()
+        await self.snapshots.load()
 
     def parts(self) -> Sequence[DataPart]:
         """Return the sessions, their snapshots, and the tools."""
         tools = DataPart("tools", self._reset_tools, in_state=True)
-        snapshots = DataPart("session_snapshots", lambda wait: self.snapshots.reset(wait=wait))
+        snapshots = DataPart("session_snapshots", self._reset_snapshots, in_state=True)
         return [DataPart("sessions", self._reset_sessions), snapshots, tools]
 
     async def _reset_sessions(self, wait: bool) -> None:
         await self.sessions.reset("the double was reset", wait=wait)
+
+    async def _reset_snapshots(self, wait: bool) -> None:
+        await self.snapshots.reset(wait=wait)
 
     async def _reset_tools(self, _wait: bool) -> None:
         before = self.tools.all()

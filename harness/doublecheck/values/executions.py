@@ -30,8 +30,6 @@ _SAYS = {
 }
 _TOLD = ("name", "text", "ename", "evalue", "wait")
 
-_LEFT_OUT = "Not in it: "
-
 
 class CanFail:
     """A result that can be a failure."""
@@ -273,8 +271,9 @@ class SessionSnapshot:
     """A saved sandbox session. ``platform.sandbox_from(snapshot)`` makes a copy of it.
 
     ``session_id`` is the SessionId (``s-...``) of the saved session. ``created_at`` and ``reason``
-    come from the platform; a double's reason says which parts of the session are not in the
-    snapshot, or why it can no longer be resumed.
+    come from the platform: why the snapshot was taken, such as "Expired", or why it cannot be
+    resumed. ``left_out`` names the parts of the session that a double's snapshot does not contain,
+    for example "2 threads, 1 child process".
     """
 
     id: str
@@ -283,11 +282,7 @@ class SessionSnapshot:
     user_session_id: str
     created_at: str
     reason: str = ""
-
-    @property
-    def left_out(self) -> str:
-        """The parts of the session that are not in it, for example "2 threads, 1 child process"."""
-        return self.reason[len(_LEFT_OUT) :] if self.reason.startswith(_LEFT_OUT) else ""
+    left_out: str = ""
 
     def __repr__(self) -> str:
         reason = f", {self.reason}" if self.reason else ""

@@ -122,6 +122,12 @@ def read_alternatives(response: httpx.Response) -> Sequence[RepeatedAnswer]:
     ]
 
 
+def read_left_out(response: httpx.Response) -> Mapping[str, str]:
+    """Read what snapshots do not contain, by their ids."""
+    document = calls.read_json(response)
+    return {it["SnapshotId"]: ", ".join(it["left_out"]) for it in document["snapshots"]}
+
+
 def read_sandboxes(response: httpx.Response) -> SandboxInfos:
     """Read the active session instances."""
     return SandboxInfos(_sandbox(session) for session in calls.read_json(response)["sessions"])

@@ -110,7 +110,7 @@ def _output(output: Mapping[str, Any]) -> Output:
     return Output(**fields)
 
 
-def read_snapshot(details: Mapping[str, Any]) -> SessionSnapshot:
+def read_snapshot(details: Mapping[str, Any], left_out: str = "") -> SessionSnapshot:
     """Read a session snapshot. Only its id is required: other fields are not documented."""
     return SessionSnapshot(
         id=str(details["SnapshotId"]),
@@ -119,4 +119,5 @@ def read_snapshot(details: Mapping[str, Any]) -> SessionSnapshot:
         user_session_id=str(details.get("UserSessionId") or ""),
         created_at=str(details.get("CreatedAt") or ""),
         reason=str(details.get("Reason") or ""),
+        left_out=left_out,
     )

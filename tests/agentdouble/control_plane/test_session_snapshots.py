@@ -17,6 +17,7 @@ from tests.agentdouble.calling import (
     run,
     sessions_of,
     text,
+    text_by_id,
 )
 
 TOOL = "t-sandbox"
@@ -81,7 +82,7 @@ def name_of(double: Emulator, session_id: str) -> str:
 
 
 def test_new_instance_restores_state_files_and_environment(double: Emulator) -> None:
-    """Neither the source nor another copy affects it; its deadline is independent."""
+    """Neither the source nor another copy affects it; they share the name of the user session."""
     act(
         double,
         "CreateSession",
@@ -94,13 +95,13 @@ def test_new_instance_restores_state_files_and_environment(double: Emulator) -> 
     text(double, CHANGE, "u")
 
     new, two = (resume(double, snapshot, CreateNewInstance=True, Ttl=600) for _ in range(2))
-    names = [name_of(double, session_id) for session_id in (new, two)]
-    text(double, CHANGE, names[0])
+    text_by_id(double, CHANGE, new)
 
-    assert "[1] first kept g\n" == text(double, LOOK, names[1])
-    assert "[1, 2] second changed g\n" == text(double, LOOK, "u")
+    assert "[1] first kept g\n" == text_by_id(double, LOOK, two)
+    assert "[1, 2] second changed g\n" == text_by_id(double, LOOK, source)
+    assert "[1, 2] second changed g\n" == text(double, LOOK, "u")  # the source has the name
     assert 4 == len({source, new, two, snapshot})
-    assert {"u", *names} == set(listed_sessions(double))
+    assert ["u", "u", "u"] == listed_sessions(double)
     times = (
         dt.datetime.fromisoformat(fetch(double, new)[key][:-1]) for key in ("CreatedAt", "ExpireAt")
     )
@@ -122,24 +123,64 @@ def test_living_session_is_restored_in_place(double: Emulator) -> None:
     assert "2\n" == text(double, "console.log(2)", "u", language="javascript")
     assert not before & set(sessions_of(double).living()[0].processes.pids)
     assert source == result(double, "1", "u")["SessionId"]
-    assert get(double, snapshot)["Reason"] == "Not in it: terminals and commands in bash"
+    assert get(double, snapshot)["Reason"] == ""
+    logs = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=source)["Logs"]
+    assert f"snapshot {snapshot} taken. Not in it: terminals and commands in bash" in logs
 
 
-def test_ended_session_is_resumed_under_its_name(double: Emulator) -> None:
-    """The SessionId is new, and the source of the snapshot survives."""
+def test_ended_session_lives_again_with_its_id(double: Emulator) -> None:
+    """Beside a later session of the user, whose state stays."""
     source = begin(double)
     snapshot = take(double, source)
     act(double, "DeleteSession", ToolId=TOOL, SessionId=source)
+    later = begin(double, code="x = 'later'")
 
     resumed = resume(double, snapshot)
 
-    assert source != resumed
+    assert source == resumed
     assert "[1] first kept None\n" == text(double, LOOK, "u")
+    assert "later\n" == text_by_id(double, "print(x)", later)
     assert [snapshot] == ids(double)
     logs = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=resumed)["Logs"]
-    ended = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=source)["Logs"]
     assert f"has the state of snapshot {snapshot}" in logs
-    assert f"snapshot {snapshot} taken" in ended
+    assert [source] == [fetch(double, source)["SessionId"]]
+    act(double, "DeleteSession", ToolId=TOOL, SessionId=source)
+    assert "later\n" == text(double, "print(x)", "u")
+    assert source == resume(double, snapshot)
+
+
+def test_ended_session_gets_another_id_if_configured() -> None:
+    """U-SNAPSHOT-ENDED new-session-id, U-SNAPSHOT-NEW-INSTANCE new."""
+    unknowns = {"U-SNAPSHOT-ENDED": "new-session-id", "U-SNAPSHOT-NEW-INSTANCE": "new"}
+    with Emulator(unknowns=unknowns) as double:
+        source = begin(double)
+        snapshot = take(double, source)
+        act(double, "DeleteSession", ToolId=TOOL, SessionId=source)
+
+        resumed = resume(double, snapshot)
+        copy = resume(double, snapshot, CreateNewInstance=True)
+
+        assert source != resumed
+        assert "[1] first kept None\n" == text(double, LOOK, "u")
+        assert name_of(double, copy).startswith("u-")
+        ended = act(double, "GetSessionLogs", ToolId=TOOL, SessionId=source)["Logs"]
+        assert f"snapshot {snapshot} taken" in ended
+
+
+def test_a_deleted_session_is_ending_for_a_while_if_configured() -> None:
+    """U-SNAPSHOT-TERMINATING refused: a client that asks again every 5 s succeeds."""
+    with Emulator(unknowns={"U-SNAPSHOT-TERMINATING": "refused"}) as double, double.clock.freeze():
+        source = begin(double)
+        snapshot = take(double, source)
+        act(double, "DeleteSession", ToolId=TOOL, SessionId=source)
+
+        answers = []
+        for _ in range(2):
+            answers.append(refused(double, "ResumeSessionFromSnapshot", snapshot))
+            double.clock.advance(seconds=5)
+
+        assert [(409, "InvalidSnapshot.InstanceTerminating")] * 2 == answers
+        assert source == resume(double, snapshot)
 
 
 def test_snapshot_fields(double: Emulator) -> None:
@@ -191,7 +232,7 @@ def test_lists_are_filtered_and_newest_first(double: Emulator) -> None:
     assert [second] == ids(double, UserSessionId="two")
     assert "" == get(double, fourth)["Reason"]  # the snapshots before are no child processes
     assert [third, second, first] == ids(double, CreateTimeBefore=now)
-    assert [] == ids(double, SnapshotType="Automatic")
+    assert [] == ids(double, SnapshotType="Automatic")  # none has expired
     assert [fourth] == ids(double, UserSessionId="one", MaxResults=1)
 
 
@@ -265,6 +306,6 @@ def test_snapshots_end_with_their_tool_and_on_reset(double: Emulator) -> None:
     assert [id_] == ids(double)
     double.reset(keep=["session_snapshots"])
     assert [id_] == ids(double)
-    assert "[1] first kept None\n" == text(double, LOOK, name_of(double, resume(double, id_)))
+    assert "[1] first kept None\n" == text_by_id(double, LOOK, resume(double, id_))
     double.reset()
     assert [] == ids(double)

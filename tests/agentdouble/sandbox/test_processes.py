@@ -211,7 +211,7 @@ def test_the_end_of_a_kernel_while_code_runs_is_a_result(place: Place) -> None:
 def test_the_end_of_a_kernel_while_nothing_runs_ends_the_session(place: Place) -> None:
     async def check(session: SandboxSession) -> None:
         await printed(session, "1")
-        ended = asyncio.ensure_future(session.processes_gone.wait())
+        ended = asyncio.ensure_future(session.code_ended.wait())
         psutil.Process(session.processes.pids[0]).kill()
         await ended
 

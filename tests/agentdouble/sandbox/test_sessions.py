@@ -41,6 +41,11 @@ def session_id(double: Emulator, session: str = "s1", **fields: object) -> str:
     return session_id
 
 
+def put_choices(double: Emulator, unknowns: dict[str, str]) -> None:
+    """Choose other answers to unknowns, until the double is reset."""
+    http.put(f"{double.url}/_emulator/unknowns", json=unknowns).raise_for_status()
+
+
 def sessions(double: Emulator) -> list[str]:
     listed = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     return [session["UserSessionId"] for session in listed]
@@ -82,6 +87,7 @@ def test_an_instance_lives_for_thirty_minutes(double: Emulator) -> None:
 
 def test_an_instance_is_destroyed_after_thirty_minutes(double: Emulator) -> None:
     """SBX-03: its process is gone when advance() returns; the next call starts fresh."""
+    put_choices(double, {"U-SNAPSHOT-AUTOMATIC": "never"})
     before = session_id(double)
     process = kernel(double)
 
@@ -96,6 +102,7 @@ def test_an_instance_is_destroyed_after_thirty_minutes(double: Emulator) -> None
 
 def test_expiry_works_with_a_frozen_clock(double: Emulator) -> None:
     """SBX-03 to the second, with freeze_time in the double's process."""
+    put_choices(double, {"U-SNAPSHOT-AUTOMATIC": "never"})
     start = dt.datetime(2040, 1, 1, tzinfo=dt.timezone.utc)
     with freezegun.freeze_time(start) as frozen:
         before = session_id(double)
@@ -196,7 +203,7 @@ def test_code_running_at_the_deadline_is_killed(double: Emulator) -> None:
 @pytest.mark.parametrize("answer", ["clock", "route"])
 def test_code_may_finish_past_the_deadline_if_configured(answer: str) -> None:
     """U-TTL-DURING finishes: the session ends after the code."""
-    with Emulator(unknowns={"U-TTL-DURING": "finishes"}) as double:
+    with Emulator(unknowns={"U-TTL-DURING": "finishes"}, max_sleeping_sessions=0) as double:
         running = Begun(double, "s1", "print(1)")
         (process_id,) = pids_of(double)
         if answer == "clock":

@@ -19,6 +19,7 @@ from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.settings import Settings
+from agentdouble.state import Store
 from tests.agentdouble.sandbox import test_given_up
 from tests.agentdouble.sandbox.test_given_up import leave_everywhere
 
@@ -33,7 +34,9 @@ class Sandbox:
     def __init__(self) -> None:
         settings = Settings.load(pool_size=0)
         self.sessions = SandboxSessions(Clock(), settings)
-        self.snapshots = SessionSnapshots(Clock(), settings, self.sessions)
+        self.snapshots = SessionSnapshots(
+            Clock(), settings, self.sessions, Store(), lambda _tool_id: True
+        )
 
     async def begin(self) -> SandboxSession:
         session = await self.sessions.get_or_create(TOOL, "u")
@@ -108,14 +111,15 @@ def test_a_session_that_ends_meanwhile_fails_and_leaves_nothing(steps: int) -> N
     """This applies to taking a snapshot and to restoring one."""
 
     async def test(sandbox: Sandbox) -> None:
-        snapshot = await sandbox.snapshots.take(await sandbox.begin())
-
-        async def resume(source: SandboxSession) -> object:
-            return await sandbox.snapshots.resume(snapshot, None, new_instance=False)
-
-        for work in (sandbox.snapshots.take, resume):
+        snapshots = sandbox.snapshots
+        for resumes in (False, True):
             source = await sandbox.begin()
-            task = asyncio.ensure_future(work(source))
+            if resumes:
+                snapshot = await snapshots.take(source)
+                work: Awaitable[object] = snapshots.resume(snapshot, None, new_instance=False)
+            else:
+                work = snapshots.take(source)
+            task = asyncio.ensure_future(work)
             for _ in range(steps):
                 await asyncio.sleep(0.001)
             await sandbox.sessions.destroy(source, "the test ends it")

@@ -9,7 +9,6 @@ import resource
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
 from agentdouble.processes import capacity, usage
 from agentdouble.processes.copies.template_channel import Template
+from agentdouble.processes.files_snapshot import copy_files, size_of
 from agentdouble.processes.fork_server.client import ForkServerGoneError
 from agentdouble.processes.fork_server.confinement import give
 from agentdouble.processes.fork_server.protocol import COPY, GO, TEMPLATE_REQUEST, Mount
 from agentdouble.processes.launcher import ForkPlan
-from agentdouble.processes.session_files import copy_content
 from agentdouble.processes.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -172,7 +171,8 @@ async def take(
         # server ends all that the kernel has left, except templates that it was told to keep.
         plan.server.keep_template(template.process, home)
         _raise_process_limit(kernel, template, plan.confinement)
-        size = await run_in_thread(lambda: _copied_size(source, files))
+        await run_in_thread(lambda: copy_files(source, files))
+        size = await run_in_thread(lambda: size_of(files))
     except BaseException as error:
         template.release()
         if isinstance(error, OSError):
@@ -241,15 +241,3 @@ def _listening(run: Path, uid: int | None) -> Iterator[tuple[socket.socket, str]
             yield listening, address
         finally:
             Path(address).unlink(missing_ok=True)
-
-
-def _copied_size(source: Workspace, target: Workspace) -> int:
-    """Copy a session's files, and return their size in bytes."""
-    copy_files(source, target)
-    return usage.files(map(str, (target.home, target.tmp)), (), sys.maxsize)
-
-
-def copy_files(source: Workspace, target: Workspace) -> None:
-    """Copy a session's files, with their owners and times; raise OSError."""
-    copy_content(source.home, target.home)
-    copy_content(source.tmp, target.tmp)

@@ -84,6 +84,7 @@ class NodeApp:
             "/variables": self._variables,
             "/interrupt": self._interrupt,
             "/snapshot": self._snapshot,
+            "/last_snapshot": self._last_snapshot,
             "/return": self._return,
         }
         limit = capacity.session_limit().sessions
@@ -207,7 +208,13 @@ class NodeApp:
         return {"languages": await session.processes.interrupt()}
 
     async def _snapshot(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
-        snapshot = self._snapshots[body["snapshot"]] = await session.snapshot()
+        return self._keep(body["snapshot"], await session.snapshot())
+
+    async def _last_snapshot(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
+        return self._keep(body["snapshot"], await session.last_snapshot())
+
+    def _keep(self, id_: str, snapshot: Snapshot) -> Reply:
+        self._snapshots[id_] = snapshot
         return {"size": snapshot.size, "omitted": snapshot.omitted}
 
     async def _return(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:

@@ -179,6 +179,12 @@ class NodePart:
         except AnswerLostError as error:
             raise self.cut_off(error) from error
 
+    async def ask_last(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask the node about a session that has ended; raise AnswerLostError and SandboxError."""
+        async with self._opening:  # the node may still be making the part
+            reply = await self.home_node.ask(path, {**body, "id": self.session.id}, None)
+        return self._read(reply)
+
     async def end(self, reason: str) -> None:
         """End the part; return when its processes have ended."""
         # The node may still be making the part. When this has the lock, the first call has ended or

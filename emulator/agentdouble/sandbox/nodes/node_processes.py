@@ -24,6 +24,7 @@ from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.nodes.node import described
 from agentdouble.sandbox.nodes.proxy import DataPlaneProxy
 from agentdouble.sandbox.result import CellOutput, ExecutionResult
+from agentdouble.sandbox.session_processes import EmptySnapshot
 from agentdouble.sandbox.variables import Variables
 
 if TYPE_CHECKING:
@@ -183,6 +184,13 @@ class NodeProcesses:
     async def snapshot(self) -> NodeSnapshot:
         id_ = secrets.token_hex(8)
         reply = await self._part.ask_or_end("/snapshot", {"snapshot": id_})
+        return NodeSnapshot(self._part.home_node, id_, reply["size"], tuple(reply["omitted"]))
+
+    async def last_snapshot(self) -> Snapshot:
+        if not self._part.sent:
+            return EmptySnapshot()
+        id_ = secrets.token_hex(8)
+        reply = await self._part.ask_last("/last_snapshot", {"snapshot": id_})
         return NodeSnapshot(self._part.home_node, id_, reply["size"], tuple(reply["omitted"]))
 
     async def return_to(self, snapshot: Snapshot) -> None:

@@ -210,9 +210,23 @@ class AsyncPlatform:
         return AsyncSandbox(self, "", "", instance_id)
 
     async def snapshots(self) -> tuple[SessionSnapshot, ...]:
-        """Return the snapshots of sandbox sessions."""
+        """Return the snapshots of sandbox sessions, also those of sessions that have expired.
+
+        ``sandbox(instance_id=snapshot.session_id).resume(snapshot)`` wakes such a session.
+        """
         pages = await self._pages("ListSessionSnapshots", "Snapshots")
-        return tuple(control_plane.read_snapshot(details) for details in pages)
+        left_out = await self._left_out()
+        return tuple(
+            control_plane.read_snapshot(details, left_out.get(str(details["SnapshotId"]), ""))
+            for details in pages
+        )
+
+    async def _left_out(self) -> Mapping[str, str]:
+        """Return what the snapshots of a double do not contain, by their ids."""
+        if not self.target.admin:
+            return {}
+        request = admin.request(self.target, "A list of snapshots", "GET", "/snapshots")
+        return await self._connection.call(Call(request, admin.read_left_out))
 
     async def delete_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Delete a snapshot of a sandbox session. Its copies are not affected."""

@@ -199,14 +199,21 @@ class AsyncSandbox:
         session = self.instance_id or await self._act("CreateSession", self._creation(), _session)
         id_ = await self._act("CreateSessionSnapshot", {"SessionId": session}, _snapshot_id)
         self.platform._created.snapshots.append(id_)
-        return await self._act("GetSessionSnapshot", {"SnapshotId": id_}, _snapshot)
+        details = await self._act("GetSessionSnapshot", {"SnapshotId": id_}, _snapshot)
+        left_out = (await self.platform._left_out()).get(id_, "")
+        return control_plane.read_snapshot(details, left_out)
 
-    async def resume(self, snapshot: SessionSnapshot, *, ttl_s: int | None = None) -> None:
-        """Return the session to its state in a snapshot. Its later changes are lost.
+    async def resume(
+        self, snapshot: SessionSnapshot | None = None, *, ttl_s: int | None = None
+    ) -> None:
+        """Return the session to its state in a snapshot, by default the newest of the session.
 
-        ``ttl_s`` is its new lifetime. Raises ArgumentError for a snapshot of another session;
-        ``Platform.sandbox_from(snapshot)`` makes a copy instead.
+        Later changes are lost. A session that has expired wakes if the platform took a snapshot at
+        its end. ``ttl_s`` is its new lifetime. Raises ArgumentError for a snapshot of another
+        session, or if there is none; ``Platform.sandbox_from(snapshot)`` makes a copy instead.
         """
+        if snapshot is None:
+            snapshot = await self._newest_snapshot()
         require(snapshot, SessionSnapshot, "resume", "the snapshot that snapshot() returned")
         own = self.instance_id or self.user_session_id
         saved = snapshot.session_id if self.instance_id else snapshot.user_session_id
@@ -216,6 +223,18 @@ class AsyncSandbox:
                 "platform.sandbox_from(snapshot) makes a copy of that session."
             )
         await self.platform._resume(snapshot, ttl_s, as_new=False)
+
+    async def _newest_snapshot(self) -> SessionSnapshot:
+        name = "SessionId" if self.instance_id else "UserSessionId"
+        own = self.instance_id or self.user_session_id
+        fields = {name: own, "MaxResults": 1}
+        listed = await self._act("ListSessionSnapshots", fields, _snapshots)
+        if not listed:
+            raise ArgumentError(
+                f"There is no snapshot of the session {own}. snapshot() takes one, and a session of "
+                "a tool with EnableSnapshot gets one when it expires."
+            )
+        return control_plane.read_snapshot(listed[0])
 
     async def exists(self) -> bool:
         """Whether the session has an instance. This does not create one."""
@@ -272,6 +291,7 @@ class AsyncSandbox:
 
 
 def _living_session(result: Mapping[str, Any]) -> str | None:
+    """Return the first living session; copies, which come later, may have its name, too."""
     listed = result.get("SessionInfos") or ()
     living = (it for it in listed if str(it.get("Status", "")).lower() in _LIVING)
     return next((str(session["SessionId"]) for session in living), None)
@@ -285,5 +305,9 @@ def _snapshot_id(result: Mapping[str, Any]) -> str:
     return str(result["SnapshotId"])
 
 
-def _snapshot(result: Mapping[str, Any]) -> SessionSnapshot:
-    return control_plane.read_snapshot(result["Snapshot"])
+def _snapshots(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(result.get("Snapshots") or ())
+
+
+def _snapshot(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(result["Snapshot"])

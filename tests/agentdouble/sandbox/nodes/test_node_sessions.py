@@ -28,6 +28,7 @@ from tests.agentdouble.calling import (
     send,
     signed,
     text,
+    text_by_id,
 )
 from tests.agentdouble.control_plane.test_session_snapshots import get, resume, take
 from tests.agentdouble.sandbox.hearing import listening, to_the_end
@@ -263,8 +264,9 @@ def test_a_snapshot_is_resumed_on_its_node(double: Emulator) -> None:
         look = "print(x, open('f').read())"
 
         assert node == copy["node"]
-        assert "41 first\n" == text(double, look, copy["UserSessionId"])
-        assert "0 \n" == text(double, look, session)
+        assert "41 first\n" == text_by_id(double, look, copied)
+        assert "0 \n" == text_by_id(double, look, source)
+        act(double, "DeleteSession", ToolId=double.tool_id, SessionId=copied)
         assert source == resume(double, snapshot)
         assert "41 first\n" == text(double, look, session)
         act(double, "DeleteSessionSnapshot", ToolId=double.tool_id, SnapshotId=snapshot)
