@@ -61,6 +61,11 @@ def variables(connection: DoubleConnection, client: str = "platform") -> Mapping
     return {**_named(connection, client), **trust}
 
 
+def url(variables: Mapping[str, str]) -> str:
+    """Return the address that the variables of the client ``platform`` name."""
+    return f"{variables[TOOL_SCHEME]}://{variables[TOOL_HOST]}"
+
+
 def _named(connection: DoubleConnection, client: str) -> Mapping[str, str]:
     scheme, host = urlsplit(connection.url)[:2]
     key, secret = connection.access_key, connection.secret_key

@@ -13,4 +13,7 @@ sandbox nor a surface. ``runner`` runs inside instances and imports only the sta
 
 # Nothing else is here, so that a double knows its paths without importing the hosting code.
 PREFIX = "/runtimes/"
-ADMIN_PATHS = ("/metrics", "/runtimes", "/runtimes/{name:path}/logs")
+ADMIN_PATHS = (
+    *("/metrics", "/runtimes", "/runtimes/{name:path}/logs"),
+    *("/identity/.well-known/openid-configuration", "/identity/.well-known/jwks.json"),
+)

@@ -44,9 +44,15 @@ _KINDS: dict[type[errors.HostingError], tuple[int, str, str]] = {
 class RuntimeGateway:
     """An ASGI application below ``PREFIX``: ``/runtimes/<name>/<path>``."""
 
-    def __init__(self, registry: RuntimeRegistry, monitor: Monitor, clock: Clock) -> None:
+    def __init__(
+        self,
+        registry: RuntimeRegistry,
+        monitor: Monitor,
+        clock: Clock,
+        authenticator: GatewayAuthenticator,
+    ) -> None:
         self._registry = registry
-        self._authenticator = GatewayAuthenticator(clock)
+        self._authenticator = authenticator
         self._proxy = Proxy()
         self._monitor = monitor
         self._clock = clock

@@ -1,7 +1,7 @@
 """The runtimes of one double and everything that serves them, started and stopped together.
 
-Their own routes are ``/_emulator/runtimes`` and ``/_emulator/metrics``: the runtimes, their logs
-and metrics.
+Their own routes are ``/_emulator/runtimes``, ``/_emulator/metrics`` and ``/_emulator/identity``: the
+runtimes, their logs and metrics, and the public keys of the tokens for applications.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, Router
 
+from agentdouble.core import environment
 from agentdouble.core.clock import Clock
 from agentdouble.core.threads import pause, run_in_thread
 from agentdouble.errors import LogQueryError
 from agentdouble.processes.watch import Used, Watch, Watched
 from agentdouble.runtimes import definition
+from agentdouble.runtimes.authentication.gatekeeper import GatewayAuthenticator
 from agentdouble.runtimes.gateway import RuntimeGateway
 from agentdouble.runtimes.instance import RuntimeInstance
 from agentdouble.runtimes.launching import InstanceLauncher
@@ -32,6 +34,7 @@ from agentdouble.runtimes.logs import LINES, Line, RuntimeLogs, shown_time
 from agentdouble.runtimes.monitoring import Monitor
 from agentdouble.runtimes.registry import RuntimeRegistry
 from agentdouble.runtimes.runtime import Runtime
+from agentdouble.server import guard
 from agentdouble.settings import MIB, Settings
 from agentdouble.state import Store
 
@@ -159,7 +162,8 @@ class Hosting:
             idle_s=settings.runtime_idle_s,
             reserved=reserved,
         )
-        self.app = RuntimeGateway(self.registry, monitor, clock)
+        self._authenticator = GatewayAuthenticator(clock, lambda: environment.url(variables()))
+        self.app = RuntimeGateway(self.registry, monitor, clock, self._authenticator)
         self._watch = InstanceWatch(self.registry, monitor)
         self._monitor = monitor
         self._clock = clock
@@ -172,6 +176,8 @@ class Hosting:
                 Route("/metrics", self._metrics),
                 Route("/runtimes", self._all),
                 Route("/runtimes/{name:path}/logs", self._logs),
+                Route(guard.IDENTITY_DISCOVERY.removeprefix(guard.OWN), self._discovery),
+                Route(guard.IDENTITY_KEYS.removeprefix(guard.OWN), self._keys),
             ]
         )
 
@@ -189,6 +195,12 @@ class Hosting:
     async def close(self) -> None:
         """Stop everything; return when nothing is left."""
         await self._resources.aclose()
+
+    async def _discovery(self, _request: Request) -> Response:
+        return JSONResponse((await self._authenticator.tip_issuer()).configuration())
+
+    async def _keys(self, _request: Request) -> Response:
+        return JSONResponse((await self._authenticator.tip_issuer()).keys())
 
     async def _metrics(self, request: Request) -> Response:
         """Return the metrics of every runtime in a format of Prometheus."""

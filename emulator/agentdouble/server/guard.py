@@ -24,7 +24,11 @@ from agentdouble.core import log_filters
 from agentdouble.core.environment import LOOPBACK_NAMES
 
 OWN = "/_emulator"  # the prefix of the double's own routes
-HEALTH = f"{OWN}/health"  # the only one without the token
+HEALTH = f"{OWN}/health"
+IDENTITY = f"{OWN}/identity"  # the issuer of the tokens for hosted applications
+IDENTITY_DISCOVERY = f"{IDENTITY}/.well-known/openid-configuration"
+IDENTITY_KEYS = f"{IDENTITY}/.well-known/jwks.json"
+PUBLIC = frozenset((HEALTH, IDENTITY_DISCOVERY, IDENTITY_KEYS))  # all others need the token
 _OWN_KEY = (
     "{prefix} requires its own key: send 'Authorization: Bearer <key>'. 'agentdouble env --for "
     "model' or 'agentdouble env --for jupyter' shows it."
@@ -180,7 +184,7 @@ class GuardMiddleware:
         """Return why the key or token of a request is refused, or None."""
         policy, path, key = self._policy, connection.scope["path"], self._policy.api_key
         presented = tuple(policy.presented(connection))
-        if path == HEALTH or (key is not None and _has_key(presented, key)):
+        if path in PUBLIC or (key is not None and _has_key(presented, key)):
             return None
         if path == OWN or path.startswith(f"{OWN}/"):
             if _has_key(presented, policy.token):

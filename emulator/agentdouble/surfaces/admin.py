@@ -1,6 +1,6 @@
 """``/_emulator/...``: the double's own routes, the only ones outside the specification.
 
-All but ``/health`` need the double's token, which ``guard`` checks.
+All but ``guard.PUBLIC`` need the double's token, which ``guard`` checks.
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ SIGNED = "HMAC-SHA256 Credential=AK/d/r/s/request, SignedHeaders=host"
         ("cookie", "s3cret", "***"),
         ("set-cookie", "s3cret", "***"),
         ("x-api-key", "s3cret", "***"),
+        ("x-ve-tip-token", "s3cret", "***"),
+        ("token", "s3cret", "***"),
         ("x-security-token", "s3cret", "***"),
         ("x-jwt-assertion", "s3cret", "***"),
         ("x-amzn-oidc-data", "s3cret", "***"),

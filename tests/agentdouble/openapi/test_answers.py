@@ -283,6 +283,8 @@ def test_data_plane_matches(driver: Driver, document: dict[str, Any], plane: Dat
         get("/v1/bash/sessions")
         post("/v1/bash/sessions/b/close")
         post("/v1/shell/exec", id="s", command="true")
+        post("/v1/shell/wait", id="s")
+        get("/v1/shell/terminal-url")
         post("/v1/file/write", file="a.txt", content="one\ntwo\n")
         post("/v1/file/read", file="a.txt")
         post("/v1/file/read", file="none")

@@ -25,6 +25,7 @@ from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from tests.agentdouble.calling import data_plane, http
 from tests.agentdouble.runtimes import small
+from tests.agentdouble.runtimes.authentication.conftest import KEYS, mirror
 
 pytestmark = pytest.mark.once
 
@@ -70,6 +71,18 @@ def idle(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
     return "5-minutes" if http.get(at).text == before else "settings"
 
 
+def identity_headers(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
+    """Return the answer to U-IDENTITY-HEADERS, as an application sees it."""
+    bearer = {"Authorization": f"Bearer {KEYS[0]['secret']}"}
+    names = {
+        name
+        for name, _ in http.get(f"{double.url}/runtimes/keyed/", headers=bearer).json()["headers"]
+    }
+    if "x-ve-tip-token" not in names:
+        return "x-agentdouble-identity"
+    return "tip-token" if "x-agentdouble-identity-kind" in names else "tip-token-alone"
+
+
 def _require_browser() -> None:
     if chromium.find(None) is None:
         pytest.skip(f"needs Chromium: {chromium.INSTALL}")
@@ -77,6 +90,7 @@ def _require_browser() -> None:
 
 WITNESSES: dict[str, Witness] = {
     "U-BROWSER-FORMAT": picture,
+    "U-IDENTITY-HEADERS": identity_headers,
     "U-PING-SLOW": slow_ping,
     "U-SCALE-IDLE": idle,
 }
@@ -100,7 +114,7 @@ def double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Emulator]:
         *reference_apps(),
         slow,
         agents=Path(REFERENCE_AGENTS),
-        runtimes=[answering],
+        runtimes=[answering, mirror("keyed", {"keys": KEYS})],
         runtime_idle_s=IDLE_S,
     ) as double:
         yield double

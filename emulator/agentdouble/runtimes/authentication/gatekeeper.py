@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_plus
 from weakref import WeakKeyDictionary
@@ -13,16 +14,18 @@ from starlette.types import Receive, Scope, Send
 
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
-from agentdouble.core.threads import import_in_thread
+from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.journal.entries import note_secret
 from agentdouble.runtimes.authentication.authorizers import Authorizer
-from agentdouble.runtimes.authentication.identity import Identity, Owners, passed_on
+from agentdouble.runtimes.authentication.identity import TIP, Header, Identity, Owners, passed_on
 
 if TYPE_CHECKING:
+    from agentdouble.runtimes.authentication.tip_tokens import TipIssuer
     from agentdouble.runtimes.authentication.tokens import Issuers
     from agentdouble.runtimes.runtime import Runtime
 
 _TOKENS = "agentdouble.runtimes.authentication.tokens"
+_TIP_TOKENS = "agentdouble.runtimes.authentication.tip_tokens"
 
 
 def presented(authorizer: Authorizer, connection: HTTPConnection) -> list[str]:
@@ -58,10 +61,16 @@ def by_key(runtime: str, authorizer: Authorizer, credentials: list[str]) -> Iden
 
 
 class GatewayAuthenticator:
-    """Keeps the issuers and the owners of sessions; belongs to one event loop."""
+    """Keeps the issuers and the owners of sessions; belongs to one event loop.
 
-    def __init__(self, clock: Clock) -> None:
+    ``url`` returns the double's own address, which issues tokens for applications.
+    """
+
+    def __init__(self, clock: Clock, url: Callable[[], str]) -> None:
         self._clock = clock
+        self._url = url
+        self._tip_issuer: TipIssuer | None = None
+        self._making_issuer = asyncio.Lock()
         self._issuers: Issuers | None = None
         # the owners of its sessions are removed with a runtime
         self._owners: MutableMapping[Runtime, Owners] = WeakKeyDictionary()
@@ -73,12 +82,36 @@ class GatewayAuthenticator:
         authorizer = runtime.definition.authorizer
         if authorizer is None:
             return {**scope, "headers": passed_on(scope["headers"], None)}, receive, send
-        for unknown in ("U-GATEWAY-AUTH", "U-GATEWAY-CREDENTIAL", "U-IDENTITY-HEADERS"):
+        for unknown in ("U-GATEWAY-AUTH", "U-GATEWAY-CREDENTIAL"):
             ledger.choose(unknown)  # each has only one answer
         identity = await self._identify(runtime.name, authorizer, HTTPConnection(scope))
         owners = self._owners.setdefault(runtime, Owners(runtime.name))
         receive = await owners.check(identity, path, scope, receive)
-        return _application_scope(scope, identity, authorizer), receive, owners.note(identity, send)
+        identifying = await self._identifying(identity, runtime.name)
+        application_scope = _application_scope(scope, identity, identifying, authorizer)
+        return application_scope, receive, owners.note(identity, send)
+
+    async def _identifying(self, identity: Identity, runtime: str) -> list[Header]:
+        """Return the headers that tell the application who calls (U-IDENTITY-HEADERS)."""
+        answer = ledger.choose("U-IDENTITY-HEADERS")
+        headers = identity.headers(ours=answer != "tip-token-alone")
+        if answer == "x-agentdouble-identity":
+            return headers
+        issuer = await self.tip_issuer()
+        return [*headers, (TIP, issuer.token(identity, runtime).encode())]
+
+    async def tip_issuer(self) -> TipIssuer:
+        """Return the issuer of the tokens for applications."""
+        async with self._making_issuer:
+            if self._tip_issuer is None:
+                await import_in_thread(_TIP_TOKENS)
+                from agentdouble.runtimes.authentication.tip_tokens import (  # slow: cryptography
+                    TipIssuer,
+                )
+
+                url = self._url()
+                self._tip_issuer = await run_in_thread(lambda: TipIssuer(url, self._clock))
+            return self._tip_issuer
 
     async def _identify(
         self, runtime: str, authorizer: Authorizer, connection: HTTPConnection
@@ -98,16 +131,17 @@ class GatewayAuthenticator:
         return await tokens.identify(runtime, authorizer, credentials, self._issuers)
 
 
-def _application_scope(scope: Scope, identity: Identity, authorizer: Authorizer) -> Scope:
+def _application_scope(
+    scope: Scope, identity: Identity, identifying: list[Header], authorizer: Authorizer
+) -> Scope:
     """Return the application's scope, which has the caller's token, but not its key."""
-    if not authorizer.keys:
-        return {**scope, "headers": passed_on(scope["headers"], identity)}
-    if authorizer.location == "Header":
-        headers = passed_on(scope["headers"], identity, without=authorizer.name.encode())
+    by_header = bool(authorizer.keys) and authorizer.location == "Header"
+    without = authorizer.name.encode() if by_header else b""
+    headers = passed_on(scope["headers"], identity, identifying, without=without)
+    if not authorizer.keys or by_header:
         return {**scope, "headers": headers}
     parameters = scope["query_string"].decode("latin-1").split("&")
     others = [
         text for text in parameters if unquote_plus(text.partition("=")[0]) != authorizer.name
     ]
-    headers = passed_on(scope["headers"], identity)
     return {**scope, "headers": headers, "query_string": "&".join(others).encode("latin-1")}

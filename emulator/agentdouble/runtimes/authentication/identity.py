@@ -21,6 +21,7 @@ Thing = tuple[str, str]  # "user", "session" or "mcp", and its name on the wire
 
 PREFIX = "x-agentdouble-identity-"
 USER = b"user_id"
+TIP = b"x-ve-tip-token"
 _RESERVED = PREFIX.rstrip("-").encode()
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) != "%")
 _MOST_THINGS = 100_000  # of all callers of a runtime; the one unused longest is forgotten
@@ -36,13 +37,13 @@ class Identity:
     issuer: str = ""
     client: str = ""
 
-    def headers(self) -> list[Header]:
-        """Return the headers for the application; all but plain ASCII is percent-encoded."""
-        headers = [
-            (f"{PREFIX}{name}".encode(), _encoded(value))
-            for name, value in vars(self).items()
-            if value
-        ]
+    def headers(self, *, ours: bool = True) -> list[Header]:
+        """Return the headers for the application; all but plain ASCII is percent-encoded.
+
+        Without ``ours``, there is only the user of a token.
+        """
+        values = vars(self).items() if ours else ()
+        headers = [(f"{PREFIX}{name}".encode(), _encoded(value)) for name, value in values if value]
         return [*headers, (USER, _encoded(self.subject))] if self.kind == "token" else headers
 
 
@@ -52,14 +53,18 @@ def folded(name: bytes) -> bytes:
 
 
 def passed_on(
-    headers: Iterable[Header], identity: Identity | None, *, without: bytes = b""
+    headers: Iterable[Header],
+    identity: Identity | None,
+    identifying: Iterable[Header] = (),
+    *,
+    without: bytes = b"",
 ) -> list[Header]:
-    """Return the headers for the application: the identity's, without imitations by the caller.
+    """Return the headers for the application: the identifying ones, without the caller's imitations.
 
     ``without`` is a header that only the gateway reads. A caller cannot have the identity's headers
     removed on the way by naming them in ``Connection``.
     """
-    reserved = {folded(without)} if without else set()
+    reserved = {folded(TIP), folded(without)} if without else {folded(TIP)}
     if identity is not None and identity.kind == "token":  # a key stands for many users
         reserved.add(folded(USER))
 
@@ -71,7 +76,7 @@ def passed_on(
         for name, value in headers
         if not is_ours(name)
     ]
-    return passed if identity is None else [*passed, *identity.headers()]
+    return [*passed, *identifying]
 
 
 def _without(connection: bytes, is_ours: Callable[[bytes], bool]) -> bytes:

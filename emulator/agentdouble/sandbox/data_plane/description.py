@@ -19,7 +19,7 @@ _BUILT = {
     "/v1/jupyter": "Python, JavaScript and TypeScript in kernels that keep their state",
     "/v1/code": "Python and JavaScript, with stdout and stderr apart",
     "/v1/bash": "commands in bash sessions that keep their state",
-    "/v1/shell": "exec runs a command; ws is a terminal to type at",
+    "/v1/shell": "exec runs a command, wait waits for its end; ws is a terminal to type at",
     "/v1/file": "read, write, replace, search, find, list, upload, download",
     "/v1/browser": "a Chromium: DevTools protocol, and screenshots",
 }

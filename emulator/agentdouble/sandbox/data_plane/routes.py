@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agentdouble.core.threads import import_in_thread
 from agentdouble.errors import NotBuiltError, SandboxError
 from agentdouble.openapi import hidden
-from agentdouble.sandbox.data_plane import session_token
+from agentdouble.sandbox.data_plane import session_token, terminal_routes
 from agentdouble.sandbox.data_plane.browser_routes import BrowserRoutes
 from agentdouble.sandbox.data_plane.code_routes import CodeRoutes
 from agentdouble.sandbox.data_plane.description import Description
@@ -37,8 +37,9 @@ NOT_BUILT = {
     "/v1/sandbox/packages": "The list of a sandbox's packages",
     **{
         f"/v1/shell/{name}": f"The shell route {name} (use /v1/bash)"
-        for name in ("view", "wait", "write", "kill", "sessions", "terminal-url")
+        for name in ("view", "write", "kill", "sessions")
     },
+    terminal_routes.PAGE: "The page of a terminal (/v1/shell/terminal; connect to /v1/shell/ws)",
     "/v1/file/grep": "The file operation grep",
     "/v1/file/glob": "The file operation glob",
     "/v1/file/watch": "The file operation watch",
@@ -52,6 +53,7 @@ def data_plane(sessions: SandboxSessions, settings: Settings, version: str) -> A
     app = Starlette(
         routes=[
             *BrowserRoutes().routes(),
+            terminal_routes.route(),
             *_not_built(),
             Description(settings, version).route(),
             *CodeRoutes(sessions, settings).routes(),

@@ -250,6 +250,15 @@ class BashSession:
         processes.kill_tree(self._process.pid)
         await asyncio.wait({self._ended})
 
+    async def end(self) -> None:
+        """End the idle bash, but not the processes that it has started and left."""
+        self.closed = True
+        self._commands_in.close()  # it ends when there is nothing more to read
+        await _first(_HEED_S, self._ended)
+        if not self._ended.done():
+            processes.send_to_leader(self._process.pid, signal.SIGKILL)
+            await asyncio.wait({self._ended})
+
     async def _wait(self) -> None:
         await self._process.wait()
         self.closed = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from agentdouble.sandbox.workbench.bash_session import BashSession
 from agentdouble.sandbox.workbench.wire import HOME, FailedError, Paths
@@ -17,15 +17,24 @@ class BashSessions:
     """Creates, finds and closes sessions; ``kind`` is their name in messages.
 
     ``memory_limit`` (bytes) applies to each process in a session; ``joined`` is as in BashSession.
+    ``on_forget`` is called with each session that has ended, before it can no longer be found.
     """
 
     def __init__(
-        self, kind: str, paths: Paths, memory_limit: int | None, *, joined: bool = False
+        self,
+        kind: str,
+        paths: Paths,
+        memory_limit: int | None,
+        *,
+        joined: bool = False,
+        on_forget: Callable[[BashSession], None] | None = None,
     ) -> None:
         self._kind = kind
         self._paths = paths
         self._memory_limit = memory_limit
         self._joined = joined
+        self._on_forget = on_forget
+        self._unnamed: set[str] = set()  # sessions that no request has named
         self._sessions: dict[str, BashSession] = {}
         self._making = asyncio.Lock()
 
@@ -37,14 +46,16 @@ class BashSessions:
     def directory(self, path: str | None, *, strict: bool = True) -> str | None:
         """Return the real path of the given directory; None if ``path`` is None.
 
-        Raises FailedError for a path outside the sandbox. For a path that is not a directory,
-        raises FailedError if ``strict``, else returns None.
+        For a path that is not a directory of the sandbox, raises FailedError if ``strict``, else
+        returns None.
         """
         if path is None:
             return None
         try:
             directory = self._paths.real(path)
         except PermissionError as error:
+            if not strict:
+                return None
             raise FailedError(f"exec_dir {path!r}: {error.strerror}.") from None
         if os.path.isdir(directory):  # noqa: PTH112 (Path.is_dir raises for a very long name)
             return directory
@@ -57,9 +68,9 @@ class BashSessions:
         async with self._making:
             self._forget_closed()
             if session_id is not None and session_id in self._sessions:
+                self._unnamed.discard(session_id)
                 return self._sessions[session_id]
-            if len(self._sessions) >= MAX_SESSIONS:
-                raise FailedError(f"Too many {self._kind}s (limit {MAX_SESSIONS}): close one.")
+            await self._make_room()
             session = BashSession(
                 session_id or uuid.uuid4().hex,
                 directory or self._paths.real(HOME),
@@ -71,7 +82,24 @@ class BashSessions:
             except OSError as error:
                 raise FailedError(f"No {self._kind} could be started: {error}") from None
             self._sessions[session.id] = session
+            if session_id is None:
+                self._unnamed.add(session.id)
             return session
+
+    async def _make_room(self) -> None:
+        """End an idle session if the limit is reached; raise FailedError if none may be ended.
+
+        Clients that name no session get a new one for each command and never close it. So the one
+        of these that was used longest ago is ended, but not the processes that it has left.
+        """
+        if len(self._sessions) < MAX_SESSIONS:
+            return
+        unused = [self._sessions[name] for name in self._unnamed]
+        idle = [session for session in unused if session.current is None]
+        if not idle:
+            raise FailedError(f"Too many {self._kind}s (limit {MAX_SESSIONS}): close one.")
+        await min(idle, key=lambda session: session.last_used_at).end()
+        self._forget_closed()
 
     def find(self, session_id: str) -> BashSession:
         """Return the session of that name; raise FailedError if there is none."""
@@ -85,5 +113,8 @@ class BashSessions:
         self._forget_closed()
 
     def _forget_closed(self) -> None:
-        for closed in [session.id for session in self._sessions.values() if session.closed]:
-            del self._sessions[closed]
+        for closed in [session for session in self._sessions.values() if session.closed]:
+            if self._on_forget is not None:
+                self._on_forget(closed)
+            del self._sessions[closed.id]
+            self._unnamed.discard(closed.id)

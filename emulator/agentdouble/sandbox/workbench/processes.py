@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,7 @@ class CommandOutput:
         self._start = 0
         self._kept = bytearray()
         self._changed = asyncio.Event()
+        self.before_drop: Callable[[], None] | None = None  # called before bytes are dropped
 
     @property
     def start(self) -> int:
@@ -124,6 +125,8 @@ class CommandOutput:
         """Append bytes and wake all tasks that wait for a change."""
         self._kept += data
         if len(self._kept) > 2 * KEPT:  # not each time, because every cut moves the kept bytes
+            if self.before_drop is not None:
+                self.before_drop()
             cut = len(self._kept) - KEPT
             del self._kept[:cut]
             self._start += cut
@@ -138,6 +141,10 @@ class CommandOutput:
         """Return an awaitable for the next change after this call."""
         return self._changed.wait()
 
+    def data(self, since: int, until: int) -> bytes:
+        """Return the bytes between two offsets, as far as they are kept."""
+        return bytes(self._kept[max(since - self._start, 0) : max(until - self._start, 0)])
+
     def read(self, since: int, until: int | None = None) -> tuple[str, int]:
         """Return the text between two offsets, and the offset after it.
 
@@ -148,7 +155,7 @@ class CommandOutput:
         until = self.end if until is None else min(until, self.end)
         since = min(max(since, 0), until)
         first = min(max(since, self._start), until)
-        data = bytes(self._kept[max(first - self._start, 0) : max(until - self._start, 0)])
+        data = self.data(first, until)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = decoder.decode(data, final)
         undecoded, _ = decoder.getstate()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, BinaryIO, Literal
 from urllib.parse import quote
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -29,9 +30,10 @@ from agentdouble.sandbox.workbench.wire import (
     WorkbenchAnswer,
     envelope,
     without_body,
+    wrong_fields,
 )
 
-_STATUS = {"not_found": 404, "permission_denied": 403}
+_STATUS = {"not_found": 404, "permission_denied": 403, "conflict": 409}
 _BYTES = "application/octet-stream"
 _PIECE = 256 * 1024
 
@@ -43,11 +45,13 @@ class Upload(TypedDict):
     path: NotRequired[str]
 
 
-class DownloadQuery(TypedDict):
+class DownloadQuery(BaseModel):
     """The file, and what happens if it changes meanwhile."""
 
+    model_config = ConfigDict(frozen=True)
+
     path: str
-    change_policy: NotRequired[Literal["abort"]]
+    change_policy: Literal["abort"] | None = None
 
 
 class Transfer:
@@ -95,25 +99,37 @@ class Transfer:
 
     @operation(Answered(bytes, media_type=_BYTES), query=DownloadQuery)
     async def download(self, request: Request) -> Response:
-        """Return the content of a file; with ``change_policy=abort``, fail if it changes."""
-        path = request.query_params.get("path", "")
+        """Return the content of a file.
+
+        With ``change_policy=abort``, a file that changes meanwhile is a 409. One that is too large
+        to be read before the answer breaks it off.
+        """
         try:
-            with as_failure("download", path):
-                real = self._paths.real(path)
-                file = os.fdopen(content.open_regular(real, os.O_RDONLY), "rb", 0)
-                status = os.fstat(file.fileno())
-                if not status.st_size:  # also that of a file in /proc, which has content
-                    with file:
-                        return Response(file.read(content.READ_LIMIT), media_type=_BYTES)
+            query = DownloadQuery.model_validate(dict(request.query_params))
+        except ValidationError as error:
+            return wrong_fields(error, "query")
+        try:
+            with as_failure("download", query.path):
+                return await self._send(query)
         except FailedError as error:
             code = _STATUS.get(error.data["error_type"], 400)
             return envelope(error.data, str(error), success=False, status=code)
-        must_be_whole = request.query_params.get("change_policy") == "abort"
-        pieces = _pieces(file, status, path if must_be_whole else None)
-        headers = {
-            "Content-Length": str(status.st_size),
-            "Content-Disposition": f"attachment; filename*=utf-8''{quote(os.path.basename(path))}",  # noqa: PTH119
-        }
+
+    async def _send(self, query: DownloadQuery) -> Response:
+        must_be_whole = query.change_policy == "abort"
+        real = self._paths.real(query.path)
+        file = os.fdopen(content.open_regular(real, os.O_RDONLY), "rb", 0)
+        status = os.fstat(file.fileno())
+        name = quote(os.path.basename(query.path))  # noqa: PTH119
+        headers = {"Content-Disposition": f"attachment; filename*=utf-8''{name}"}
+        if not status.st_size:  # also that of a file in /proc, which has content
+            with file:
+                return Response(file.read(content.READ_LIMIT), media_type=_BYTES)
+        pieces = _pieces(file, status, query.path if must_be_whole else None)
+        if must_be_whole and status.st_size <= content.READ_LIMIT:
+            data = b"".join([piece async for piece in pieces])
+            return Response(data, headers=headers, media_type=_BYTES)
+        headers["Content-Length"] = str(status.st_size)
         return StreamingResponse(pieces, headers=headers, media_type=_BYTES)
 
 
@@ -139,9 +155,13 @@ async def _pieces(
     """Yield a file's original size in bytes; fail if a ``watched`` file has changed."""
     remaining = before.st_size
     with file:
-        while remaining and (piece := await asyncio.to_thread(file.read, min(remaining, _PIECE))):
-            remaining -= len(piece)
+        while remaining:
+            piece = await asyncio.to_thread(file.read, min(remaining, _PIECE))
             now = os.fstat(file.fileno())
             if watched and (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-                raise failure("download", watched, ValueError("it has changed meanwhile"))
+                changed = OSError(errno.EBUSY, "it has changed meanwhile")
+                raise failure("download", watched, changed, "conflict")
+            if not piece:
+                return
+            remaining -= len(piece)
             yield piece

@@ -106,6 +106,20 @@ def test_files_of_some_size_pass_through_the_front(double: Emulator) -> None:
     assert f"{64 * MIB}\n" == size
 
 
+@pytest.mark.needs("files")
+def test_a_long_command_is_waited_for_on_the_node(double: Emulator) -> None:
+    """Its whole output comes from there, and the terminal's address is that of the front."""
+    plane = data_plane(double)
+    running = plane.data("/v1/shell/exec", command="sleep 0.3; seq 20000", timeout=0)
+    done = plane.data("/v1/shell/wait", id=running["session_id"], seconds=60)
+    output = plane.get("/v1/file/download", path=done["full_output_file_path"]).text
+    terminal = plane.get("/v1/shell/terminal-url").json()["data"]
+
+    assert ("running", "completed") == (running["status"], done["status"])
+    assert "".join(f"{n}\n" for n in range(1, 20_001)) == output
+    assert terminal.startswith(f"{plane.url}/v1/shell/terminal?")
+
+
 def test_outputs_are_heard_while_code_runs(double: Emulator) -> None:
     """The first one arrives before the code may continue."""
     with listening(double, "heard") as events:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from agentdouble import Emulator
@@ -311,6 +312,44 @@ ODD_PATTERNS = {
     "a long text": "x" * 300_000,
     "no end": "[",
 }
+
+
+def changing(plane: DataPlane, size: int) -> None:
+    """Make a file that a background process changes until the session ends."""
+    plane.bash(f"truncate -s {size} f; (while :; do echo x >> f; done) >/dev/null 2>&1 &")
+
+
+def test_a_download_can_be_aborted_by_a_change(plane: DataPlane) -> None:
+    """Clients repeat a 409."""
+    changing(plane, 8_000_000)
+    query = {"path": "/home/gem/f", "change_policy": "abort"}
+    while (answer := plane.get("/v1/file/download", **query)).status_code == 200:
+        pass
+
+    data = answer.json()["data"]
+    assert (409, "conflict", True) == (answer.status_code, data["error_type"], data["retryable"])
+    assert 200 == plane.get("/v1/file/download", path="/home/gem/f").status_code
+
+
+def test_a_large_download_is_broken_off_by_a_change(plane: DataPlane) -> None:
+    """It has begun before the file changes."""
+    changing(plane, 64_000_000)
+    query = {"path": "/home/gem/f", "change_policy": "abort"}
+
+    with pytest.raises(httpx.RemoteProtocolError):  # noqa: PT012
+        while plane.get("/v1/file/download", **query).status_code == 200:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [({"path": "f", "change_policy": "wait"}, "change_policy"), ({}, "path")]
+)
+def test_an_invalid_query_of_a_download_is_refused(
+    plane: DataPlane, query: dict[str, str], field: str
+) -> None:
+    response = plane.get("/v1/file/download", **query)
+
+    assert (422, ["query", field]) == (response.status_code, response.json()["detail"][0]["loc"])
 
 
 @pytest.mark.parametrize("file", ODD_FILES.values(), ids=ODD_FILES)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
+import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
@@ -69,6 +70,19 @@ def test_a_terminal_runs_an_interactive_bash(double: Emulator) -> None:
 
     assert "gem@agentdouble:" in output
     assert "1\r\nkept\r\n/dev/\r\n42x\r\n" in output
+
+
+def test_a_terminal_is_named_by_its_address(double: Emulator) -> None:
+    """The address is of this double and keeps the token."""
+    plane = data_plane(double)
+    addresses = [plane.get("/v1/shell/terminal-url").json()["data"] for _ in range(2)]
+    url, other = (httpx.URL(address) for address in addresses)
+    with screen(plane, session_id=url.params["session_id"]) as terminal:
+        name = terminal.opened()
+
+    assert url.params["session_id"] == name != other.params["session_id"]
+    assert plane.url == str(url.copy_with(path="/", query=None)).rstrip("/")
+    assert {**plane.query, "session_id": name} == dict(url.params)
 
 
 def test_ctrl_c_and_resizing_work(double: Emulator) -> None:
