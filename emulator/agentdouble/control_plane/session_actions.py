@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import addresses, listing, wire
+from agentdouble.control_plane import addresses, listing, session_metadata, wire
 from agentdouble.control_plane.action_methods import ActionMethods, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.core import ledger
@@ -47,6 +47,7 @@ class CreateSession(Lasting):
     UserSessionId: str | None = None
     ImageInfo: Any = None
     Envs: wire.EnvList | None = None
+    Metadata: session_metadata.Entries | None = None
     TosMountPoints: list[Any] | None = None
 
 
@@ -81,9 +82,10 @@ class GetSessionLogs(OneSession):
 
 
 class ListSessions(Made):
-    """The body of ListSessions."""
+    """The body of ListSessions; sessions without all of the Metadata are left out."""
 
     ToolId: str
+    Metadata: session_metadata.Entries | None = None
     ExpireTimeAfter: wire.Moment | None = None
     ExpireTimeBefore: wire.Moment | None = None
     Filters: list[Filter] | None = None
@@ -129,6 +131,7 @@ class ShownSession(TypedDict):
     ExpireAt: str
     Endpoint: str
     InternalEndpoint: str
+    Metadata: list[session_metadata.ShownEntry]
 
 
 class SessionActions(ActionMethods):
@@ -159,10 +162,16 @@ class SessionActions(ActionMethods):
         lifetime = request.lifetime
         ttl_s = None if lifetime is None else int(lifetime.total_seconds())
         self._tools.get(request.ToolId)
-        if request.Envs and await self._sessions.find(request.ToolId, name) is not None:
-            note_unread(["Envs"])  # its environment already exists
-        envs = wire.variables(request.Envs)
-        session = await self._sessions.get_or_create(request.ToolId, name, ttl_s, envs)
+        given = [field for field in ("Envs", "Metadata") if getattr(request, field)]
+        if given and await self._sessions.find(request.ToolId, name) is not None:
+            note_unread(given)  # its environment and metadata already exist
+        session = await self._sessions.get_or_create(
+            request.ToolId,
+            name,
+            ttl_s,
+            wire.variables(request.Envs),
+            session_metadata.by_key(request.Metadata),
+        )
         return {
             "SessionId": session.id,
             "UserSessionId": name,
@@ -190,7 +199,7 @@ class SessionActions(ActionMethods):
         self._sessions.destroy_due()
         listed = [
             row
-            for row in self._listed(request.ToolId)
+            for row in self._listed(request.ToolId, session_metadata.by_key(request.Metadata))
             if matches(row.item)
             and request.has(row.item)
             and listing.within(
@@ -255,12 +264,13 @@ class SessionActions(ActionMethods):
     async def _look_up(self, request: OneSession) -> SandboxSession:
         return await self._sessions.look_up(request.SessionId, request.ToolId)
 
-    def _listed(self, tool_id: str) -> Iterator[Listed]:
+    def _listed(self, tool_id: str, wanted: Mapping[str, str]) -> Iterator[Listed]:
         sessions: list[SandboxSession | EndedSession] = [*self._sessions.of_tool(tool_id)]
         if _ended_are_shown():
             sessions += (end for end in self._sessions.ended() if end.key.tool_id == tool_id)
         for session in sessions:
-            yield Listed(session.id, session.created_at, dict(self._details(session)))
+            if wanted.items() <= session.metadata.items():
+                yield Listed(session.id, session.created_at, dict(self._details(session)))
 
     def _details(self, session: SandboxSession | EndedSession) -> ShownSession:
         return {
@@ -274,6 +284,7 @@ class SessionActions(ActionMethods):
             ),
             "Endpoint": addresses.endpoint(session) if isinstance(session, SandboxSession) else "",
             "InternalEndpoint": "",
+            "Metadata": session_metadata.shown(session.metadata),
         }
 
 

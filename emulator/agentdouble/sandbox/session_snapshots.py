@@ -34,7 +34,7 @@ class SessionSnapshot:
     """A snapshot of a session; ``lost`` says why it can no longer be resumed, or is None.
 
     ``omitted`` names parts of the session that the snapshot does not contain; ``variables`` are the
-    session's environment variables.
+    session's environment variables, and ``metadata`` its texts by key.
     """
 
     id: str
@@ -43,6 +43,7 @@ class SessionSnapshot:
     created_at: dt.datetime
     omitted: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
     lost: str | None = None
 
     @property
@@ -119,6 +120,7 @@ class SessionSnapshots:
             created_at=self._clock.now(),
             omitted=state.omitted,
             variables=session.variables,
+            metadata=session.metadata,
         )
         # Checked again, because other snapshots may have come or gone while this one was taken. Its
         # size is known only now; nothing awaits from here until it is counted, so two cannot both
@@ -180,7 +182,9 @@ class SessionSnapshots:
                 raise SnapshotRefusedError(
                     "its session has ended", "InvalidSnapshot.InstanceTerminating"
                 )
-            living = await self._sessions.create_from(state, key, ttl_s, snapshot.variables)
+            living = await self._sessions.create_from(
+                state, key, ttl_s, snapshot.variables, snapshot.metadata
+            )
         living.log.note(f"has the state of snapshot {snapshot.id}")
         return living
 

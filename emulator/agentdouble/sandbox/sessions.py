@@ -116,11 +116,12 @@ class SandboxSessions:
         user_session_id: str,
         ttl_s: int | None = None,
         variables: Mapping[str, str] = _NOTHING,
+        metadata: Mapping[str, str] = _NOTHING,
     ) -> SandboxSession:
         """Return the session; make it if there is none (SBX-01, SBX-02).
 
-        ``variables`` are added to those of the tool. They and ``ttl_s`` (seconds) take effect
-        only if this call makes the session (but see U-TTL-REPEATED). Raises
+        ``variables`` are added to those of the tool. They, ``metadata`` and ``ttl_s`` (seconds)
+        take effect only if this call makes the session (but see U-TTL-REPEATED). Raises
         TooManySandboxSessionsError at the limit, UnknownToolError, and InstanceEndedError if the
         ledger says that an ended session stays ended (U-TTL-AFTER).
         """
@@ -131,7 +132,7 @@ class SandboxSessions:
             ended = self._history.latest(key)
             if ended is not None and not may_begin_again():
                 raise InstanceEndedError(user_session_id, ended.dated_reason)
-            return await self._create(key, ttl_s, variables)
+            return await self._create(key, ttl_s, variables, metadata)
         return self.use(session, ttl_s)
 
     def by_id(self, session_id: str) -> SandboxSession | None:
@@ -178,13 +179,14 @@ class SandboxSessions:
         key: InstanceKey,
         ttl_s: int | None,
         variables: Mapping[str, str],
+        metadata: Mapping[str, str],
     ) -> SandboxSession:
         """Make a session with the state of a snapshot; no session of ``key`` may live.
 
         Raises the same errors as ``get_or_create`` and ``SandboxSession.return_to``.
         """
         try:
-            session = await self._create(key, ttl_s, variables)
+            session = await self._create(key, ttl_s, variables, metadata)
             await session.return_to(snapshot)
         except BaseException:
             created = self._living.get(key)
@@ -200,13 +202,14 @@ class SandboxSessions:
 
         It lives until the other double ends it. Raises the same errors as ``get_or_create``.
         """
-        return await self._create(key, _ENDLESS_S, variables, identity)
+        return await self._create(key, _ENDLESS_S, variables, _NOTHING, identity)
 
     async def _create(
         self,
         key: InstanceKey,
         ttl_s: int | None,
         variables: Mapping[str, str],
+        metadata: Mapping[str, str],
         identity: Identity | None = None,
     ) -> SandboxSession:
         tool_variables = self._variables_of(key.tool_id)
@@ -223,6 +226,7 @@ class SandboxSessions:
             identity=identity or new_identity(),
             created_at=created_at,
             variables={**tool_variables, **variables},
+            metadata=metadata,
             log=SessionLog(self._clock),
             place=self.placement.processes_for,
             on_lost=self._destroy_in_background,

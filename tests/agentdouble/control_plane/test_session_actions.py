@@ -65,6 +65,7 @@ def test_session_fields(double: Emulator) -> None:
         "ExpireAt": stamp(created + 10 * MINUTE),
         "Endpoint": session["Endpoint"],
         "InternalEndpoint": "",
+        "Metadata": [],
     } == described
     url = urlsplit(session["Endpoint"])
     assert double.url == f"{url.scheme}://{url.netloc}"
