@@ -16,6 +16,7 @@ from agentdouble.errors import SandboxError, UnknownToolError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 CODE_ENV = "CodeEnv"
+TYPES = (CODE_ENV, "All-in-one")  # their sessions are the same
 DEFAULT_NAME = "sandbox"
 _SHOWN = 5
 
@@ -53,20 +54,22 @@ class Tools(Registry[Tool]):
         return self.get(tool_id).variables
 
     async def create(
-        self, name: str, fields: Mapping[str, Any], client_token: str | None = None
+        self, name: str, type_: str, fields: Mapping[str, Any], client_token: str | None = None
     ) -> Tool:
         """Make a tool, or return the tool of an earlier request with the same token and content.
 
         Raises SandboxError if the ledger says so (U-TOOL-NAMES), and ActionError if a
         different request used the token.
         """
-        base = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
-        return await self._add(Tool(**base, fields=fields))
+        request = [name, type_, fields]
+        base = self._described(f"t-{secrets.token_hex(10)}", name, client_token, request)
+        return await self._add(Tool(**base, type=type_, fields=fields))
 
-    async def update(self, tool_id: str, fields: Mapping[str, Any]) -> Tool:
-        """Change some fields of a tool; raise UnknownToolError if there is no such tool."""
+    async def update(self, tool_id: str, type_: str | None, fields: Mapping[str, Any]) -> Tool:
+        """Change some fields of a tool, and its type unless that is None; raise UnknownToolError."""
         return await self._change(
-            tool_id, lambda tool: replace(tool, fields={**tool.fields, **fields})
+            tool_id,
+            lambda tool: replace(tool, type=type_ or tool.type, fields={**tool.fields, **fields}),
         )
 
     async def delete(self, id_: str) -> None:
