@@ -34,7 +34,7 @@ class Lasting(wire.Wire):
 
     @property
     def lifetime(self) -> dt.timedelta | None:
-        """The lifetime, if there is one; raises ActionError if it is too long."""
+        """The lifetime, if there is one; raises ActionError if it is out of limits."""
         if self.Ttl is None:
             return None
         return dt.timedelta(seconds=wire.ttl_in_seconds(self.Ttl, self.TtlUnit))

@@ -18,6 +18,8 @@ from doublecheck.calibration.probing import (
 from doublecheck.calibration.sessions import moment
 from doublecheck.wire.calls import Request
 
+_SHORT_S = 30
+
 
 @probe("U-SIGNING", "control_plane")
 def signing(at: Probing) -> str:
@@ -61,6 +63,14 @@ def ttl_unit(at: Probing) -> str:
         if abs(lives - dt.timedelta(seconds=unit * TTL_S)) <= dt.timedelta(seconds=5):
             return name
     raise unlike(f"with the Ttl {TTL_S} its lifetime is", lives)
+
+
+@probe("U-TOOL-TTL-LIMITS", "control_plane", writes=True)
+def ttl_limits(at: Probing) -> str:
+    """Create a session with a Ttl of two minutes, and one with a Ttl of half a minute."""
+    _create(at, f"{at.token}-long").ok()
+    short = _create(at, f"{at.token}-short", Ttl=_SHORT_S, TtlUnit="second")
+    return "from-60" if short.error else "from-1"
 
 
 @probe("U-TOOL-SESSION-PAUSED", "control_plane", writes=True)

@@ -198,6 +198,29 @@ def test_ended_sessions_can_be_listed() -> None:
         assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId="s-none")[0]
 
 
+@pytest.mark.needs("files", "pid_namespace")
+def test_short_lifetimes_can_be_refused() -> None:
+    """U-TOOL-TTL-LIMITS from-60: every action with a Ttl refuses less than a minute."""
+    with Emulator(unknowns={"U-TOOL-TTL-LIMITS": "from-60"}) as double:
+        session = create(double, Ttl=60)["SessionId"]
+        ids = {"ToolId": TOOL, "SessionId": session}
+        snapshot = act(double, "CreateSessionSnapshot", **ids)["SnapshotId"]
+        before = get(double, session)
+
+        refused = [
+            refusal(double, "CreateSession", ToolId=TOOL, Ttl="59"),
+            refusal(double, "SetSessionTtl", **ids, Ttl=1),
+            refusal(double, "ResumeSession", **ids, Ttl=59, TtlUnit="second"),
+            refusal(double, "InvokeTool", **body_of(double, "1", "u", ttl_s=59)),
+            refusal(double, "ResumeSessionFromSnapshot", ToolId=TOOL, SnapshotId=snapshot, Ttl=59),
+        ]
+        act(double, "SetSessionTtl", **ids, Ttl=1, TtlUnit="minute")
+
+        message = "The parameter Ttl is invalid: it must be at least 60 seconds."
+        assert {(400, "InvalidParameter", message)} == set(refused)
+        assert (["u"], before["CreatedAt"]) == (names(double), get(double, session)["CreatedAt"])
+
+
 def test_session_belongs_to_its_tool(double: Emulator) -> None:
     """Other tools neither find nor list it."""
     session = create(double)["SessionId"]

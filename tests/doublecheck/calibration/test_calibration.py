@@ -30,6 +30,7 @@ LIVED = {
     "U-PROBE-BODIES": "text",
     "U-SESSION-DELETE": "204",
     "U-SESSION-DUPLICATE": "400",
+    "U-TOOL-TTL-LIMITS": "from-60",
     "U-TOOL-TTL-UNIT": "minute",
     "U-TTL-AFTER": "error",
     "U-TTL-EXTENDS": "sliding",
