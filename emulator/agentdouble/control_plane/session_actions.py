@@ -22,6 +22,8 @@ from agentdouble.sandbox.session_log import LINES, SessionLog
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 
+LINGERS = dt.timedelta(minutes=5)
+
 _FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
 _FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
 
@@ -126,7 +128,7 @@ class ShownSession(TypedDict):
     SessionId: str
     UserSessionId: str
     ToolType: str
-    Status: Literal["Ready", "Paused", "Terminated"]
+    Status: Literal["Ready", "Paused", "Terminated", "Expired"]
     CreatedAt: str
     ExpireAt: str
     Endpoint: str
@@ -186,9 +188,9 @@ class SessionActions(ActionMethods):
         try:
             session: SandboxSession | EndedSession = await self._look_up(request)
         except InstanceEndedError:
-            if not _ended_are_shown():
-                raise
             session = self._sessions.look_up_ended(request.SessionId, request.ToolId)
+            if not self._is_shown(session, ledger.choose("U-TOOL-SESSION-ENDED")):
+                raise
         return dict(self._details(session))
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
@@ -227,7 +229,7 @@ class SessionActions(ActionMethods):
         """Pause a session, so that it runs nothing until it is resumed."""
         session = await self._look_up(request)
         self._sessions.pause(session)
-        return {"SessionId": session.id, "Status": _status(session)}
+        return {"SessionId": session.id, "Status": _living_status(session)}
 
     @action("ResumeSession", ResumeSession, SessionId=str, Status=str, ExpireAt=str)
     async def resume(self, request: ResumeSession) -> dict[str, Any]:
@@ -239,7 +241,7 @@ class SessionActions(ActionMethods):
             self._sessions.set_ttl(session, lifetime)
         return {
             "SessionId": session.id,
-            "Status": _status(session),
+            "Status": _living_status(session),
             "ExpireAt": wire.stamp(session.lifetime.deadline),
         }
 
@@ -266,18 +268,28 @@ class SessionActions(ActionMethods):
 
     def _listed(self, tool_id: str, wanted: Mapping[str, str]) -> Iterator[Listed]:
         sessions: list[SandboxSession | EndedSession] = [*self._sessions.of_tool(tool_id)]
-        if _ended_are_shown():
-            sessions += (end for end in self._sessions.ended() if end.key.tool_id == tool_id)
+        choice = ledger.choose("U-TOOL-SESSION-ENDED")
+        sessions += (
+            ended
+            for ended in self._sessions.ended()
+            if ended.key.tool_id == tool_id and self._is_shown(ended, choice)
+        )
         for session in sessions:
             if wanted.items() <= session.metadata.items():
                 yield Listed(session.id, session.created_at, dict(self._details(session)))
+
+    def _is_shown(self, ended: EndedSession, choice: str) -> bool:
+        """Return whether GetSession and ListSessions show a session that has ended."""
+        return choice == "terminated" or (
+            choice == "lingers" and self._sessions.since(ended) < LINGERS
+        )
 
     def _details(self, session: SandboxSession | EndedSession) -> ShownSession:
         return {
             "SessionId": session.id,
             "UserSessionId": session.key.user_session_id,
             "ToolType": self._tools.get(session.key.tool_id).type,
-            "Status": _status(session) if isinstance(session, SandboxSession) else "Terminated",
+            "Status": _status(session),
             "CreatedAt": wire.stamp(session.created_at),
             "ExpireAt": wire.stamp(
                 session.lifetime.deadline if isinstance(session, SandboxSession) else session.at
@@ -288,12 +300,17 @@ class SessionActions(ActionMethods):
         }
 
 
-def _status(session: SandboxSession) -> Literal["Ready", "Paused"]:
+def _status(
+    session: SandboxSession | EndedSession,
+) -> Literal["Ready", "Paused", "Terminated", "Expired"]:
+    if isinstance(session, SandboxSession):
+        return _living_status(session)
+    lingers = ledger.choose("U-TOOL-SESSION-ENDED") == "lingers"
+    return "Expired" if lingers and session.has_expired else "Terminated"
+
+
+def _living_status(session: SandboxSession) -> Literal["Ready", "Paused"]:
     paused = (
         session.lifetime.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
     )
     return "Paused" if paused else "Ready"
-
-
-def _ended_are_shown() -> bool:
-    return ledger.choose("U-TOOL-SESSION-ENDED") == "terminated"

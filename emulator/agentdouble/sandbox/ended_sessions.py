@@ -17,6 +17,7 @@ KIND = "session"
 REMEMBERED = 10_000
 LOGS_KEPT = 100
 RESTARTED = "the double was restarted"
+EXPIRED = "expired at"  # reasons that begin with it are those of sessions whose time ran out
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class EndedSession:
         """The reason of the end, with its time unless the reason has the time already."""
         when = f"{self.at:%Y-%m-%dT%H:%M:%SZ}"
         return self.reason if when in self.reason else f"{self.reason}, at {when}"
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether its time ran out."""
+        return self.reason.startswith(EXPIRED)
 
     def to_record(self) -> Record:
         """Return the session and its end as JSON-ready data."""

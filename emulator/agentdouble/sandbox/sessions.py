@@ -24,6 +24,7 @@ from agentdouble.errors import (
 )
 from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.ended_sessions import (
+    EXPIRED,
     EndedSession,
     EndedSessions,
     ended_session,
@@ -105,6 +106,10 @@ class SandboxSessions:
     def ended(self) -> tuple[EndedSession, ...]:
         """Return the sessions that have ended and are remembered, oldest first."""
         return self._history.all()
+
+    def since(self, ended: EndedSession) -> dt.timedelta:
+        """Return how long ago a session ended."""
+        return self._clock.now() - ended.at
 
     async def load(self) -> None:
         """Load the records of the store; sessions that lived then ended with that process."""
@@ -419,7 +424,7 @@ class SandboxSessions:
 
 
 def _expired(session: SandboxSession) -> str:
-    return f"expired at {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{EXPIRED} {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -19,6 +19,7 @@ from doublecheck.calibration.sessions import moment
 from doublecheck.wire.calls import Request
 
 _SHORT_S = 30
+_LINGERS_S = 310
 
 
 @probe("U-SIGNING", "control_plane")
@@ -82,17 +83,18 @@ def session_paused(at: Probing) -> str:
     return one_of({"Paused": "paused", "Ready": "ready"}, status, "its Status is")
 
 
-@probe("U-TOOL-SESSION-ENDED", "control_plane", writes=True)
+@probe("U-TOOL-SESSION-ENDED", "control_plane", writes=True, slow_s=_LINGERS_S)
 def session_ended(at: Probing) -> str:
-    """Look at a session that has been deleted."""
+    """Look at a session that has been deleted, and again some minutes later."""
     session = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
     at.act("DeleteSession", **session).ok()
     answer = at.act("GetSession", **session)
     if answer.error:
         return "not-found"
-    if answer.result.get("Status") == "Terminated":
-        return "terminated"
-    raise unlike("its Status is", answer.result.get("Status"))
+    if answer.result.get("Status") != "Terminated":
+        raise unlike("its Status is", answer.result.get("Status"))
+    at.patience.wait(_LINGERS_S)
+    return "lingers" if at.act("GetSession", **session).error else "terminated"
 
 
 def _create(at: Probing, name: str, **fields: object) -> ActionAnswer:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -196,6 +197,45 @@ def test_ended_sessions_can_be_listed() -> None:
         assert {**before, "Status": "Terminated", "Endpoint": ""} == get(double, session)
         assert ["u"] == names(double, Filters=[{"Name": "Status", "Values": ["Terminated"]}])
         assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId="s-none")[0]
+
+
+def test_ended_sessions_linger_in_lists(tmp_path: Path) -> None:
+    """U-TOOL-SESSION-ENDED lingers: for five minutes, also across a restart."""
+    options: dict[str, Any] = {
+        "state": f"sqlite:///{tmp_path / 'state.db'}",
+        "unknowns": {"U-TOOL-SESSION-ENDED": "lingers"},
+    }
+
+    def statuses(double: Emulator) -> dict[str, str]:
+        listed = act(double, "ListSessions", ToolId=TOOL)["SessionInfos"]
+        return {session["UserSessionId"]: session["Status"] for session in listed}
+
+    with Emulator(**options) as double, double.clock.freeze():
+        expired = create(double, "expired", Ttl=60)["SessionId"]
+        create(double, "lives", Ttl=3600)
+        double.clock.advance(MINUTE)
+        deleted = create(double, "deleted")["SessionId"]
+        act(double, "DeleteSession", SessionId=deleted)
+        double.clock.advance(5 * MINUTE - dt.timedelta(seconds=1))
+
+        shown = get(double, expired)
+        assert {"expired": "Expired", "lives": "Ready", "deleted": "Terminated"} == statuses(double)
+        assert ("Expired", "", shown["ExpireAt"]) == (
+            *(shown["Status"], shown["Endpoint"]),
+            stamp(dt.datetime.fromisoformat(shown["CreatedAt"].replace("Z", "+00:00")) + MINUTE),
+        )
+        assert "Terminated" == get(double, deleted)["Status"]
+        assert 404 == refusal(double, "SetSessionTtl", ToolId=TOOL, SessionId=expired, Ttl=60)[0]
+
+        double.clock.advance(seconds=1)
+        assert {"lives": "Ready"} == statuses(double)
+        for session in (expired, deleted):
+            assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId=session)[0]
+
+    with Emulator(**options) as double:
+        assert "Terminated" == statuses(double)["lives"]
+        double.clock.advance(11 * MINUTE)  # the clock of the first one was 6 minutes ahead
+        assert {} == statuses(double)
 
 
 @pytest.mark.needs("files", "pid_namespace")
