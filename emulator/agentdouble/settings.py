@@ -140,6 +140,17 @@ class Settings(BaseSettings):
         True, description="require a signature by one of these keys on control-plane requests"
     )
     tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="sandbox tool id")
+    max_tools: int | None = Field(
+        None, ge=1, description="largest number of sandbox tools; by default there is none"
+    )
+    rate_per_s: int = Field(
+        20, ge=1, description="control-plane requests in a second, if U-LIMITS limits their rate"
+    )
+    tool_rate_per_s: int = Field(
+        3,
+        ge=1,
+        description="changes of sandbox tools in a second, if U-LIMITS limits the rate of requests",
+    )
 
     state: str = Field(
         "memory",

@@ -231,7 +231,7 @@ def test_lists_and_tables_in_the_environment_are_json(monkeypatch: pytest.Monkey
     [
         ({"U-TTL-EXTEND": "sliding"}, "Did you mean U-TTL-EXTENDS"),
         ({"U-TTL-EXTENDS": "slide"}, "It has: absolute, sliding"),
-        ({"U-LIMITS": "rates"}, "has not built"),
+        ({"U-RUN-CODE-RETURN": "object"}, "has not built"),
     ],
 )
 def test_an_invalid_ledger_choice_is_an_invalid_setting(

@@ -84,10 +84,14 @@ def failure(metadata: MetadataFields, error: Refused) -> Response:
     public = PUBLIC.get(error.code)
     if public is not None and public.number is not None:
         fields["CodeN"] = public.number
-    if isinstance(error, ActionError) and error.data is not None:
-        fields["Data"] = dict(error.data)
+    headers = {}
+    if isinstance(error, ActionError):
+        if error.data is not None:
+            fields["Data"] = dict(error.data)
+        if error.retry_after_s is not None:
+            headers["Retry-After"] = str(error.retry_after_s)
     body: Failure = {"ResponseMetadata": {**metadata, "Error": fields}}
-    return JSONResponse(body, error.status)
+    return JSONResponse(body, error.status, headers)
 
 
 class Authenticator:

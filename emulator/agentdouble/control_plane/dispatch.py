@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.control_plane import addresses, authentication, public_errors
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.control_plane.action_names import OF_THE_PLATFORM, OTHER_SERVICES
+from agentdouble.control_plane.rates import Rates
 from agentdouble.core import strict_json
 from agentdouble.core.invoke_tool import RUN_HEADER, VERSION
 from agentdouble.errors import ActionError, NotBuiltError, StateError
@@ -33,10 +34,14 @@ class ControlPlane:
     """An ASGI application for requests that name an action; ``actions`` are the double's, by name."""
 
     def __init__(
-        self, actions: Mapping[str, Action], authenticator: authentication.Authenticator
+        self,
+        actions: Mapping[str, Action],
+        authenticator: authentication.Authenticator,
+        rates: Rates,
     ) -> None:
         self._actions = actions
         self._authenticator = authenticator
+        self._rates = rates
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -51,6 +56,7 @@ class ControlPlane:
             body = await request.body()
             self._authenticator.check(request, body, metadata)
             action = self._find(request, metadata)
+            self._rates.check(metadata["Action"])
             run = request.headers.get(RUN_HEADER)
             with addresses.seen_at(str(request.base_url)), output_feed.named_run(run):
                 parameters = await _json_object(body)

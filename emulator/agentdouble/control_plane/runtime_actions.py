@@ -125,6 +125,7 @@ class RuntimeActions(
         return {"Logs": log.text(request.Limit)}
 
     async def _create(self, request: runtime_requests.CreateRuntime) -> Managed:
+        runtime_requests.check_description(request)
         table = {
             "name": request.Name,
             **runtime_artifacts.read(request.ArtifactType, request.ArtifactUrl, self._sources),
@@ -144,6 +145,7 @@ class RuntimeActions(
 
     async def _update(self, request: runtime_requests.UpdateRuntime) -> None:
         """Create a version; it serves when it is released, or at once with ReleaseEnable."""
+        runtime_requests.check_description(request)
         kind = request.ArtifactType or runtime_artifacts.FILE
         artifact = {}
         if request.ArtifactUrl is None:

@@ -11,12 +11,15 @@ from typing_extensions import TypedDict
 
 from agentdouble.control_plane import addresses, public_errors, runtime_artifacts, wire
 from agentdouble.control_plane.listing import Paging
-from agentdouble.errors import NotBuiltError
+from agentdouble.errors import ActionError, NotBuiltError
 from agentdouble.runtimes import PREFIX
 from agentdouble.runtimes.definition import Definition, Version
 from agentdouble.runtimes.registry import Managed
 from agentdouble.settings import MIB
 
+DESCRIPTION_LIMIT = 255  # bytes of UTF-8
+
+_NAME = "^[A-Za-z0-9_-]{4,64}$"  # those of the settings may be shorter, and have dots
 _STATUS = {"starting": "Starting", "ready": "Ready", "draining": "Terminating"}
 
 _NOT_OF_A_VERSION = (
@@ -50,7 +53,7 @@ class RuntimeFields(wire.Wire):
 class CreateRuntime(RuntimeFields):
     """The body of CreateRuntime."""
 
-    Name: str
+    Name: str = Field(pattern=_NAME)
     RoleName: str
     ArtifactType: str
     ArtifactUrl: str
@@ -70,6 +73,16 @@ class UpdateRuntime(RuntimeFields):
     ArtifactType: str | None = None
     ArtifactUrl: str | None = None
     ReleaseEnable: bool | None = None
+
+
+def check_description(request: RuntimeFields) -> None:
+    """Refuse a Description that is too long; raise ActionError."""
+    size = len((request.Description or "").encode())
+    if size > DESCRIPTION_LIMIT:
+        raise ActionError(
+            "InvalidDescription.Malformed",
+            f"The Description has {size} bytes of UTF-8; the limit is {DESCRIPTION_LIMIT}.",
+        )
 
 
 class OneRuntime(wire.Wire):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import addresses, listing, wire
+from agentdouble.control_plane import addresses, listing, session_metadata, wire
 from agentdouble.control_plane.action_methods import ActionMethods, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
 from agentdouble.core import ledger
@@ -21,6 +21,8 @@ from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_log import LINES, SessionLog
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
+
+LINGERS = dt.timedelta(minutes=5)
 
 _FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
 _FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
@@ -34,7 +36,7 @@ class Lasting(wire.Wire):
 
     @property
     def lifetime(self) -> dt.timedelta | None:
-        """The lifetime, if there is one; raises ActionError if it is too long."""
+        """The lifetime, if there is one; raises ActionError if it is out of limits."""
         if self.Ttl is None:
             return None
         return dt.timedelta(seconds=wire.ttl_in_seconds(self.Ttl, self.TtlUnit))
@@ -47,6 +49,7 @@ class CreateSession(Lasting):
     UserSessionId: str | None = None
     ImageInfo: Any = None
     Envs: wire.EnvList | None = None
+    Metadata: session_metadata.Entries | None = None
     TosMountPoints: list[Any] | None = None
 
 
@@ -81,9 +84,10 @@ class GetSessionLogs(OneSession):
 
 
 class ListSessions(Made):
-    """The body of ListSessions."""
+    """The body of ListSessions; sessions without all of the Metadata are left out."""
 
     ToolId: str
+    Metadata: session_metadata.Entries | None = None
     ExpireTimeAfter: wire.Moment | None = None
     ExpireTimeBefore: wire.Moment | None = None
     Filters: list[Filter] | None = None
@@ -124,11 +128,12 @@ class ShownSession(TypedDict):
     SessionId: str
     UserSessionId: str
     ToolType: str
-    Status: Literal["Ready", "Paused", "Terminated"]
+    Status: Literal["Ready", "Paused", "Terminated", "Expired"]
     CreatedAt: str
     ExpireAt: str
     Endpoint: str
     InternalEndpoint: str
+    Metadata: list[session_metadata.ShownEntry]
 
 
 class SessionActions(ActionMethods):
@@ -159,10 +164,16 @@ class SessionActions(ActionMethods):
         lifetime = request.lifetime
         ttl_s = None if lifetime is None else int(lifetime.total_seconds())
         self._tools.get(request.ToolId)
-        if request.Envs and await self._sessions.find(request.ToolId, name) is not None:
-            note_unread(["Envs"])  # its environment already exists
-        envs = wire.variables(request.Envs)
-        session = await self._sessions.get_or_create(request.ToolId, name, ttl_s, envs)
+        given = [field for field in ("Envs", "Metadata") if getattr(request, field)]
+        if given and await self._sessions.find(request.ToolId, name) is not None:
+            note_unread(given)  # its environment and metadata already exist
+        session = await self._sessions.get_or_create(
+            request.ToolId,
+            name,
+            ttl_s,
+            wire.variables(request.Envs),
+            session_metadata.by_key(request.Metadata),
+        )
         return {
             "SessionId": session.id,
             "UserSessionId": name,
@@ -177,9 +188,9 @@ class SessionActions(ActionMethods):
         try:
             session: SandboxSession | EndedSession = await self._look_up(request)
         except InstanceEndedError:
-            if not _ended_are_shown():
-                raise
             session = self._sessions.look_up_ended(request.SessionId, request.ToolId)
+            if not self._is_shown(session, ledger.choose("U-TOOL-SESSION-ENDED")):
+                raise
         return dict(self._details(session))
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
@@ -190,7 +201,7 @@ class SessionActions(ActionMethods):
         self._sessions.destroy_due()
         listed = [
             row
-            for row in self._listed(request.ToolId)
+            for row in self._listed(request.ToolId, session_metadata.by_key(request.Metadata))
             if matches(row.item)
             and request.has(row.item)
             and listing.within(
@@ -218,7 +229,7 @@ class SessionActions(ActionMethods):
         """Pause a session, so that it runs nothing until it is resumed."""
         session = await self._look_up(request)
         self._sessions.pause(session)
-        return {"SessionId": session.id, "Status": _status(session)}
+        return {"SessionId": session.id, "Status": _living_status(session)}
 
     @action("ResumeSession", ResumeSession, SessionId=str, Status=str, ExpireAt=str)
     async def resume(self, request: ResumeSession) -> dict[str, Any]:
@@ -230,7 +241,7 @@ class SessionActions(ActionMethods):
             self._sessions.set_ttl(session, lifetime)
         return {
             "SessionId": session.id,
-            "Status": _status(session),
+            "Status": _living_status(session),
             "ExpireAt": wire.stamp(session.lifetime.deadline),
         }
 
@@ -255,34 +266,51 @@ class SessionActions(ActionMethods):
     async def _look_up(self, request: OneSession) -> SandboxSession:
         return await self._sessions.look_up(request.SessionId, request.ToolId)
 
-    def _listed(self, tool_id: str) -> Iterator[Listed]:
+    def _listed(self, tool_id: str, wanted: Mapping[str, str]) -> Iterator[Listed]:
         sessions: list[SandboxSession | EndedSession] = [*self._sessions.of_tool(tool_id)]
-        if _ended_are_shown():
-            sessions += (end for end in self._sessions.ended() if end.key.tool_id == tool_id)
+        choice = ledger.choose("U-TOOL-SESSION-ENDED")
+        sessions += (
+            ended
+            for ended in self._sessions.ended()
+            if ended.key.tool_id == tool_id and self._is_shown(ended, choice)
+        )
         for session in sessions:
-            yield Listed(session.id, session.created_at, dict(self._details(session)))
+            if wanted.items() <= session.metadata.items():
+                yield Listed(session.id, session.created_at, dict(self._details(session)))
+
+    def _is_shown(self, ended: EndedSession, choice: str) -> bool:
+        """Return whether GetSession and ListSessions show a session that has ended."""
+        return choice == "terminated" or (
+            choice == "lingers" and self._sessions.since(ended) < LINGERS
+        )
 
     def _details(self, session: SandboxSession | EndedSession) -> ShownSession:
         return {
             "SessionId": session.id,
             "UserSessionId": session.key.user_session_id,
             "ToolType": self._tools.get(session.key.tool_id).type,
-            "Status": _status(session) if isinstance(session, SandboxSession) else "Terminated",
+            "Status": _status(session),
             "CreatedAt": wire.stamp(session.created_at),
             "ExpireAt": wire.stamp(
                 session.lifetime.deadline if isinstance(session, SandboxSession) else session.at
             ),
             "Endpoint": addresses.endpoint(session) if isinstance(session, SandboxSession) else "",
             "InternalEndpoint": "",
+            "Metadata": session_metadata.shown(session.metadata),
         }
 
 
-def _status(session: SandboxSession) -> Literal["Ready", "Paused"]:
+def _status(
+    session: SandboxSession | EndedSession,
+) -> Literal["Ready", "Paused", "Terminated", "Expired"]:
+    if isinstance(session, SandboxSession):
+        return _living_status(session)
+    lingers = ledger.choose("U-TOOL-SESSION-ENDED") == "lingers"
+    return "Expired" if lingers and session.has_expired else "Terminated"
+
+
+def _living_status(session: SandboxSession) -> Literal["Ready", "Paused"]:
     paused = (
         session.lifetime.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
     )
     return "Paused" if paused else "Ready"
-
-
-def _ended_are_shown() -> bool:
-    return ledger.choose("U-TOOL-SESSION-ENDED") == "terminated"

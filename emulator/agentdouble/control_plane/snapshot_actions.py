@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from agentdouble.control_plane import listing, session_actions
+from agentdouble.control_plane import listing, session_actions, session_metadata
 from agentdouble.control_plane.action_methods import ActionMethods, action
 from agentdouble.control_plane.listing import Listed
 from agentdouble.control_plane.wire import stamp
@@ -29,7 +29,7 @@ class ShownSnapshot(TypedDict):
     SessionId: str
     SandboxId: str
     UserSessionId: str
-    SessionMetadata: list[dict[str, str]]
+    SessionMetadata: list[session_metadata.ShownEntry]
     CreatedAt: str
 
 
@@ -128,6 +128,6 @@ def _details(snapshot: SessionSnapshot) -> ShownSnapshot:
         "SessionId": snapshot.session_id,
         "SandboxId": snapshot.session_id,
         "UserSessionId": snapshot.key.user_session_id,
-        "SessionMetadata": [],
+        "SessionMetadata": session_metadata.shown(snapshot.metadata),
         "CreatedAt": stamp(snapshot.created_at),
     }

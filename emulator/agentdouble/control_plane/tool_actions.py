@@ -15,7 +15,7 @@ from agentdouble.errors import NotBuiltError
 from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.sessions import SandboxSessions
-from agentdouble.sandbox.tools import CODE_ENV, Tool, Tools
+from agentdouble.sandbox.tools import TYPES, Tool, Tools
 from agentdouble.state import Registry, Resource
 
 R = TypeVar("R", bound=Resource)
@@ -25,7 +25,10 @@ U = TypeVar("U", bound=BaseModel)
 ToolName = Annotated[str, Field(min_length=1, max_length=128)]
 
 READY = "Ready"
-_OTHER_TYPES = ("SkillEnv", "Private", "HermesEnv", "ArkClawEnv")
+_OTHER_TYPES = (
+    *("Skill", "SkillEnv", "DevEnv", "StudioEnv"),
+    *("OpenClaw", "ArkClawEnv", "HermesEnv", "Private"),
+)
 _HEEDED = {"Description", "ProjectName", "Envs", "Tags", "EnableSnapshot"}
 
 
@@ -226,12 +229,14 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
         self._snapshots = snapshots
 
     async def _create(self, request: CreateTool) -> Tool:
-        _check(request, request.ToolType)
-        return await self._tools.create(request.Name, _fields(request), request.ClientToken)
+        _check(request)
+        return await self._tools.create(
+            request.Name, request.ToolType, _fields(request), request.ClientToken
+        )
 
     async def _update(self, request: UpdateTool) -> None:
-        _check(request, request.ToolType or CODE_ENV)
-        await self._tools.update(request.ToolId, _fields(request))
+        _check(request)
+        await self._tools.update(request.ToolId, request.ToolType, _fields(request))
 
     async def _delete(self, tool: Tool) -> None:
         await self._tools.delete(tool.id)
@@ -259,12 +264,14 @@ class ToolActions(ResourceActions[Tool, CreateTool, UpdateTool]):
         }
 
 
-def _check(request: ToolFields, tool_type: str) -> None:
+def _check(request: CreateTool | UpdateTool) -> None:
     """Refuse fields that would mislead; note fields that are stored and shown, without effect."""
+    tool_type = request.ToolType
     if tool_type in _OTHER_TYPES:
-        raise NotBuiltError(f"The ToolType {tool_type}")
-    if tool_type != CODE_ENV:
-        known_types = ", ".join((CODE_ENV, *_OTHER_TYPES))
+        instead = f"Create the tool with the ToolType {' or '.join(TYPES)}."
+        raise NotBuiltError(f"The ToolType {tool_type}", instead)
+    if tool_type is not None and tool_type not in TYPES:
+        known_types = ", ".join((*TYPES, *_OTHER_TYPES))
         raise public_errors.invalid("ToolType", f"{tool_type[:100]!r} is not one of {known_types}")
     if request.TosMountConfig is not None and request.TosMountConfig.EnableTos:
         raise NotBuiltError("Object storage in a sandbox (TosMountConfig)")

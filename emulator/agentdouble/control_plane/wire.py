@@ -19,6 +19,7 @@ from agentdouble.sandbox.workbench.wire import HOME
 _Model = TypeVar("_Model", bound=BaseModel)
 
 MAX_TTL_S = 86_400
+_MINUTE_S = 60
 _PUBLISHED_CHARS = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _ENVS_LIMIT = 64 * 1024
 
@@ -74,15 +75,36 @@ def _numeric_string(value: Any) -> Any:
     return value
 
 
-Seconds = Annotated[int, Field(ge=1, le=MAX_TTL_S), BeforeValidator(_numeric_string)]
+def _is_too_short(ttl_s: int) -> bool:
+    """Return whether a lifetime is below the smallest one (U-TOOL-TTL-LIMITS)."""
+    return ttl_s < _MINUTE_S and ledger.choose("U-TOOL-TTL-LIMITS") == "from-60"
+
+
+_TOO_SHORT = f"it must be at least {_MINUTE_S} seconds"
+
+
+def _check_ttl_s(ttl_s: int) -> int:
+    if _is_too_short(ttl_s):
+        raise PydanticCustomError("ttl", _TOO_SHORT)
+    return ttl_s
+
+
+Seconds = Annotated[
+    int,
+    Field(ge=1, le=MAX_TTL_S),
+    BeforeValidator(_numeric_string),
+    AfterValidator(_check_ttl_s),
+]
 Validity = Annotated[int, Field(ge=1), BeforeValidator(_numeric_string)]
 
 
 def ttl_in_seconds(ttl: int, unit: Unit | None) -> int:
-    """Return a lifetime in seconds (U-TOOL-TTL-UNIT); raise ActionError if it is too long."""
+    """Return a lifetime in seconds (U-TOOL-TTL-UNIT); raise ActionError if it is out of limits."""
     seconds = ttl * 60 if (unit or ledger.choose("U-TOOL-TTL-UNIT")) == "minute" else ttl
     if seconds > MAX_TTL_S:
         raise invalid("Ttl", f"it must not exceed {MAX_TTL_S} seconds")
+    if _is_too_short(seconds):
+        raise invalid("Ttl", _TOO_SHORT)
     return seconds
 
 

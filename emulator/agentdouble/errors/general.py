@@ -223,16 +223,24 @@ class TurnTimeoutError(AgentDoubleError):
 class ActionError(AgentDoubleError):
     """A control-plane action is refused; ``code`` is the platform's, ``status`` the HTTP status.
 
-    ``data``, if any, becomes the error's ``Data`` in the answer.
+    ``data``, if any, becomes the error's ``Data`` in the answer, and ``retry_after_s`` its header
+    ``Retry-After``.
     """
 
     def __init__(
-        self, code: str, message: str, *, status: int = 400, data: Mapping[str, Any] | None = None
+        self,
+        code: str,
+        message: str,
+        *,
+        status: int = 400,
+        data: Mapping[str, Any] | None = None,
+        retry_after_s: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
         self.data = data
+        self.retry_after_s = retry_after_s
 
 
 class SignatureError(AgentDoubleError):

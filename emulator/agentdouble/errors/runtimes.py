@@ -51,7 +51,7 @@ class IssuerError(HostingError):
 class RuntimeNameError(HostingError):
     """A runtime cannot have this name; ``reason`` says why."""
 
-    code = "InvalidResource.AlreadyExists"
+    code = "InvalidParameter.DuplicateName"
     status = 409
 
     def __init__(self, name: str, reason: str) -> None:

@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from agentdouble.errors import DeclarationError
 from agentdouble.runtimes.authentication.authorizers import Authorizer
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
+NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$"
 VERSIONS_KEPT = 50
 Table = Mapping[str, Any]
 Seconds = Annotated[float, Field(gt=0, le=366 * 86_400, allow_inf_nan=False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from agentdouble.errors import UnknownSessionError
@@ -16,6 +17,7 @@ KIND = "session"
 REMEMBERED = 10_000
 LOGS_KEPT = 100
 RESTARTED = "the double was restarted"
+EXPIRED = "expired at"  # reasons that begin with it are those of sessions whose time ran out
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class EndedSession:
     reason: str
     executions: int
     created_at: dt.datetime
+    metadata: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     log: SessionLog | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -39,10 +42,15 @@ class EndedSession:
         when = f"{self.at:%Y-%m-%dT%H:%M:%SZ}"
         return self.reason if when in self.reason else f"{self.reason}, at {when}"
 
+    @property
+    def has_expired(self) -> bool:
+        """Whether its time ran out."""
+        return self.reason.startswith(EXPIRED)
+
     def to_record(self) -> Record:
         """Return the session and its end as JSON-ready data."""
         return {
-            **_creation(self.key, self.created_at),
+            **_creation(self),
             "at": self.at.isoformat(),
             "reason": self.reason,
             "executions": self.executions,
@@ -59,6 +67,7 @@ class EndedSession:
             reason=record.get("reason", RESTARTED),
             executions=record.get("executions", 0),
             created_at=dt.datetime.fromisoformat(record["created_at"]),
+            metadata=record.get("metadata", {}),
         )
 
 
@@ -71,6 +80,7 @@ def ended_session(session: SandboxSession, reason: str, at: dt.datetime) -> Ende
         reason=reason,
         executions=session.executions,
         created_at=session.created_at,
+        metadata=session.metadata,
         log=session.log,
     )
 
@@ -113,8 +123,7 @@ class EndedSessions:
 
     async def begin(self, session: SandboxSession) -> None:
         """Record a living session; raise StateError if that fails."""
-        record = _creation(session.key, session.created_at)
-        await self._store.write(Change(KIND, session.id, record))
+        await self._store.write(Change(KIND, session.id, _creation(session)))
         self._forget(session.id)  # it had ended before, if it lives again from its snapshot
 
     def _forget(self, session_id: str) -> None:
@@ -152,9 +161,10 @@ class EndedSessions:
             self._store.put(Change(KIND, id_))
 
 
-def _creation(key: InstanceKey, created_at: dt.datetime) -> dict[str, object]:
+def _creation(session: SandboxSession | EndedSession) -> dict[str, object]:
     return {
-        "tool_id": key.tool_id,
-        "user_session_id": key.user_session_id,
-        "created_at": created_at.isoformat(),
+        "tool_id": session.key.tool_id,
+        "user_session_id": session.key.user_session_id,
+        "created_at": session.created_at.isoformat(),
+        "metadata": dict(session.metadata),
     }

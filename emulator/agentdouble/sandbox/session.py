@@ -52,6 +52,7 @@ class SandboxSession:
         identity: Identity,
         created_at: dt.datetime,
         variables: Mapping[str, str],
+        metadata: Mapping[str, str],
         log: SessionLog,
         place: Callable[[SandboxSession], Processes],
         on_lost: Callable[[SandboxSession, str], None],
@@ -65,6 +66,7 @@ class SandboxSession:
         self.lifetime = lifetime
         self.turn = ExecutionTurn(key.user_session_id, lambda now: on_occupancy(self, now))
         self.variables = variables
+        self.metadata = metadata
         self.log = log
         self.executions = 0  # that have begun
         self.used: Used | None = None  # when it was measured, at most 5 s ago

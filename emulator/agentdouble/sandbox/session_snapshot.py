@@ -17,7 +17,8 @@ class SessionSnapshot:
 
     ``type`` is Automatic for the snapshot that was taken when the session expired. ``reason`` says
     why it was taken, or why it cannot be resumed. ``omitted`` names parts of the session that it
-    does not contain; ``variables`` are the session's environment variables.
+    does not contain; ``variables`` are the session's environment variables, and ``metadata`` its texts
+    by key.
     """
 
     id: str
@@ -30,6 +31,7 @@ class SessionSnapshot:
     reason: str = ""
     omitted: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def left_out(self) -> str:
@@ -62,6 +64,7 @@ class SessionSnapshot:
             "reason": self.reason,
             "omitted": [*self.omitted],
             "variables": {**self.variables},
+            "metadata": {**self.metadata},
         }
 
     @classmethod
@@ -77,4 +80,5 @@ class SessionSnapshot:
             reason=record["reason"],
             omitted=tuple(record["omitted"]),
             variables=record["variables"],
+            metadata=record["metadata"],
         )

@@ -159,6 +159,7 @@ class SessionSnapshots:
             session_created_at=session.created_at,
             created_at=at,
             variables=session.variables,
+            metadata=session.metadata,
         )
 
     def _hold(self, snapshot: SessionSnapshot, state: Snapshot) -> None:
@@ -288,7 +289,9 @@ class SessionSnapshots:
             self._check_ended(snapshot)
             if ledger.choose("U-SNAPSHOT-ENDED") == "same-session-id":
                 again = (snapshot.session_id, snapshot.session_created_at)
-        return await self._sessions.create_from(state, key, ttl_s, snapshot.variables, again)
+        return await self._sessions.create_from(
+            state, key, ttl_s, snapshot.variables, snapshot.metadata, again
+        )
 
     def _check_ended(self, snapshot: SessionSnapshot) -> None:
         """Raise SnapshotRefusedError if a session that has ended cannot be resumed, or not yet."""

@@ -27,6 +27,7 @@ from agentdouble.errors import (
 )
 from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.ended_sessions import (
+    EXPIRED,
     EndedSession,
     EndedSessions,
     ended_session,
@@ -118,6 +119,10 @@ class SandboxSessions:
         """Return the sessions that have ended and are remembered, oldest first."""
         return self._history.all()
 
+    def since(self, ended: EndedSession) -> dt.timedelta:
+        """Return how long ago a session ended."""
+        return self._clock.now() - ended.at
+
     async def load(self) -> None:
         """Load the records of the store; sessions that lived then ended with that process."""
         await self._history.load(self._clock.now())
@@ -128,11 +133,12 @@ class SandboxSessions:
         user_session_id: str,
         ttl_s: int | None = None,
         variables: Mapping[str, str] = _NOTHING,
+        metadata: Mapping[str, str] = _NOTHING,
     ) -> SandboxSession:
         """Return the session; make it if there is none (SBX-01, SBX-02).
 
-        ``variables`` are added to those of the tool. They and ``ttl_s`` (seconds) take effect
-        only if this call makes the session (but see U-TTL-REPEATED). Raises
+        ``variables`` are added to those of the tool. They, ``metadata`` and ``ttl_s`` (seconds)
+        take effect only if this call makes the session (but see U-TTL-REPEATED). Raises
         TooManySandboxSessionsError at the limit, UnknownToolError, and InstanceEndedError if the
         ledger says that an ended session stays ended (U-TTL-AFTER).
         """
@@ -143,7 +149,7 @@ class SandboxSessions:
             ended = self._history.latest(key)
             if ended is not None and not may_begin_again():
                 raise InstanceEndedError(user_session_id, ended.dated_reason)
-            return await self._create(key, ttl_s, variables)
+            return await self._create(key, ttl_s, variables, metadata)
         return self.use(session, ttl_s)
 
     def by_id(self, session_id: str) -> SandboxSession | None:
@@ -194,6 +200,7 @@ class SandboxSessions:
         key: InstanceKey,
         ttl_s: int | None,
         variables: Mapping[str, str],
+        metadata: Mapping[str, str],
         again: tuple[str, dt.datetime] | None = None,
     ) -> SandboxSession:
         """Make a session with the state of a snapshot, beside other sessions of ``key``.
@@ -206,7 +213,7 @@ class SandboxSessions:
         id_, created_at = again or (new_id, None)
         try:
             session = await self._create(
-                key, ttl_s, variables, (id_, token), created_at, beside=True
+                key, ttl_s, variables, metadata, (id_, token), created_at, beside=True
             )
             if not isinstance(snapshot, EmptySnapshot):
                 await session.return_to(snapshot)
@@ -224,13 +231,14 @@ class SandboxSessions:
 
         It lives until the other double ends it. Raises the same errors as ``get_or_create``.
         """
-        return await self._create(key, _ENDLESS_S, variables, identity)
+        return await self._create(key, _ENDLESS_S, variables, _NOTHING, identity)
 
     async def _create(
         self,
         key: InstanceKey,
         ttl_s: int | None,
         variables: Mapping[str, str],
+        metadata: Mapping[str, str],
         identity: Identity | None = None,
         created_at: dt.datetime | None = None,
         *,
@@ -258,6 +266,7 @@ class SandboxSessions:
             identity=identity or new_identity(),
             created_at=created_at or now,
             variables={**tool_variables, **variables},
+            metadata=metadata,
             log=SessionLog(self._clock),
             place=self.placement.processes_for,
             on_lost=self._destroy_in_background,
@@ -463,7 +472,7 @@ class SandboxSessions:
 
 
 def _expired(session: SandboxSession) -> str:
-    return f"expired at {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{EXPIRED} {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -16,6 +16,7 @@ from agentdouble.errors import SandboxError, UnknownToolError
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 CODE_ENV = "CodeEnv"
+TYPES = (CODE_ENV, "All-in-one")  # their sessions are the same
 DEFAULT_NAME = "sandbox"
 _SHOWN = 5
 
@@ -39,14 +40,25 @@ class Tool(Resource):
 
 
 class Tools(Registry[Tool]):
-    """The registry of tools; ``fixed_id`` is the id of the tool that always exists."""
+    """The registry of tools; ``fixed_id`` is the id of the tool that always exists.
+
+    With ``most``, no more tools than that are created.
+    """
 
     kind = "tool"
     noun = "tool"
 
-    def __init__(self, clock: Clock, fixed_id: str, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        fixed_id: str,
+        store: Store | None = None,
+        *,
+        most: int | None = None,
+    ) -> None:
         super().__init__(clock, store)
         self._fixed_id = fixed_id
+        self._most = most
 
     def variables(self, tool_id: str) -> Mapping[str, str]:
         """Return the environment variables of a tool's sessions; raise UnknownToolError."""
@@ -58,20 +70,22 @@ class Tools(Registry[Tool]):
         return tool is not None and tool.enables_snapshots
 
     async def create(
-        self, name: str, fields: Mapping[str, Any], client_token: str | None = None
+        self, name: str, type_: str, fields: Mapping[str, Any], client_token: str | None = None
     ) -> Tool:
         """Make a tool, or return the tool of an earlier request with the same token and content.
 
-        Raises SandboxError if the ledger says so (U-TOOL-NAMES), and ActionError if a
-        different request used the token.
+        Raises SandboxError if there are too many or if the ledger says so (U-TOOL-NAMES), and
+        ActionError if a different request used the token.
         """
-        base = self._described(f"t-{secrets.token_hex(10)}", name, client_token, [name, fields])
-        return await self._add(Tool(**base, fields=fields))
+        request = [name, type_, fields]
+        base = self._described(f"t-{secrets.token_hex(10)}", name, client_token, request)
+        return await self._add(Tool(**base, type=type_, fields=fields))
 
-    async def update(self, tool_id: str, fields: Mapping[str, Any]) -> Tool:
-        """Change some fields of a tool; raise UnknownToolError if there is no such tool."""
+    async def update(self, tool_id: str, type_: str | None, fields: Mapping[str, Any]) -> Tool:
+        """Change some fields of a tool, and its type unless that is None; raise UnknownToolError."""
         return await self._change(
-            tool_id, lambda tool: replace(tool, fields={**tool.fields, **fields})
+            tool_id,
+            lambda tool: replace(tool, type=type_ or tool.type, fields={**tool.fields, **fields}),
         )
 
     async def delete(self, id_: str) -> None:
@@ -103,3 +117,9 @@ class Tools(Registry[Tool]):
         if same is not None and ledger.choose("U-TOOL-NAMES") == "unique":
             message = f"The tool {same.id!r} has the name {new.name!r} already."
             raise SandboxError(message, "InvalidResource.AlreadyExists", 409)
+        if self._most is not None and len(self._items) >= self._most:
+            message = (
+                f"There are {len(self._items)} tools and the setting max_tools allows no more. "
+                "Delete one, or raise it."
+            )
+            raise SandboxError(message, "QuotaExceeded.Tool", 429)

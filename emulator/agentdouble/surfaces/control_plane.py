@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Scope
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.control_plane.authentication import Authenticator, Failure
 from agentdouble.control_plane.dispatch import ControlPlane, names_action
+from agentdouble.control_plane.rates import Rates
 from agentdouble.core.invoke_tool import VERSION
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
@@ -57,7 +58,8 @@ class ControlPlaneActions(Surface):
     def _make(self) -> ASGIApp:
         context = self.context
         authenticator = Authenticator(context.credentials, context.settings, context.clock)
-        return ControlPlane(self._actions(), authenticator)
+        rates = Rates(context.clock, context.settings, context.ledger)
+        return ControlPlane(self._actions(), authenticator, rates)
 
     def _actions(self) -> Mapping[str, Action]:
         actions: dict[str, Action] = {}

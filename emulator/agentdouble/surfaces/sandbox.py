@@ -85,7 +85,7 @@ class Sandbox(Surface):
         super().__init__(context)
         settings, clock, store = context.settings, context.clock, context.store
         self.data_plane = LateApp(self._make_data_plane, "agentdouble.sandbox.data_plane.routes")
-        self.tools = Tools(clock, settings.tool_id, store)
+        self.tools = Tools(clock, settings.tool_id, store, most=settings.max_tools)
         self.tools.publish_to(context.events)
         self.sessions = SandboxSessions(
             clock,

@@ -18,6 +18,9 @@ from doublecheck.calibration.probing import (
 from doublecheck.calibration.sessions import moment
 from doublecheck.wire.calls import Request
 
+_SHORT_S = 30
+_LINGERS_S = 310
+
 
 @probe("U-SIGNING", "control_plane")
 def signing(at: Probing) -> str:
@@ -63,6 +66,14 @@ def ttl_unit(at: Probing) -> str:
     raise unlike(f"with the Ttl {TTL_S} its lifetime is", lives)
 
 
+@probe("U-TOOL-TTL-LIMITS", "control_plane", writes=True)
+def ttl_limits(at: Probing) -> str:
+    """Create a session with a Ttl of two minutes, and one with a Ttl of half a minute."""
+    _create(at, f"{at.token}-long").ok()
+    short = _create(at, f"{at.token}-short", Ttl=_SHORT_S, TtlUnit="second")
+    return "from-60" if short.error else "from-1"
+
+
 @probe("U-TOOL-SESSION-PAUSED", "control_plane", writes=True)
 def session_paused(at: Probing) -> str:
     """Look at a paused session."""
@@ -72,17 +83,18 @@ def session_paused(at: Probing) -> str:
     return one_of({"Paused": "paused", "Ready": "ready"}, status, "its Status is")
 
 
-@probe("U-TOOL-SESSION-ENDED", "control_plane", writes=True)
+@probe("U-TOOL-SESSION-ENDED", "control_plane", writes=True, slow_s=_LINGERS_S)
 def session_ended(at: Probing) -> str:
-    """Look at a session that has been deleted."""
+    """Look at a session that has been deleted, and again some minutes later."""
     session = {"ToolId": at.tool_id, "SessionId": _create(at, at.token).ok()["SessionId"]}
     at.act("DeleteSession", **session).ok()
     answer = at.act("GetSession", **session)
     if answer.error:
         return "not-found"
-    if answer.result.get("Status") == "Terminated":
-        return "terminated"
-    raise unlike("its Status is", answer.result.get("Status"))
+    if answer.result.get("Status") != "Terminated":
+        raise unlike("its Status is", answer.result.get("Status"))
+    at.patience.wait(_LINGERS_S)
+    return "lingers" if at.act("GetSession", **session).error else "terminated"
 
 
 def _create(at: Probing, name: str, **fields: object) -> ActionAnswer:

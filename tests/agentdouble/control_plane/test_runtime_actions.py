@@ -203,18 +203,18 @@ def test_instances_and_their_output_are_returned(double: Emulator) -> None:
 
 def test_lists_are_filtered_and_paginated(double: Emulator) -> None:
     """By name, project, tag and time."""
-    for name in ("one", "two", "three"):
+    for name in ("once", "twice", "thrice"):
         create(double, Name=name, ProjectName=name[0], Tags=[{"Key": "t", "Value": name}])
 
     def names(**query: Any) -> list[str]:
         return [r["Name"] for r in act(double, "ListRuntimes", **query)["AgentKitRuntimes"]]
 
-    assert ["declared", "one", "two", "three"] == names()
-    assert ["two"] == names(Filters=[{"Name": "Name", "Values": ["two"]}])
-    assert ["two", "three"] == names(ProjectName="t")
-    assert ["three"] == names(TagFilters=[{"Key": "t", "Values": ["three"]}])
+    assert ["declared", "once", "twice", "thrice"] == names()
+    assert ["twice"] == names(Filters=[{"Name": "Name", "Values": ["twice"]}])
+    assert ["twice", "thrice"] == names(ProjectName="t")
+    assert ["thrice"] == names(TagFilters=[{"Key": "t", "Values": ["thrice"]}])
     assert [] == names(CreateTimeAfter="2999-01-01T00:00:00Z")
-    assert ["two"] == names(PageNumber=3, PageSize=1)
+    assert ["twice"] == names(PageNumber=3, PageSize=1)
 
 
 def test_deleted_runtime_is_unknown(double: Emulator) -> None:
@@ -240,6 +240,44 @@ def test_client_token_creates_one_runtime(double: Emulator) -> None:
     assert (400, "InvalidParameter") == (
         refusal(double, "CreateRuntime", **request_of(ClientToken="token", Description="else"))[:2]
     )
+
+
+@pytest.mark.parametrize("name", ["abcd", "_a-B", "-abc", "a" * 64])
+def test_names_of_the_allowed_lengths(double: Emulator, name: str) -> None:
+    """A name is part of the address."""
+    runtime_id = create(double, Name=name)
+
+    assert (
+        f"{double.url}/runtimes/{name}"
+        == (get(double, runtime_id)["NetworkConfigurations"][0]["Endpoint"])
+    )
+
+
+def test_duplicate_name_has_a_code_of_its_own(double: Emulator) -> None:
+    """It is free again when its runtime was deleted."""
+    first = create(double)
+
+    refused = refusal(double, "CreateRuntime", **request_of())
+    act(double, "DeleteRuntime", RuntimeId=first)
+
+    assert (409, "InvalidParameter.DuplicateName") == refused[:2]
+    assert first != create(double)
+
+
+def test_description_has_at_most_255_bytes(double: Emulator) -> None:
+    """Neither a runtime nor a version is created with a longer one."""
+    longest = "é" * 127 + "."
+    runtime_id = create(double, Description=longest)
+
+    created = refusal(double, "CreateRuntime", **request_of(Name="other", Description="é" * 128))
+    updated = refusal(double, "UpdateRuntime", RuntimeId=runtime_id, Description="." * 256)
+
+    message = "The Description has 256 bytes of UTF-8; the limit is 255."
+    assert (400, "InvalidDescription.Malformed", message) == created == updated
+    assert longest == get(double, runtime_id)["Description"]
+    versions = act(double, "ListRuntimeVersions", RuntimeId=runtime_id)
+    assert 1 == len(versions["AgentKitRuntimeVersions"])
+    assert ("declared", "made") == double.runtimes.names
 
 
 def test_authorizers_are_enforced(double: Emulator) -> None:
@@ -271,7 +309,10 @@ def test_authorizers_are_enforced(double: Emulator) -> None:
         ({"ArtifactUrl": artifact(application="gone.py:app")}, 400, "there is no file "),
         ({"ArtifactUrl": artifact(command="a", python="/bin/sh")}, 400, "/bin is not below"),
         ({"ArtifactUrl": artifact(command="a", user="root")}, 400, "its query has keys other than"),
-        ({"Name": "a/b"}, 400, "The parameter Name is invalid: "),
+        ({"Name": "abc/d"}, 400, "The parameter Name is invalid: "),
+        ({"Name": "abc.d"}, 400, "The parameter Name is invalid: "),
+        ({"Name": "abc"}, 400, "The parameter Name is invalid: "),
+        ({"Name": "a" * 65}, 400, "The parameter Name is invalid: "),
         ({"Envs": [{"Key": "PORT", "Value": "1"}]}, 400, "Envs is invalid: the double itself"),
         ({"MinInstance": 3, "MaxInstance": 2}, 400, "MaxInstance is invalid: its max_instances is"),
         ({"MemoryMb": 1}, 400, "The parameter MemoryMb is invalid: "),

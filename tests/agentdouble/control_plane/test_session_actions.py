@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -65,6 +66,7 @@ def test_session_fields(double: Emulator) -> None:
         "ExpireAt": stamp(created + 10 * MINUTE),
         "Endpoint": session["Endpoint"],
         "InternalEndpoint": "",
+        "Metadata": [],
     } == described
     url = urlsplit(session["Endpoint"])
     assert double.url == f"{url.scheme}://{url.netloc}"
@@ -195,6 +197,68 @@ def test_ended_sessions_can_be_listed() -> None:
         assert {**before, "Status": "Terminated", "Endpoint": ""} == get(double, session)
         assert ["u"] == names(double, Filters=[{"Name": "Status", "Values": ["Terminated"]}])
         assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId="s-none")[0]
+
+
+def test_ended_sessions_linger_in_lists(tmp_path: Path) -> None:
+    """U-TOOL-SESSION-ENDED lingers: for five minutes, also across a restart."""
+    options: dict[str, Any] = {
+        "state": f"sqlite:///{tmp_path / 'state.db'}",
+        "unknowns": {"U-TOOL-SESSION-ENDED": "lingers"},
+    }
+
+    def statuses(double: Emulator) -> dict[str, str]:
+        listed = act(double, "ListSessions", ToolId=TOOL)["SessionInfos"]
+        return {session["UserSessionId"]: session["Status"] for session in listed}
+
+    with Emulator(**options) as double, double.clock.freeze():
+        expired = create(double, "expired", Ttl=60)["SessionId"]
+        create(double, "lives", Ttl=3600)
+        double.clock.advance(MINUTE)
+        deleted = create(double, "deleted")["SessionId"]
+        act(double, "DeleteSession", SessionId=deleted)
+        double.clock.advance(5 * MINUTE - dt.timedelta(seconds=1))
+
+        shown = get(double, expired)
+        assert {"expired": "Expired", "lives": "Ready", "deleted": "Terminated"} == statuses(double)
+        assert ("Expired", "", shown["ExpireAt"]) == (
+            *(shown["Status"], shown["Endpoint"]),
+            stamp(dt.datetime.fromisoformat(shown["CreatedAt"].replace("Z", "+00:00")) + MINUTE),
+        )
+        assert "Terminated" == get(double, deleted)["Status"]
+        assert 404 == refusal(double, "SetSessionTtl", ToolId=TOOL, SessionId=expired, Ttl=60)[0]
+
+        double.clock.advance(seconds=1)
+        assert {"lives": "Ready"} == statuses(double)
+        for session in (expired, deleted):
+            assert 404 == refusal(double, "GetSession", ToolId=TOOL, SessionId=session)[0]
+
+    with Emulator(**options) as double:
+        assert "Terminated" == statuses(double)["lives"]
+        double.clock.advance(11 * MINUTE)  # the clock of the first one was 6 minutes ahead
+        assert {} == statuses(double)
+
+
+@pytest.mark.needs("files", "pid_namespace")
+def test_short_lifetimes_can_be_refused() -> None:
+    """U-TOOL-TTL-LIMITS from-60: every action with a Ttl refuses less than a minute."""
+    with Emulator(unknowns={"U-TOOL-TTL-LIMITS": "from-60"}) as double:
+        session = create(double, Ttl=60)["SessionId"]
+        ids = {"ToolId": TOOL, "SessionId": session}
+        snapshot = act(double, "CreateSessionSnapshot", **ids)["SnapshotId"]
+        before = get(double, session)
+
+        refused = [
+            refusal(double, "CreateSession", ToolId=TOOL, Ttl="59"),
+            refusal(double, "SetSessionTtl", **ids, Ttl=1),
+            refusal(double, "ResumeSession", **ids, Ttl=59, TtlUnit="second"),
+            refusal(double, "InvokeTool", **body_of(double, "1", "u", ttl_s=59)),
+            refusal(double, "ResumeSessionFromSnapshot", ToolId=TOOL, SnapshotId=snapshot, Ttl=59),
+        ]
+        act(double, "SetSessionTtl", **ids, Ttl=1, TtlUnit="minute")
+
+        message = "The parameter Ttl is invalid: it must be at least 60 seconds."
+        assert {(400, "InvalidParameter", message)} == set(refused)
+        assert (["u"], before["CreatedAt"]) == (names(double), get(double, session)["CreatedAt"])
 
 
 def test_session_belongs_to_its_tool(double: Emulator) -> None:

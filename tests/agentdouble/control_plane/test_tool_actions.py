@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import datetime as dt
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import act, body_of, http, refusal, run
+from tests.agentdouble.calling import DataPlane, act, body_of, http, refusal, run
 
 pytestmark = pytest.mark.smoke
 
@@ -177,12 +178,55 @@ def test_names_can_be_unique(double: Emulator) -> None:
     ) == refusal(double, "CreateTool", Name="one", ToolType="CodeEnv")
 
 
-def test_other_tool_types_are_refused_by_name(double: Emulator) -> None:
-    status, code, message = refusal(double, "CreateTool", Name="one", ToolType="SkillEnv")
+def test_all_in_one_tool_has_the_whole_sandbox(double: Emulator) -> None:
+    """Its type is shown with the tool and its sessions."""
+    tool = act(double, "CreateTool", Name="aio", ToolType="All-in-one")["ToolId"]
+    body = {"ToolId": tool, "UserSessionId": "u"}
+    session = act(double, "CreateSession", **body)
+    act(double, "InvokeTool", **{**body_of(double, "open('f', 'w').write('42')", "u"), **body})
 
-    assert (501, "NotImplemented") == (status, code)
-    assert "The ToolType SkillEnv is part of the platform" in message
+    url, _, query = session["Endpoint"].partition("/?")
+    plane = DataPlane(url, dict(parse_qsl(query)))
+
+    assert "42" == plane.bash("cat f")["stdout"]
+    assert "42" == plane.data("/v1/file/read", file="/home/gem/f")["content"]
+    assert "All-in-one" == act(double, "GetTool", ToolId=tool)["ToolType"]
+    assert ["aio"] == names(double, Filters=[{"Name": "ToolType", "Values": ["All-in-one"]}])
+    ids = {"ToolId": tool, "SessionId": session["SessionId"]}
+    (listed,) = act(double, "ListSessions", ToolId=tool)["SessionInfos"]
+    assert "All-in-one" == listed["ToolType"] == act(double, "GetSession", **ids)["ToolType"]
+
+
+def test_tool_type_can_be_changed(double: Emulator) -> None:
+    """UpdateTool without a ToolType keeps it."""
+    tool = create(double)
+    act(double, "UpdateTool", ToolId=tool, ToolType="All-in-one")
+    act(double, "UpdateTool", ToolId=tool, Description="changed")
+
+    changed = act(double, "GetTool", ToolId=tool)
+
+    assert ("All-in-one", "changed") == (changed["ToolType"], changed["Description"])
+
+
+@pytest.mark.parametrize(
+    "tool_type",
+    [
+        *("Skill", "SkillEnv", "DevEnv", "StudioEnv"),
+        *("OpenClaw", "ArkClawEnv", "HermesEnv", "Private"),
+    ],
+)
+def test_other_tool_types_are_refused_by_name(double: Emulator, tool_type: str) -> None:
+    """CreateTool and UpdateTool say which types there are instead."""
+    message = (
+        f"The ToolType {tool_type} is part of the platform, but this version of agentdouble has "
+        "not built it yet. Create the tool with the ToolType CodeEnv or All-in-one."
+    )
+
+    for action, named in (("CreateTool", {"Name": "one"}), ("UpdateTool", {"ToolId": FIXED})):
+        refused = refusal(double, action, **named, ToolType=tool_type)
+        assert (501, "NotImplemented", message) == refused
     assert ["sandbox"] == names(double)
+    assert "CodeEnv" == act(double, "GetTool", ToolId=FIXED)["ToolType"]
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_an_explicit_choice_overrides_the_profile(file: Path) -> None:
         ("[unknowns]\nU-TTL-EXTEND = 'sliding'", "FILE: There is no unknown 'U-TTL-EXTEND'."),
         ("[unknowns]\nU-TTL-EXTEND = 'sliding'", "Did you mean U-TTL-EXTENDS?"),
         ("[unknowns]\nU-TTL-EXTENDS = 'slidng'", "It has: absolute, sliding. Did you mean sliding"),
-        ("[unknowns]\nU-LIMITS = 'rates'", "FILE: U-LIMITS: this version of agentdouble has not"),
+        ("[unknowns]\nU-RUN-CODE-RETURN = 'object'", "FILE: U-RUN-CODE-RETURN: this version of ag"),
         ("[unknowns]\nU-TTL-EXTENDS = 1", "U-TTL-EXTENDS must name an alternative"),
         ("unknowns = 3", "FILE, unknowns must be a table: [unknowns]."),
         ("[unknown]", "has 'unknown', which nobody knows; the tables of a profile are unknowns,"),

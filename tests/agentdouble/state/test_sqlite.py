@@ -247,7 +247,8 @@ def state(tmp_path: Path) -> str:
 def test_tools_survive_a_restart(state: str) -> None:
     """This includes changes to the fixed tool, but no deleted tools."""
     with Emulator(state=state) as first:
-        tool = act(first, "CreateTool", Name="one", ToolType="CodeEnv", ClientToken="c")["ToolId"]
+        body = {"Name": "one", "ToolType": "All-in-one", "ClientToken": "c"}
+        tool = act(first, "CreateTool", **body)["ToolId"]
         deleted_id = act(first, "CreateTool", Name="two", ToolType="CodeEnv")["ToolId"]
         act(first, "DeleteTool", ToolId=deleted_id)
         act(first, "UpdateTool", ToolId=TOOL, Description="changed")
@@ -256,7 +257,7 @@ def test_tools_survive_a_restart(state: str) -> None:
 
     with Emulator(state=state) as second:
         after = act(second, "ListTools")["Tools"]
-        again = act(second, "CreateTool", Name="one", ToolType="CodeEnv", ClientToken="c")["ToolId"]
+        again = act(second, "CreateTool", **body)["ToolId"]
         ran = act(second, "InvokeTool", **{**body_of(second, "1"), "ToolId": tool})
         second_url = second.url
 

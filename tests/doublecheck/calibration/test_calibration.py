@@ -30,6 +30,7 @@ LIVED = {
     "U-PROBE-BODIES": "text",
     "U-SESSION-DELETE": "204",
     "U-SESSION-DUPLICATE": "400",
+    "U-TOOL-TTL-LIMITS": "from-60",
     "U-TOOL-TTL-UNIT": "minute",
     "U-TTL-AFTER": "error",
     "U-TTL-EXTENDS": "sliding",
@@ -160,14 +161,14 @@ def test_an_existing_profile_is_extended(tmp_path: Path) -> None:
         "https://one",
         [
             Finding("U-LIST-APPS", "detailed", date=date, exchanges=("GET /\n-> HTTP 200",)),
-            Finding("U-LIMITS", "rates", date=date),
+            Finding("U-RUN-CODE-RETURN", "object", date=date),
             Finding("U-SIGNING", reason="unclear"),
         ],
     )
 
     profile = profiles.read(file)
     assert {"U-LIST-APPS": "detailed", "U-TTL-EXTENDS": "sliding"} == profile.unknowns
-    assert {"U-LIST-APPS", "U-LIMITS"} == profile.evidence.keys()
+    assert {"U-LIST-APPS", "U-RUN-CODE-RETURN"} == profile.evidence.keys()
     assert file.read_text().startswith("# ours\n")
 
 

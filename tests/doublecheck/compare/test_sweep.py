@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble import Emulator, SimpleApp
+from agentdouble import Emulator, Settings, SimpleApp
 from agentdouble.apps import simple
 from agentdouble.core import ledger
 from agentdouble.sandbox.browser import chromium
@@ -23,7 +23,7 @@ from doublecheck.calibration.findings import PROBES
 from doublecheck.calibration.probing import ProbePatience, Probing
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
-from tests.agentdouble.calling import data_plane, http
+from tests.agentdouble.calling import data_plane, http, send, signed
 from tests.agentdouble.runtimes import small
 from tests.agentdouble.runtimes.authentication.conftest import KEYS, mirror
 
@@ -83,6 +83,17 @@ def identity_headers(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
     return "tip-token" if "x-agentdouble-identity-kind" in names else "tip-token-alone"
 
 
+def many(double: Emulator, _patch: pytest.MonkeyPatch) -> str:
+    """Return the answer to U-LIMITS, from more writes of tools than a second allows."""
+    with double.clock.freeze():
+        statuses = {
+            send(signed(double, {}, action="UpdateTool")).status_code
+            for _ in range(Settings().tool_rate_per_s + 1)
+        }
+    double.clock.reset()
+    return "rates" if 429 in statuses else "bodies"
+
+
 def _require_browser() -> None:
     if chromium.find(None) is None:
         pytest.skip(f"needs Chromium: {chromium.INSTALL}")
@@ -91,6 +102,7 @@ def _require_browser() -> None:
 WITNESSES: dict[str, Witness] = {
     "U-BROWSER-FORMAT": picture,
     "U-IDENTITY-HEADERS": identity_headers,
+    "U-LIMITS": many,
     "U-PING-SLOW": slow_ping,
     "U-SCALE-IDLE": idle,
 }

@@ -204,6 +204,8 @@ def test_no_check_fails_under_any_alternative(
     chosen: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENTDOUBLE_UNKNOWNS", json.dumps(chosen))
+    for rate in ("RATE_PER_S", "TOOL_RATE_PER_S"):  # the checks ask faster than by default
+        monkeypatch.setenv(f"AGENTDOUBLE_{rate}", "100000")
 
     run = pytest_run.run([FEW, *QUIET, "-p", "no:unraisableexception"], verbose=False)
 
