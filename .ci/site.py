@@ -208,11 +208,16 @@ def _generated() -> Iterator[tuple[str, str]]:
     rows = ((it.id, it.section, it.level, it.text) for it in clauses().values())
     yield "reference/clauses.md", _table("Clauses", ("clause", "section", "level", "text"), rows)
     choices = (
-        (it.id, it.section, it.question, _alternative(it.default), _list(it.alternatives))
+        (
+            *(it.id, it.section, it.question, _alternative(it.default), _list(it.alternatives)),
+            "<br>".join(map(str, it.evidence)),
+        )
         for it in ledger.unknowns().values()
     )
-    head = ("unknown", "section", "question", "default", "alternatives")
-    yield "reference/unknowns.md", _table("Unknowns", head, choices)
+    head = ("unknown", "section", "question", "default", "alternatives", "evidence")
+    title, _, table = _table("Unknowns", head, choices).partition("\n\n")
+    counted = f"{ledger.Ledger().summary()} Count again: `agentdouble unknowns`."
+    yield "reference/unknowns.md", f"{title}\n\n{counted}\n\n{table}"
 
 
 def _require_docstrings(modules: Iterable[str]) -> None:

@@ -348,8 +348,7 @@ class Settings(BaseSettings):
     def chosen(self) -> ledger.Ledger:
         """Return the ledger with the alternatives that these settings choose."""
         profile = profiles.read(self.profile) if self.profile is not None else profiles.EMPTY
-        settled = profile.unknowns.keys() - self.unknowns.keys()
-        return ledger.Ledger({**profile.unknowns, **self.unknowns}, settled)
+        return profile.make_ledger(self.unknowns)
 
     def own_token(self) -> str:
         """Return the token of the double's own routes; one that is not set is made anew."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -247,11 +248,16 @@ def doctor(
 
 
 @app.command()
-def unknowns(as_json: options.Json = False) -> None:
-    """List the unknowns of the specification, and the double's choices."""
+def unknowns(
+    as_json: options.Json = False,
+    profile: Annotated[
+        Path | None, typer.Option(help="Show the answers of a profile, and what was measured.")
+    ] = None,
+) -> None:
+    """List the unknowns of the specification, the double's choices, and what they rest on."""
     from agentdouble.cli import unknowns as ledger  # slow: rich
 
-    ledger.show(as_json=as_json)
+    ledger.show(as_json=as_json, profile=profile)
 
 
 @app.command(epilog=_JOURNAL_EXAMPLES)

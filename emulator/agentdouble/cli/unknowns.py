@@ -1,41 +1,68 @@
-"""``agentdouble unknowns``: the ledger, as a table or as JSON."""
+"""``agentdouble unknowns``: the ledger and what its answers rest on, as a table or as JSON."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentdouble.core import ledger
-from agentdouble.core.ledger import Alternative, Unknown
+from agentdouble.core import ledger, profiles
+from agentdouble.core.evidence import Evidence
+from agentdouble.core.ledger import Alternative, Ledger, Unknown
 
 
-def show(*, as_json: bool) -> None:
-    """Print every unknown with its default and its alternatives."""
+def show(*, as_json: bool, profile: Path | None = None) -> None:
+    """Print every unknown with its answers and their evidence, and count what they rest on.
+
+    A profile's answers are in force, and rest on the deployment that it was measured on.
+    """
+    in_force = (profiles.EMPTY if profile is None else profiles.read(profile)).make_ledger()
     if as_json:
-        typer.echo(json.dumps([asdict(u) for u in ledger.unknowns().values()], indent=2))
+        documents = [_document(unknown, in_force) for unknown in ledger.unknowns().values()]
+        typer.echo(json.dumps(documents, indent=2, default=str))
         return
     table = Table(show_lines=True)
     table.add_column("Unknown", no_wrap=True)
-    for column in ("Question", "Default", "Alternatives"):
+    for column in ("Question", "Answer", "Alternatives", "Evidence"):
         table.add_column(column)
     for unknown in ledger.unknowns().values():
-        table.add_row(*_row(unknown))
+        table.add_row(*_row(unknown, in_force))
     Console().print(table)
+    typer.echo(in_force.summary())
 
 
-def _row(unknown: Unknown) -> tuple[Text, Text, Text, Text]:
-    alternatives = Text("\n").join(_answer(answer) for answer in unknown.alternatives)
+def _document(unknown: Unknown, in_force: Ledger) -> dict[str, Any]:
+    return {
+        **asdict(unknown),
+        "evidence": [asdict(it) for it in in_force.evidence(unknown.id)],
+        "rests_on": in_force.rests_on(unknown.id),
+    }
+
+
+def _row(unknown: Unknown, in_force: Ledger) -> tuple[Text, ...]:
+    answer = in_force.answer(unknown.id)
+    answers = (unknown.default, *unknown.alternatives)
+    others = (_answer(other) for other in answers if other is not answer)
     return (
         Text(unknown.id, style="bold"),
         Text(f"{unknown.question} ({unknown.section})"),
-        _answer(unknown.default),
-        alternatives,
+        _answer(answer),
+        Text("\n").join(others),
+        Text("\n").join(_evidence(it) for it in in_force.evidence(unknown.id)),
     )
+
+
+def _evidence(evidence: Evidence) -> Text:
+    """Return the kind, what it shows, and the package or document; --json has the file, too."""
+    kind = evidence.kind if evidence.answer is None else f"{evidence.kind}, for {evidence.answer}"
+    source = f" ({evidence.source.partition(':')[0]})" if evidence.source else ""
+    return Text.assemble((kind, "bold"), f": {evidence.says}", (source, "dim"))
 
 
 def _answer(answer: Alternative) -> Text:

@@ -19,6 +19,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from agentdouble.core import evidence as evidence_of
+from agentdouble.core.evidence import MEASURED, Evidence
 from agentdouble.errors import LedgerError
 
 if sys.version_info >= (3, 11):
@@ -67,9 +69,14 @@ class Unknown:
     question: str
     default: Alternative
     alternatives: tuple[Alternative, ...]
-    evidence: str
+    evidence: tuple[Evidence, ...]
     explains: tuple[Effect, ...] = ()
     not_visible: str | None = None
+
+    def rests_on(self, name: str | None = None) -> str:
+        """Return the strongest kind of evidence for the answer of that name, or for the default."""
+        is_default = name in (None, self.default.name)
+        return evidence_of.strongest(self.evidence, None if is_default else name)
 
     def answer(self, name: str) -> Alternative:
         """Return the answer of that name; raise LedgerError if it is missing or not built."""
@@ -110,7 +117,9 @@ def _unknown(id_: str, entry: Mapping[str, Any]) -> Unknown:
         question=entry["question"],
         default=Alternative(**entry["default"]),
         alternatives=tuple(Alternative(**alternative) for alternative in entry["alternatives"]),
-        evidence=entry["evidence"],
+        evidence=evidence_of.parse(
+            id_, entry.get("evidence"), [it["name"] for it in entry["alternatives"]]
+        ),
         explains=tuple(effect(id_, item) for item in entry.get("explains", ())),
         not_visible=entry.get("not_visible"),
     )
@@ -158,15 +167,19 @@ def _frozen(value: Any) -> Any:
 class Ledger:
     """The unknowns with one chosen answer for each; ``chosen`` overrides the defaults by name.
 
-    ``settled`` are the unknowns whose answer is known from a deployment and is not a guess. Raises
-    LedgerError if ``chosen`` has an unknown or an alternative that does not exist or is not built.
+    ``settled`` are the unknowns whose answer is known from a deployment and is not a guess;
+    ``measured`` is what was seen there, if the profile says it. Raises LedgerError if ``chosen`` has an unknown or an alternative that does not exist or is not built.
     """
 
     def __init__(
-        self, chosen: Mapping[str, str] | None = None, settled: Iterable[str] = ()
+        self,
+        chosen: Mapping[str, str] | None = None,
+        settled: Iterable[str] = (),
+        measured: Mapping[str, Evidence] | None = None,
     ) -> None:
         self._chosen = dict(chosen or {})
         self.settled = frozenset(settled)
+        self._measured = dict(measured or {})
         self._answers = _answers(self._chosen)
         self.version = 0  # increases with each change
 
@@ -178,6 +191,22 @@ class Ledger:
     def answers(self) -> Mapping[str, str]:
         """Return the names of the answers in force, by the ids of their unknowns."""
         return {id_: answer.name for id_, answer in self._answers.items()}
+
+    def evidence(self, id_: str) -> tuple[Evidence, ...]:
+        """Return the evidence about an unknown, a deployment's first."""
+        measured = self._measured.get(id_) if id_ in self.settled else None
+        evidence = find(id_).evidence
+        return evidence if measured is None else (measured, *evidence)
+
+    def rests_on(self, id_: str) -> str:
+        """Return the strongest kind of evidence for the answer in force."""
+        return MEASURED if id_ in self.settled else find(id_).rests_on(self.answer(id_).name)
+
+    def summary(self) -> str:
+        """Say how many of the unknowns rest on what."""
+        ids = unknowns().keys()
+        evidence = [it for id_ in ids for it in self.evidence(id_)]
+        return evidence_of.summary([self.rests_on(id_) for id_ in ids], evidence)
 
     def change(self, chosen: Mapping[str, str]) -> None:
         """Choose other answers, on top of those the ledger was made with; ``{}`` removes them.

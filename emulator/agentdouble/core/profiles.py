@@ -12,20 +12,23 @@
     seen = "the second creation was answered with 400"
     exchanges = ["..."]
 
-``doublecheck calibrate`` writes one, and the setting ``profile`` names it. Only ``[unknowns]`` has
-an effect; ``[evidence]`` is for people.
+``doublecheck calibrate`` writes one, and the setting ``profile`` names it. Only ``[unknowns]`` changes
+the double's answers; ``[evidence]`` is shown beside them.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agentdouble.core import ledger
+from agentdouble.core.evidence import MEASURED, Evidence
 from agentdouble.errors import LedgerError, ProfileError
 
 if sys.version_info >= (3, 11):
@@ -45,6 +48,12 @@ class Profile:
     unknowns: Mapping[str, str] = field(default_factory=dict)
     evidence: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def make_ledger(self, chosen: Mapping[str, str] = MappingProxyType({})) -> ledger.Ledger:
+        """Return the ledger with the profile's answers, and others on top that settle nothing."""
+        settled = self.unknowns.keys() - chosen.keys()
+        measured = {id_: _measured(self.evidence[id_]) for id_ in settled & self.evidence.keys()}
+        return ledger.Ledger({**self.unknowns, **chosen}, settled, measured)
+
 
 EMPTY = Profile()
 
@@ -63,6 +72,15 @@ def read(file: Path) -> Profile:
     for id_, about in evidence.items():
         _check_evidence(id_, about, file)
     return Profile(chosen, evidence)
+
+
+def _measured(about: Mapping[str, Any]) -> Evidence:
+    says, target = str(about.get("seen", "")), str(about.get("target", "a deployment"))
+    try:
+        date = dt.datetime.fromisoformat(str(about.get("date"))).date()
+    except ValueError:  # a person has written it
+        date = None
+    return Evidence(MEASURED, says, target, date)
 
 
 def _document(file: Path) -> Mapping[str, Any]:

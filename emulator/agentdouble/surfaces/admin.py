@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,6 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from agentdouble import errors
 from agentdouble.core import ledger
+from agentdouble.core.evidence import Evidence
 from agentdouble.core.ledger import Ledger, Unknown
 from agentdouble.faults.admin_routes import fault_routes
 from agentdouble.journal.event_routes import event_routes
@@ -197,7 +199,7 @@ class Admin(Surface):
             _shown_unknown(self.context.ledger, unknown, entries.get(unknown.id, ()))
             for unknown in unknowns
         ]
-        return JSONResponse({"unknowns": documents})
+        return JSONResponse({"unknowns": documents, "summary": self.context.ledger.summary()})
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
@@ -250,7 +252,8 @@ def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -
         "id": unknown.id,
         "section": unknown.section,
         "question": unknown.question,
-        "evidence": unknown.evidence,
+        "evidence": [_shown_evidence(it) for it in in_force.evidence(unknown.id)],
+        "rests_on": in_force.rests_on(unknown.id),
         "in_force": in_force.answer(unknown.id).name,
         "settled": unknown.id in in_force.settled,
         "alternatives": [
@@ -264,6 +267,11 @@ def _shown_unknown(in_force: Ledger, unknown: Unknown, entries: Sequence[int]) -
         ],
         "entries": [*entries],
     }
+
+
+def _shown_evidence(evidence: Evidence) -> dict[str, str]:
+    """Return the fields that an evidence has, as in ``unknowns.toml``."""
+    return {name: str(value) for name, value in asdict(evidence).items() if value is not None}
 
 
 def _choices(body: bytes) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentdouble.core import ledger
+from agentdouble.core.evidence import MEASURED, Evidence
 from doublecheck.core.notebook_repr import Series, Shown, clock_time, counted, without_token
 
 
@@ -172,7 +173,8 @@ class Unknown(Shown, drawn_by="notebook.display.double.unknown"):
     """One question that the specification leaves open, and the current answer.
 
     ``alternatives`` are the other answers, by name, with their meanings. ``settled``: a profile
-    contains a deployment's answer. ``relied_on``: an answer of this double has depended on it since
+    contains a deployment's answer. ``evidence`` is what there is for the default and for others,
+    ``rests_on`` the strongest kind of it for the current answer. ``relied_on``: an answer of this double has depended on it since
     its journal was emptied.
     """
 
@@ -182,7 +184,8 @@ class Unknown(Shown, drawn_by="notebook.display.double.unknown"):
     answer: str
     meaning: str
     alternatives: Mapping[str, str]
-    evidence: str
+    evidence: tuple[Evidence, ...]
+    rests_on: str
     settled: bool = False
     relied_on: bool = False
 
@@ -235,6 +238,7 @@ def ledger_unknowns(
             meaning=meanings.pop(answer, ""),
             alternatives=meanings,
             evidence=unknown.evidence,
+            rests_on=MEASURED if id_ in settled else unknown.rests_on(answer),
             settled=id_ in settled,
             relied_on=id_ in relied_on,
         )

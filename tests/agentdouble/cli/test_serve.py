@@ -9,6 +9,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
+from agentdouble.core import ledger
 from agentdouble.core.environment import CLIENTS
 from doublecheck import Platform, Target
 from tests.agentdouble.calling import TIMEOUT_S, http
@@ -219,6 +220,8 @@ def test_ledger_is_listed(command_line: CommandLine) -> None:
     assert "U-TTL-EXTENDS" in table
     extends = next(unknown for unknown in listed if unknown["id"] == "U-TTL-EXTENDS")
     assert ["sliding"] == [alternative["name"] for alternative in extends["alternatives"]]
+    assert "client asserts" == extends["rests_on"] == extends["evidence"][0]["kind"]
+    assert ledger.Ledger().summary() == table.splitlines()[-1]
 
 
 def test_help_has_examples(command_line: CommandLine) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import agentdouble
 from agentdouble import Emulator
+from agentdouble.core.evidence import KINDS
 from tests.agentdouble.calling import (
     act,
     has_gone,
@@ -221,6 +222,8 @@ def test_the_catalogue_lists_the_uses_of_each_unknown(double: Emulator) -> None:
     assert relied_on == entry.unknowns != []
     for unknown in unknowns:
         assert all(unknown[name] for name in ("question", "section"))
+        assert unknown["rests_on"] in KINDS
+        assert all({"kind", "says"} <= item.keys() for item in unknown["evidence"])
         assert [True] == [item["built"] for item in unknown["alternatives"] if item["default"]]
 
 

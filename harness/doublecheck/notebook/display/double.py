@@ -112,7 +112,8 @@ def unknowns(unknowns: Unknowns) -> Markup:
 
 def unknown(unknown: Unknown) -> Markup:
     """Return one question with its answers."""
-    return box(table(_UNKNOWNS, [_unknown_row(unknown)]), element("div", quiet(unknown.evidence)))
+    evidence = (element("div", quiet(str(it))) for it in unknown.evidence)
+    return box(table(_UNKNOWNS, [_unknown_row(unknown)]), *evidence)
 
 
 def _entry_row(entry: JournalEntry) -> list[str | None]:

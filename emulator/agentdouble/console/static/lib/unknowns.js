@@ -5,7 +5,8 @@ import { h } from "./dom.js";
 import { versionOf } from "./live.js";
 
 /** @typedef {{name: string, meaning: string, built: boolean, default: boolean}} Alternative */
-/** @typedef {{id: string, section: string, question: string, evidence: string, in_force: string,
+/** @typedef {{kind: string, says: string, source?: string, date?: string, answer?: string}} Evidence */
+/** @typedef {{id: string, section: string, question: string, evidence: Evidence[], rests_on: string, in_force: string,
  *             settled: boolean, alternatives: Alternative[]}} Unknown */
 
 let cached = /** @type {Promise<Unknown[]> | null} */ (null);
@@ -38,7 +39,12 @@ export const chosen = (unknowns) => unknowns.filter((unknown) =>
 export const profileOf = (unknowns) =>
   `[unknowns]\n${chosen(unknowns).map((unknown) => `${unknown.id} = ${JSON.stringify(unknown.in_force)}\n`).join("")}`;
 
-/** Describe an unknown: its section, its question and the evidence for the double's answer. @param {Unknown} unknown */
+/** Return an evidence as a line. @param {Evidence} evidence */
+export const evidenceText = ({ kind, says, source, date, answer }) => kind === "none" ? says
+  : `${kind}${answer ? `, for ${answer}` : ""}: ${says} (${[source, date].filter(Boolean).join(", ")})`;
+
+/** Describe an unknown: its section, its question and the evidence for its answers. @param {Unknown} unknown */
 export const about = (unknown) => h("div", { class: "about" },
   h("p", null, unknown.question),
-  h("p", { class: "hint" }, `Section ${unknown.section}. `, unknown.evidence));
+  h("p", { class: "hint" }, `Section ${unknown.section}. The answer rests on: ${unknown.rests_on}.`),
+  unknown.evidence.map((evidence) => h("p", { class: "hint" }, evidenceText(evidence))));

@@ -6,7 +6,7 @@ import { announce, h, list, setText } from "../lib/dom.js";
 import { saveBlob } from "../lib/files.js";
 import { pluralize } from "../lib/format.js";
 import { double, versionOf } from "../lib/live.js";
-import { about, catalogue, choose, chosen, profileOf } from "../lib/unknowns.js";
+import { about, catalogue, choose, chosen, evidenceText, profileOf } from "../lib/unknowns.js";
 
 /** @typedef {import("../lib/unknowns.js").Unknown} Unknown */
 /** @typedef {import("../lib/unknowns.js").Alternative} Alternative */
@@ -42,7 +42,7 @@ export function unknowns() {
     const words = filter.value.toLowerCase().split(/\s+/);
     const onlyUsed = used.getAttribute("aria-pressed") === "true";
     const visible = all.filter((unknown) => {
-      const text = `${unknown.id} ${unknown.section} ${unknown.question} ${unknown.evidence}`.toLowerCase();
+      const text = `${unknown.id} ${unknown.section} ${unknown.question} ${unknown.evidence.map(evidenceText).join(" ")}`.toLowerCase();
       return words.every((/** @type {string} */ word) => text.includes(word)) && (!onlyUsed || uses.has(unknown.id));
     }).map((unknown) => ({ ...unknown, uses: uses.get(unknown.id) ?? [] }));
     const isOpen = (/** @type {Unknown} */ unknown) => unknown.alternatives.filter((alternative) => alternative.built).length > 1;
