@@ -105,7 +105,9 @@ def run() -> int:
     console = Console(highlight=False)
     started = time.monotonic()
     capacity.raise_limit()
-    with Emulator() as double, httpx.Client(base_url=double.url, timeout=60) as client:
+    # No session sleeps, so that the end of their processes can be seen.
+    emulator = Emulator(max_sleeping_sessions=0)
+    with emulator as double, httpx.Client(base_url=double.url, timeout=60) as client:
         client.headers["Authorization"] = f"Bearer {double.token}"
         stage = _Stage(console, client)
         console.print(f"[bold]agentdouble demo[/bold]: a double answers at {double.url}")
