@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from google.adk.runners import InMemoryRunner
@@ -12,6 +13,7 @@ from veadk.tools.builtin_tools.run_code import run_code
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     """Ask twice in one conversation; return what was said and which tools were called."""
+    os.environ["AGENTKIT_TOOL_ID"] = facts.get("tool_id", facts["tool"])
     agent = Agent(name="coder", instruction="Run code.", tools=[run_code])
     runner = InMemoryRunner(agent, app_name="app")
     session = await runner.session_service.create_session(app_name="app", user_id="ann")
