@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-
-import pytest
 
 from tests.real_clients.__main__ import CACHE
 from tests.vendor.environment import ENVIRONMENT, VARIABLE
@@ -15,4 +14,5 @@ if __name__ == "__main__":
         CACHE.mkdir(parents=True, exist_ok=True)
         ENVIRONMENT.make(CACHE)
         os.environ[VARIABLE] = ENVIRONMENT.python(CACHE)
-    sys.exit(pytest.main(["tests/vendor", *sys.argv[1:]]))
+    command = [sys.executable, "-m", "pytest", "tests/vendor", *sys.argv[1:]]
+    sys.exit(subprocess.run(command, check=False).returncode)
