@@ -139,13 +139,14 @@ def extras(session: nox.Session, extra: str) -> None:
 
 @nox.session(default=False)
 def clients(session: nox.Session) -> None:
-    """Real clients talk to the double: those whose versions stand still, each apart."""
+    """Real clients talk to the double: those whose versions stand still, and the vendor's own."""
     install(session, "emulator,test,conformance")
     session.install("uv")  # it makes their environments
     python = ("mcp-1.26", "a2a-sdk-0.3")
     npm = ("typescript-sdk-1", "typescript-sdk-2", "a2a-js-0.3", "a2a-js-1", "jupyterlab-services")
     chosen = [f"--only={name}" for name in (*python, *npm)]
     session.run("python", "-m", "tests.real_clients", *chosen, *session.posargs)
+    session.run("python", "-m", "tests.vendor", "-q")
 
 
 @nox.session(default=False)
