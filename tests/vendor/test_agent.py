@@ -43,3 +43,14 @@ def _scripts(first: str, second: str) -> tuple[dict[str, Any], ...]:
             for prompt, code in calls.items()
         ),
     )
+
+
+def test_an_agent_uses_a_tool_of_type_all_in_one(python: str) -> None:
+    with Emulator(model_scripts=_scripts("x = 6 * 7", "print(x)")) as double:
+        tool = act(double, "CreateTool", Name="aio", ToolType="All-in-one")["ToolId"]
+        asked = {"prompts": ["keep it", "tell it"], "tool_id": tool}
+        told = environment.run(python, "agent", double, **asked)
+        listed = act(double, "ListSessions", ToolId=tool)
+
+    assert "42" in told["said"][1]
+    assert 1 == len(listed["SessionInfos"])

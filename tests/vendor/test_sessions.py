@@ -38,3 +38,12 @@ def test_the_built_in_tools_run_code_and_commands(run: Run) -> None:
         "other endpoint": True,
         "a repeated Ttl renews nothing": True,
     } == run("tools")
+
+
+def test_commands_are_waited_for_and_long_output_is_fetched(run: Run) -> None:
+    assert {
+        "started": ["running", True],
+        "waited": "completed",
+        "short": "hello",
+        "long": 200_000,
+    } == run("transport")

@@ -19,6 +19,7 @@ from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.ended_sessions import EndedSession
 from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_log import LINES, SessionLog
+from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 
@@ -139,8 +140,11 @@ class ShownSession(TypedDict):
 class SessionActions(ActionMethods):
     """The actions on sessions of the sandbox."""
 
-    def __init__(self, sessions: SandboxSessions, tools: Tools) -> None:
+    def __init__(
+        self, sessions: SandboxSessions, snapshots: SessionSnapshots, tools: Tools
+    ) -> None:
         self._sessions = sessions
+        self._snapshots = snapshots
         self._tools = tools
 
     @action(
@@ -250,6 +254,7 @@ class SessionActions(ActionMethods):
         """End a session; return when its processes have ended."""
         session = await self._sessions.look_up(request.SessionId, request.ToolId)
         await self._sessions.destroy(session, "deleted by caller")
+        await self._snapshots.note_deletion(session.id)
         return {"SessionId": session.id}
 
     @action("GetSessionLogs", GetSessionLogs, Logs=str)

@@ -309,7 +309,7 @@ class SessionSnapshots:
             raise SnapshotRefusedError(
                 f"its session lives, as the instance {living.id}: end it first, or send "
                 "CreateNewInstance true",
-                "InvalidSnapshot.InstanceRunning",
+                "InvalidSnapshot.InstanceAlreadyExists",
             )
         note_session(living.id)
         living.check_at_rest()  # ``return_to`` would wait for the code and then discard its effects
@@ -322,6 +322,14 @@ class SessionSnapshots:
         """Delete a snapshot; sessions resumed from it live on."""
         self._forget(snapshot)
         await self._settle()
+
+    async def note_deletion(self, session_id: str) -> None:
+        """Delete the snapshots of a session that was deleted, if so chosen (U-SNAPSHOT-DELETED)."""
+        own = [snapshot for snapshot in self._all.values() if snapshot.session_id == session_id]
+        if own and ledger.choose("U-SNAPSHOT-DELETED") == "deleted":
+            for snapshot in own:
+                self._forget(snapshot)
+            await self._settle()
 
     async def drop_of(self, tool_id: str) -> None:
         """Delete the snapshots of a tool's sessions."""

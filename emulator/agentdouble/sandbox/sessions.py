@@ -256,7 +256,8 @@ class SandboxSessions:
             return self.use(other, ttl_s)
         if identity is not None and identity[0] in self._by_id:
             raise SnapshotRefusedError(
-                f"its session lives again, as {identity[0]}", "InvalidSnapshot.InstanceRunning"
+                f"its session lives again, as {identity[0]}",
+                "InvalidSnapshot.InstanceAlreadyExists",
             )
         self.placement.check(len(self._by_id))
         now = self._clock.now()

@@ -145,7 +145,7 @@ class Sandbox(Surface):
         return {
             "InvokeTool": InvokeTool(self.sessions, self.tools, self.context.settings),
             **ToolActions(self.tools, self.sessions, self.snapshots).by_name(),
-            **SessionActions(self.sessions, self.tools).by_name(),
+            **SessionActions(self.sessions, self.snapshots, self.tools).by_name(),
             **SnapshotActions(self.snapshots, self.sessions, self.tools).by_name(),
         }
 

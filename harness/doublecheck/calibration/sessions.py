@@ -19,10 +19,16 @@ from doublecheck.calibration.probing import (
     inner,
     one_of,
     printed,
+    unlike,
 )
 
 MOMENT_S = 3  # more than one second, because a timestamp may be truncated to seconds
 _SHORT_S = 60
+_BETWEEN_S = 5  # between two questions, as a published client waits
+_ASKS = 7
+_ASKS_FOR_SNAPSHOT = 120  # ten minutes, as long as published clients wait
+_PENDING = ("creating", "pending", "processing")
+_TERMINATING = "InvalidSnapshot.InstanceTerminating"
 _LONG_S = 5 * TTL_S
 
 
@@ -232,18 +238,75 @@ def of_a_living_session(at: Probing) -> str:
     return "replaced"
 
 
+@probe("U-SNAPSHOT-DELETED", "sandbox", "control_plane", writes=True)
+def of_a_deleted_session(at: Probing) -> str:
+    """List the snapshots of a session that has been deleted."""
+    session = at.begin()
+    _take(at, session)
+    at.act("DeleteSession", ToolId=at.tool_id, SessionId=session).ok()
+    return "kept" if _listed(at) else "deleted"
+
+
+@probe("U-SNAPSHOT-TERMINATING", "sandbox", "control_plane", writes=True)
+def terminating(at: Probing) -> str:
+    """Resume a session at once after its deletion, and again later if that is refused."""
+    session = at.begin()
+    snapshot = _take(at, session)
+    at.act("DeleteSession", ToolId=at.tool_id, SessionId=session).ok()
+    answer = _resume(at, snapshot)
+    if not answer.error:
+        return "resumed"
+    if answer.error.get("Code") != _TERMINATING or _resumed_later(at, snapshot).error:
+        raise unlike("a session that was just deleted is not resumed", answer.error)
+    return "refused"
+
+
 @probe("U-SNAPSHOT-ENDED", "sandbox", "control_plane", writes=True)
 def of_an_ended_session(at: Probing) -> str:
     """Resume a session that has been deleted."""
     session = at.begin()
     snapshot = _take(at, session)
     at.act("DeleteSession", ToolId=at.tool_id, SessionId=session).ok()
-    answer = _resume(at, snapshot)
+    if not _listed(at):
+        raise NotSettledError("its snapshot was deleted with it")
+    answer = _resumed_later(at, snapshot)
     if answer.status < _FAILED and answer.error:
         return "refused"
-    if answer.ok().get("SessionId") == session:
-        raise NotSettledError("the session got its SessionId again")
-    return "new-session-id"
+    is_same = answer.ok().get("SessionId") == session
+    return "same-session-id" if is_same else "new-session-id"
+
+
+def _resumed_later(at: Probing, snapshot: str) -> ActionAnswer:
+    """Resume a snapshot; ask again for half a minute while its session is said to be ending."""
+    for _ in range(_ASKS):
+        answer = _resume(at, snapshot)
+        if answer.error.get("Code") != _TERMINATING:
+            break
+        at.patience.wait(_BETWEEN_S)
+    return answer
+
+
+@probe("U-SNAPSHOT-NEW-INSTANCE", "sandbox", "control_plane", writes=True)
+def new_instance(at: Probing) -> str:
+    """Look at the name of a copy's user session."""
+    answer = _resume(at, _take(at, at.begin()), CreateNewInstance=True).ok()
+    copy = {"ToolId": at.tool_id, "SessionId": answer["SessionId"]}
+    name = at.act("GetSession", **copy).ok().get("UserSessionId")
+    return "same" if name == at.session else "new"
+
+
+@probe("U-SNAPSHOT-AUTOMATIC", "sandbox", "control_plane", writes=True, slow_s=_SHORT_S + 2)
+def automatic(at: Probing) -> str:
+    """Let a session expire, and look for a snapshot of it."""
+    at.run("0", ttl_s=_SHORT_S).ok()
+    at.patience.wait(_SHORT_S + 2)
+    for _ in range(_ASKS):
+        if snapshots := _listed(at):
+            for snapshot in snapshots:
+                _delete_at_the_end(at, snapshot)
+            return "at-end"
+        at.patience.wait(_BETWEEN_S)
+    return "never"
 
 
 @probe("U-SNAPSHOT-TTL", "sandbox", "control_plane", writes=True)
@@ -260,19 +323,31 @@ def _create(at: Probing, session: str, **fields: Any) -> ActionAnswer:
     """Take a snapshot that is deleted at the end."""
     answer = at.act("CreateSessionSnapshot", ToolId=at.tool_id, SessionId=session, **fields)
     if not answer.error:
-        target = {"ToolId": at.tool_id, "SnapshotId": answer.result.get("SnapshotId")}
-        at.finally_(lambda: at.act("DeleteSessionSnapshot", **target))
+        _delete_at_the_end(at, str(answer.result.get("SnapshotId")))
     return answer
 
 
+def _delete_at_the_end(at: Probing, snapshot: str) -> None:
+    target = {"ToolId": at.tool_id, "SnapshotId": snapshot}
+    at.finally_(lambda: at.act("DeleteSessionSnapshot", **target))
+
+
 def _take(at: Probing, session: str) -> str:
-    return str(_create(at, session).ok()["SnapshotId"])
+    """Take a snapshot, wait until the platform has it, and return its id."""
+    snapshot = str(_create(at, session).ok()["SnapshotId"])
+    target = {"ToolId": at.tool_id, "SnapshotId": snapshot}
+    for _ in range(_ASKS_FOR_SNAPSHOT):
+        details = at.act("GetSessionSnapshot", **target).ok().get("Snapshot") or {}
+        if str(details.get("Status")).lower() not in _PENDING:
+            return snapshot
+        at.patience.wait(_BETWEEN_S)
+    raise NotSettledError(f"the snapshot is not ready after {_ASKS_FOR_SNAPSHOT * _BETWEEN_S} s")
 
 
-def _resume(at: Probing, snapshot: str) -> ActionAnswer:
-    """Resume a snapshot in place. If it becomes a new session, that session is ended at the end."""
+def _resume(at: Probing, snapshot: str, **fields: Any) -> ActionAnswer:
+    """Resume a snapshot, in place by default. A session that this begins is ended at the end."""
     target: Mapping[str, Any] = {"ToolId": at.tool_id, "SnapshotId": snapshot}
-    answer = at.act("ResumeSessionFromSnapshot", **target, CreateNewInstance=False)
+    answer = at.act("ResumeSessionFromSnapshot", **target, **{"CreateNewInstance": False, **fields})
     session = answer.result.get("SessionId")
     if session:
         at.finally_(lambda: at.act("DeleteSession", ToolId=at.tool_id, SessionId=session))
