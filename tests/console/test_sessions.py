@@ -98,8 +98,9 @@ def test_a_snapshot_is_taken_copied_and_restored(opened: Page, double: Emulator)
 
     opened.get_by_role("button", name="Take a snapshot").click()
     opened.get_by_text("Not in it: 1 thread").wait_for()
+    taken = opened.url
     opened.get_by_role("button", name="New session").click()
-    opened.get_by_role("heading", name="u-").wait_for()
+    opened.wait_for_url(lambda url: url != taken)
     code = opened.get_by_role("textbox", name="Code")
     code.fill("x + 41")
     code.press("Shift+Enter")

@@ -73,7 +73,8 @@ class SnapshotActions(ActionMethods):
     )
     async def list(self, request: session_actions.ListSessionSnapshots) -> dict[str, Any]:
         """Return the snapshots of a tool's sessions that pass every filter, the newest first."""
-        self._tools.get(request.ToolId)
+        if self._tools.get(request.ToolId).enables_snapshots:
+            ledger.choose("U-SNAPSHOT-AUTOMATIC")  # it decides which snapshots there are
         names = ("SessionId", "UserSessionId", "SnapshotType")
         filters = {name: value for name in names if (value := getattr(request, name)) is not None}
         every = (

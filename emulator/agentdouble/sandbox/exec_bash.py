@@ -32,16 +32,21 @@ class ExecBash:
         self._closing: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def run(
-        self, workbench: Workbench, command: Mapping[str, Any], publisher: ExecutionPublisher
+        self,
+        workbench: Workbench,
+        command: Mapping[str, Any],
+        publisher: ExecutionPublisher,
+        *,
+        alone: bool = False,
     ) -> dict[str, Any]:
         """Run a command, a body of ``POST /v1/bash/exec``, and return its envelope.
 
-        Raises WorkbenchError.
+        With ``alone`` it has a bash of its own. Raises WorkbenchError.
         """
         publisher.started("bash", None)
         ended: ExecutionEnded = "interrupted"
         try:
-            if ledger.choose("U-EXECBASH-STATE") == "fresh":
+            if alone or ledger.choose("U-EXECBASH-STATE") == "fresh":
                 answer = await self._run_alone(workbench, command)
             else:
                 session_id = self._kept

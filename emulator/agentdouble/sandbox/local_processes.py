@@ -216,11 +216,11 @@ class LocalProcesses:
         return tuple(kernel.language.name for kernel, had in zip(kernels, ran, strict=True) if had)
 
     async def exec_bash(
-        self, command: Mapping[str, Any], publisher: ExecutionPublisher
+        self, command: Mapping[str, Any], publisher: ExecutionPublisher, *, alone: bool = False
     ) -> dict[str, Any]:
         async with self.use_workbench() as workbench:
             try:
-                return await self._exec_bash.run(workbench, command, publisher)
+                return await self._exec_bash.run(workbench, command, publisher, alone=alone)
             except WorkbenchError:
                 self.session.check_usable()  # "the session has ended" is the more helpful error
                 raise

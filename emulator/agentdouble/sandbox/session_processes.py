@@ -105,12 +105,12 @@ class Processes(Protocol):
         """
 
     async def exec_bash(
-        self, command: Mapping[str, Any], publisher: ExecutionPublisher
+        self, command: Mapping[str, Any], publisher: ExecutionPublisher, *, alone: bool = False
     ) -> dict[str, Any]:
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
         ``command`` is a body of ``POST /v1/bash/exec``. The command sees the files of ``execute``;
-        U-EXECBASH-STATE decides about its own state. A command that fails, or still runs at its
+        U-EXECBASH-STATE decides about its own state, unless it runs ``alone``. A command that fails, or still runs at its
         timeout, is also returned and not raised. Raises SandboxError if the workbench cannot start
         or its answer is lost.
         """

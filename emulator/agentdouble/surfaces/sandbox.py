@@ -136,6 +136,7 @@ class Sandbox(Surface):
     def actions(self) -> Mapping[str, Action]:
         """Return InvokeTool and the actions that manage tools and sessions."""
         from agentdouble.control_plane.actions import (  # slow: 60 ms
+            AsyncCommandActions,
             InvokeTool,
             SessionActions,
             SnapshotActions,
@@ -146,6 +147,7 @@ class Sandbox(Surface):
             "InvokeTool": InvokeTool(self.sessions, self.tools, self.context.settings),
             **ToolActions(self.tools, self.sessions, self.snapshots).by_name(),
             **SessionActions(self.sessions, self.snapshots, self.tools).by_name(),
+            **AsyncCommandActions(self.sessions).by_name(),
             **SnapshotActions(self.snapshots, self.sessions, self.tools).by_name(),
         }
 

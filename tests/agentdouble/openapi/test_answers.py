@@ -83,7 +83,9 @@ def actions_of(document: dict[str, Any], *words: str) -> set[str]:
 @pytest.mark.needs("files", "pid_namespace")
 def test_tool_and_session_actions_match(driver: Driver, document: dict[str, Any]) -> None:
     """This includes InvokeTool with both operations."""
-    tool = driver.act("CreateTool", Name="driven", ToolType="CodeEnv")["ToolId"]
+    tool = driver.act("CreateTool", Name="driven", ToolType="CodeEnv", EnableSnapshot=True)[
+        "ToolId"
+    ]
     driver.act("UpdateTool", ToolId=tool, Description="changed")
     driver.act("GetTool", ToolId=tool)
     driver.act("ListTools", Filters=[{"Name": "Name", "Values": ["driven"]}])
@@ -92,6 +94,8 @@ def test_tool_and_session_actions_match(driver: Driver, document: dict[str, Any]
     driver.act("InvokeTool", **RunCode(tool, "driven", "print(1); 1/0").body())
     command = {"OperationType": "ExecBash", "OperationPayload": json.dumps({"command": "echo hi"})}
     driver.act("InvokeTool", ToolId=tool, UserSessionId="driven", **command)
+    task = driver.act("AsyncExecCommand", **ids, Command="true")["TaskId"]
+    driver.act("ViewAsyncCommand", **ids, TaskId=task)
     driver.act("GetSession", **ids)
     driver.act("ListSessions", ToolId=tool)
     driver.act("SetSessionTtl", **ids, Ttl=2, TtlUnit="minute")

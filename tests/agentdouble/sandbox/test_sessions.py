@@ -41,11 +41,6 @@ def session_id(double: Emulator, session: str = "s1", **fields: object) -> str:
     return session_id
 
 
-def put_choices(double: Emulator, unknowns: dict[str, str]) -> None:
-    """Choose other answers to unknowns, until the double is reset."""
-    http.put(f"{double.url}/_emulator/unknowns", json=unknowns).raise_for_status()
-
-
 def sessions(double: Emulator) -> list[str]:
     listed = http.get(f"{double.url}/_emulator/sessions").json()["sessions"]
     return [session["UserSessionId"] for session in listed]
@@ -85,34 +80,39 @@ def test_an_instance_lives_for_thirty_minutes(double: Emulator) -> None:
     assert "1\n" == text(double, "print(x)")
 
 
-def test_an_instance_is_destroyed_after_thirty_minutes(double: Emulator) -> None:
-    """SBX-03: its process is gone when advance() returns; the next call starts fresh."""
-    put_choices(double, {"U-SNAPSHOT-AUTOMATIC": "never"})
-    before = session_id(double)
-    process = kernel(double)
+@pytest.fixture
+def sleepless() -> Iterator[Emulator]:
+    """A double whose sessions leave nothing at their end."""
+    with Emulator(max_sleeping_sessions=0) as double:
+        yield double
 
-    double.clock.advance(30 * MINUTE)
+
+def test_an_instance_is_destroyed_after_thirty_minutes(sleepless: Emulator) -> None:
+    """SBX-03: its process is gone when advance() returns; the next call starts fresh."""
+    before = session_id(sleepless)
+    process = kernel(sleepless)
+
+    sleepless.clock.advance(30 * MINUTE)
 
     assert not process.is_running()
-    assert [] == sessions(double)
-    after = run(double, "1")["data"]
+    assert [] == sessions(sleepless)
+    after = run(sleepless, "1")["data"]
     assert before != after["session_id"]
     assert 1 == after["execution_count"]
 
 
-def test_expiry_works_with_a_frozen_clock(double: Emulator) -> None:
+def test_expiry_works_with_a_frozen_clock(sleepless: Emulator) -> None:
     """SBX-03 to the second, with freeze_time in the double's process."""
-    put_choices(double, {"U-SNAPSHOT-AUTOMATIC": "never"})
     start = dt.datetime(2040, 1, 1, tzinfo=dt.timezone.utc)
     with freezegun.freeze_time(start) as frozen:
-        before = session_id(double)
-        process = kernel(double)
+        before = session_id(sleepless)
+        process = kernel(sleepless)
         frozen.move_to(start + 30 * MINUTE - SECOND)
-        alive = session_id(double)
+        alive = session_id(sleepless)
 
         frozen.move_to(start + 30 * MINUTE)
         process.wait(30)  # the reaper alone; nobody asks anything
-        after = run(double, "1")["data"]
+        after = run(sleepless, "1")["data"]
 
     assert before == alive
     assert before != after["session_id"]

@@ -161,7 +161,7 @@ def test_a_reset_keeps_saved_state(tmp_path: Path, program: Mapping[str, Any]) -
     with Emulator(state=url) as double:
         again = contents(double)
 
-    of_the_process = {"sessions": [], "session_snapshots": [], "journal": [], "faults": []}
+    of_the_process = {"sessions": [], "journal": [], "faults": []}
     assert {**before, **of_the_process, "clock": 0.0} == after
     assert {**after, "mcp": ["far"]} == restarted  # an application ends with its process
     assert [NOTHING, NOTHING] == [emptied, again]

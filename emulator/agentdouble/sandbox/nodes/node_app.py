@@ -195,7 +195,8 @@ class NodeApp:
 
     async def _bash(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
         publisher = self._sessions.feed.publisher(session.key)
-        return {"answer": await session.processes.exec_bash(body["command"], publisher)}
+        command, alone = body["command"], body["alone"]
+        return {"answer": await session.processes.exec_bash(command, publisher, alone=alone)}
 
     async def _complete(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
         language = languages.find(body["language"])

@@ -158,14 +158,15 @@ class NodeProcesses:
         return tuple((await self._part.ask_or_end("/interrupt", {}))["languages"])
 
     async def exec_bash(
-        self, command: Mapping[str, Any], publisher: ExecutionPublisher
+        self, command: Mapping[str, Any], publisher: ExecutionPublisher, *, alone: bool = False
     ) -> dict[str, Any]:
         self._session.check_usable()
         publisher.started("bash", None)
         ended: ExecutionEnded = "interrupted"
         with self._session.working():
             try:
-                reply = await self._part.ask_or_end("/bash", {"command": dict(command)})
+                body = {"command": dict(command), "alone": alone}
+                reply = await self._part.ask_or_end("/bash", body)
                 ended = exec_bash.publish(reply["answer"], publisher)
             finally:
                 publisher.finished(ended, context_lost=self._session.end_reason is not None)

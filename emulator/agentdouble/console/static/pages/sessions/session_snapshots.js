@@ -1,12 +1,15 @@
 // The snapshots of a session: take, restore, copy to a new session, and delete.
 
 import { navigate, sessionPath } from "../../lib/address.js";
-import { act } from "../../lib/api.js";
+import { act, ask } from "../../lib/api.js";
 import { attempt, confirmThen } from "../../lib/attempt.js";
 import { announce, h, list, setText } from "../../lib/dom.js";
 import { refresh } from "../../lib/live.js";
 
-/** @typedef {{SnapshotId: string, ToolId: string, Status: string, CreatedAt: string, Reason: string}} Snapshot */
+/**
+ * @typedef {{SnapshotId: string, ToolId: string, UserSessionId: string, state: string, reason: string, left_out: string[],
+ *   created_at: string}} Snapshot
+ */
 
 /** @param {import("./session.js").Session} session */
 export function sessionSnapshots({ latest }) {
@@ -16,13 +19,15 @@ export function sessionSnapshots({ latest }) {
     h("p", { class: "buttons" }, h("button", { onclick: () => attempt(take) }, "Take a snapshot")),
     note, rows,
     h("p", { class: "hint" }, "A snapshot contains the state of Python and the files, but not threads, child processes, "
-      + "connections, bash, JavaScript and the browser. It is deleted when the double stops."));
+      + "connections, bash, JavaScript and the browser. It stays until it is deleted or the double stops."));
 
   async function show() {
     const { ToolId, UserSessionId } = latest();
-    const { Snapshots } = await act("ListSessionSnapshots", { ToolId, UserSessionId, MaxResults: 100 });
-    list(rows, Snapshots, (/** @type {Snapshot} */ snapshot) => `${snapshot.SnapshotId} ${snapshot.Status}`, row);
-    setText(note, Snapshots.length ? "" : "No snapshots yet.");
+    /** @type {{snapshots: Snapshot[]}} */
+    const { snapshots } = await ask("/snapshots");
+    const own = snapshots.filter((it) => it.ToolId === ToolId && it.UserSessionId === UserSessionId).reverse();
+    list(rows, own, (/** @type {Snapshot} */ snapshot) => `${snapshot.SnapshotId} ${snapshot.state}`, row);
+    setText(note, own.length ? "" : "No snapshots yet.");
   }
 
   async function take() {
@@ -34,10 +39,11 @@ export function sessionSnapshots({ latest }) {
 
   /** @param {Snapshot} snapshot */
   function row(snapshot) {
-    const { SnapshotId, ToolId, CreatedAt, Reason } = snapshot;
+    const { SnapshotId, ToolId, created_at, reason, left_out } = snapshot;
     const ids = { SnapshotId, ToolId };
-    const ready = snapshot.Status === "Ready";
-    return h("li", null, h("div", null, h("span", null, SnapshotId), h("small", { class: "hint" }, `${CreatedAt}${Reason && `\n${Reason}`}`)),
+    const ready = snapshot.state === "Ready";
+    const facts = [created_at, reason, left_out.length ? `Not in it: ${left_out.join(", ")}` : ""].filter(Boolean);
+    return h("li", null, h("div", null, h("span", null, SnapshotId), h("small", { class: "hint" }, facts.join("\n"))),
       h("span", { class: "buttons" },
         ready && h("button", { onclick: () => restore(ids) }, "Return to it"),
         ready && h("button", { onclick: () => attempt(() => copy(ids)) }, "New session"),

@@ -22,7 +22,7 @@ const CREATED = {
   required: ["Name", "ToolType"],
   properties: {
     Name: { ...LINE, description: "Unique among the tools.", examples: ["my-sandbox"] },
-    ToolType: { enum: ["CodeEnv", "All-in-one"], title: "Type", description: "Their sessions are the same; agents ask for the type." },
+    ToolType: { enum: ["CodeEnv", "All-in-one"], title: "Type", default: "CodeEnv", description: "Their sessions are the same; agents ask for the type." },
     ...CHANGED,
     ProjectName: { ...LINE, title: "Project", examples: ["default"] },
     Tags: { type: "array", items: { ...PAIR, required: ["Key"] } },
