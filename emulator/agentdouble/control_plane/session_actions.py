@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from agentdouble import faults
 from agentdouble.control_plane import addresses, listing, session_metadata, wire
 from agentdouble.control_plane.action_methods import ActionMethods, action
 from agentdouble.control_plane.listing import Filter, Listed, Made
@@ -24,6 +25,9 @@ from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 
 LINGERS = dt.timedelta(minutes=5)
+
+LivingStatus = Literal["Creating", "Starting", "Ready", "Failed", "Paused"]
+Status = Literal["Creating", "Starting", "Ready", "Failed", "Paused", "Terminated", "Expired"]
 
 _FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
 _FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
@@ -129,7 +133,7 @@ class ShownSession(TypedDict):
     SessionId: str
     UserSessionId: str
     ToolType: str
-    Status: Literal["Ready", "Paused", "Terminated", "Expired"]
+    Status: Status
     CreatedAt: str
     ExpireAt: str
     Endpoint: str
@@ -178,24 +182,30 @@ class SessionActions(ActionMethods):
             wire.variables(request.Envs),
             session_metadata.by_key(request.Metadata),
         )
+        fault = faults.injected_fault()
+        if session.readiness.begin(fails=fault is not None) and fault is not None:
+            fault.happened()
         return {
             "SessionId": session.id,
             "UserSessionId": name,
-            "Endpoint": addresses.endpoint(session),
+            "Endpoint": _endpoint(session),
             "InternalEndpoint": "",
         }
 
     @action("GetSession", OneSession, ShownSession)
     async def get(self, request: OneSession) -> dict[str, Any]:
-        """Return a session."""
+        """Return a session; one that starts is a stage further at the next call."""
         self._tools.get(request.ToolId)
         try:
-            session: SandboxSession | EndedSession = await self._look_up(request)
+            session = await self._look_up(request)
         except InstanceEndedError:
-            session = self._sessions.look_up_ended(request.SessionId, request.ToolId)
-            if not self._is_shown(session, ledger.choose("U-TOOL-SESSION-ENDED")):
+            ended = self._sessions.look_up_ended(request.SessionId, request.ToolId)
+            if not self._is_shown(ended, ledger.choose("U-TOOL-SESSION-ENDED")):
                 raise
-        return dict(self._details(session))
+            return dict(self._details(ended))
+        details = dict(self._details(session))
+        session.readiness.advance()
+        return details
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
     async def list(self, request: ListSessions) -> dict[str, Any]:
@@ -299,23 +309,25 @@ class SessionActions(ActionMethods):
             "ExpireAt": wire.stamp(
                 session.lifetime.deadline if isinstance(session, SandboxSession) else session.at
             ),
-            "Endpoint": addresses.endpoint(session) if isinstance(session, SandboxSession) else "",
+            "Endpoint": _endpoint(session) if isinstance(session, SandboxSession) else "",
             "InternalEndpoint": "",
             "Metadata": session_metadata.shown(session.metadata),
         }
 
 
-def _status(
-    session: SandboxSession | EndedSession,
-) -> Literal["Ready", "Paused", "Terminated", "Expired"]:
+def _endpoint(session: SandboxSession) -> str:
+    return addresses.endpoint(session) if session.readiness.stage == "Ready" else ""
+
+
+def _status(session: SandboxSession | EndedSession) -> Status:
     if isinstance(session, SandboxSession):
         return _living_status(session)
     lingers = ledger.choose("U-TOOL-SESSION-ENDED") == "lingers"
     return "Expired" if lingers and session.has_expired else "Terminated"
 
 
-def _living_status(session: SandboxSession) -> Literal["Ready", "Paused"]:
+def _living_status(session: SandboxSession) -> LivingStatus:
     paused = (
         session.lifetime.state == "paused" and ledger.choose("U-TOOL-SESSION-PAUSED") == "paused"
     )
-    return "Paused" if paused else "Ready"
+    return "Paused" if paused else session.readiness.stage

@@ -6,7 +6,7 @@ surfaces, never for ``/_emulator``, and only for HTTP, not for WebSockets.
 
 ``parsing`` reads the ``kinds`` of faults. ``middleware`` applies the ``effects`` in front of the
 surfaces. So the journal has what the client got, and a surface knows
-nothing of a lost response. A fault that happens to running code (``during_code``) is a context
+nothing of a lost response. A fault that happens to running code or to a start (``during_code``) is a context
 variable that the sandbox reads.
 """
 

@@ -1,4 +1,4 @@
-"""Faults that happen while code runs: passed from the request to the kernel."""
+"""Faults that happen while code runs or a session starts: passed from the request to there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 
 class InjectedFault:
-    """A fault that happens once to running code, after ``after`` messages of output.
+    """A fault that happens once: to running code, after ``after`` messages, or to a start.
 
     ``happened`` counts that it has happened.
     """
@@ -29,14 +29,14 @@ _current: ContextVar[InjectedFault | None] = ContextVar("agentdouble_injected_fa
 
 
 def injected_fault() -> InjectedFault | None:
-    """Return the fault for the code that is about to run; only the first caller gets it."""
+    """Return the fault for what is about to run or start; only the first caller gets it."""
     fault = _current.get()
     return fault if fault is not None and fault.take() else None
 
 
 @contextmanager
 def injecting(fault: InjectedFault) -> Iterator[None]:
-    """Make a fault happen to the first code that runs inside."""
+    """Make a fault happen to the first code that runs, or session that starts, inside."""
     token = _current.set(fault)
     try:
         yield

@@ -46,6 +46,8 @@ async def answer(
 
 
 async def _fail(call: FaultyCall, fault: kinds.Fail) -> None:
+    if fault.after_execution:
+        await call.execute(_lost)
     call.armed.happened()
     if fault.body is not None:
         response = Response(fault.body, fault.status, media_type=fault.content_type)
@@ -126,11 +128,12 @@ class _Cutter:
         return remaining if content or not remaining else None
 
 
-async def _lose(call: FaultyCall, fault: kinds.LoseAnswer) -> None:
-    async def lose(_message: Message) -> None:
-        pass
+async def _lost(_message: Message) -> None:
+    """Take the place of ``send``, so that nothing of the answer is sent."""
 
-    await call.execute(lose)
+
+async def _lose(call: FaultyCall, fault: kinds.LoseAnswer) -> None:
+    await call.execute(_lost)
     call.armed.happened()
     await hang_up(call.scope, call.receive)
 
@@ -158,6 +161,11 @@ async def _injected_fault(call: FaultyCall, fault: kinds.DuringCode) -> None:
         await call.execute()
 
 
+async def _fail_start(call: FaultyCall, fault: kinds.FailStart) -> None:
+    with injecting(InjectedFault(call.armed.happened, fault.kind, 0)):
+        await call.execute()
+
+
 _EFFECTS: dict[type[kinds.Fault], Effect] = {
     kinds.Fail: _fail,
     kinds.Gateway: _gateway,
@@ -168,4 +176,5 @@ _EFFECTS: dict[type[kinds.Fault], Effect] = {
     kinds.WrongJson: _wrong_json,
     kinds.KillKernel: _injected_fault,
     kinds.ExpireInstance: _injected_fault,
+    kinds.FailStart: _fail_start,
 }

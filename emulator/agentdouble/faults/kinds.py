@@ -57,7 +57,7 @@ def _short(value: Any) -> str:
 
 
 class Fail(Fault):
-    """The call is refused, and nothing is executed.
+    """The call is refused. Nothing is executed, or with ``after_execution`` everything is.
 
     Without a ``body`` the answer is an error in the format of the called surface, with ``code``
     and ``message``.
@@ -68,6 +68,7 @@ class Fail(Fault):
     code: str = Field("", max_length=200, title="Error code", examples=["Throttling"])
     message: str = Field("", max_length=10_000, title="Error message")
     retry_after_s: int | None = Field(None, ge=0, title="Retry-After, in seconds")
+    after_execution: bool = Field(False, title="After the execution")
     body: Body | None = Field(None, title="Body", description="Instead of the error.")
     content_type: HeaderValue = Field(
         "application/json",
@@ -193,6 +194,17 @@ class ExpireInstance(DuringCode):
     """The session's instance reaches its deadline while it runs the code (U-TTL-DURING)."""
 
     kind: Literal["expire_instance"] = "expire_instance"
+
+
+class FailStart(Fault):
+    """The session that the call creates does not start: it is Creating, then Failed.
+
+    The call itself succeeds. Nothing happens if the session exists already.
+    """
+
+    kind: Literal["fail_start"] = "fail_start"
+
+    only: ClassVar[str | None] = "CreateSession"
 
 
 def _phrase(status: int) -> str:

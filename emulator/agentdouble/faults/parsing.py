@@ -16,6 +16,7 @@ from agentdouble.faults.kinds import (
     Delay,
     ExpireInstance,
     Fail,
+    FailStart,
     Fault,
     Gateway,
     KillKernel,
@@ -29,13 +30,14 @@ KINDS: dict[str, type[Fault]] = {
     str(cls.model_fields["kind"].default): cls
     for cls in (
         *(Fail, Gateway, Delay, Cut, LoseAnswer, Reset),
-        *(WrongJson, KillKernel, ExpireInstance),
+        *(WrongJson, KillKernel, ExpireInstance, FailStart),
     )
 }
 
 
 _ONLY = {
     "InvokeTool": "InvokeTool",
+    "CreateSession": "CreateSession",
     "code": "operations that run code: InvokeTool, /v1/jupyter/..., /v1/code/...",
 }
 _building = threading.Lock()  # the first validation of a kind builds its model, in one thread

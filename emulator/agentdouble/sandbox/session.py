@@ -16,6 +16,7 @@ from agentdouble.errors import InstanceEndedError, SandboxError, SnapshotRefused
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.lifetime import Lifetime
+from agentdouble.sandbox.readiness import Readiness
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_log import SessionLog
 from agentdouble.sandbox.turn import ExecutionTurn, Occupancy
@@ -64,6 +65,7 @@ class SandboxSession:
         self.id, self.token = identity  # a client shows the token to the data plane to enter
         self.created_at = created_at
         self.lifetime = lifetime
+        self.readiness = Readiness()
         self.turn = ExecutionTurn(key.user_session_id, lambda now: on_occupancy(self, now))
         self.variables = variables
         self.metadata = metadata
@@ -94,15 +96,21 @@ class SandboxSession:
             raise InstanceEndedError(self.key.user_session_id, self._end_reason)
 
     def check_usable(self) -> None:
-        """Raise InstanceEndedError, or SandboxError if the session is paused."""
+        """Raise InstanceEndedError, or SandboxError if the session is paused or did not start."""
         self.check_living()
+        if self.readiness.failed:
+            raise failed_error(self.key.user_session_id)
         if self.lifetime.state == "paused":
             raise paused_error(self.key.user_session_id)
 
     def check_at_rest(self) -> None:
-        """Raise SnapshotRefusedError if the session has ended, is paused or is running code."""
+        """Raise SnapshotRefusedError unless the session lives, has started and runs no code."""
         if self._end_reason is not None:
             raise _terminating(self._end_reason)
+        if self.readiness.failed:
+            raise SnapshotRefusedError(
+                "the session did not start: delete it", "InvalidSnapshot.InstanceFailed"
+            )
         if self.lifetime.state == "paused":
             raise SnapshotRefusedError(
                 "the session is paused: resume it first", "InvalidSnapshot.InstancePaused"
@@ -116,6 +124,7 @@ class SandboxSession:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Count as being at work in this context, which may defer the end (U-TTL-DURING)."""
+        self.readiness.finish()
         try:
             with self.lifetime.working():
                 self._on_change(self)
@@ -264,6 +273,15 @@ def paused_error(user_session_id: str) -> SandboxError:
     """Return the error for a session that is paused."""
     message = f"The instance of session {user_session_id!r} is paused: resume it first."
     return SandboxError(message, "InvalidResource.Paused", 409)
+
+
+def failed_error(user_session_id: str) -> SandboxError:
+    """Return the error for a session whose start failed."""
+    message = (
+        f"The instance of session {user_session_id!r} did not start, because a fault was armed: "
+        "delete it, or use another UserSessionId."
+    )
+    return SandboxError(message, "InvalidResource.Failed", 409)
 
 
 def _terminating(reason: str) -> SnapshotRefusedError:

@@ -180,7 +180,8 @@ class SessionSnapshots:
         Its record exists at once. Return what takes its state, or None if nothing is kept.
         """
         if (
-            self._settings.max_sleeping_sessions == 0
+            session.readiness.failed
+            or self._settings.max_sleeping_sessions == 0
             or not self._enables_snapshots(session.key.tool_id)
             or ledger.choose("U-SNAPSHOT-AUTOMATIC") == "never"
         ):

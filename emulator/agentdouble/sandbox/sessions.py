@@ -36,6 +36,7 @@ from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.lifetime import Lifetime, may_begin_again
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
 from agentdouble.sandbox.placement import LocalPlacement, Placement
+from agentdouble.sandbox.readiness import Readiness
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session import Identity, SandboxSession, new_identity
 from agentdouble.sandbox.session_events import SessionEvents
@@ -217,6 +218,8 @@ class SandboxSessions:
             )
             if not isinstance(snapshot, EmptySnapshot):
                 await session.return_to(snapshot)
+            session.readiness = Readiness()  # to return to the snapshot was no use of a client
+            session.readiness.begin()
         except BaseException:
             created = self._by_id.get(id_)
             if created is not None and created.token == token:

@@ -74,6 +74,17 @@ def ttl_limits(at: Probing) -> str:
     return "from-60" if short.error else "from-1"
 
 
+@probe("U-TOOL-SESSION-READY", "control_plane", writes=True)
+def session_ready(at: Probing) -> str:
+    """Look at a session that has just been created."""
+    created = _create(at, at.token).ok()
+    session = {"ToolId": at.tool_id, "SessionId": created["SessionId"]}
+    status = at.act("GetSession", **session).ok().get("Status")
+    at_once = "ready" if created.get("Endpoint") else "creating"
+    answers = {"Ready": at_once, "Creating": "creating", "Starting": "creating"}
+    return one_of(answers, status, "its Status is")
+
+
 @probe("U-TOOL-SESSION-PAUSED", "control_plane", writes=True)
 def session_paused(at: Probing) -> str:
     """Look at a paused session."""

@@ -14,6 +14,8 @@ from doublecheck.errors import AnswerError, RefusedError
 from doublecheck.values.executions import BashResult, BrowserInfo
 from doublecheck.wire import calls, control_plane
 
+STARTING = ("creating", "starting")  # the Status of a session without an Endpoint, in lower case
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -41,17 +43,29 @@ def read_command(response: httpx.Response) -> BashResult:
     )
 
 
-def read_endpoint(response: httpx.Response) -> Endpoint:
+@dataclass(frozen=True)
+class Start:
+    """A session that starts: it has no Endpoint yet."""
+
+    session_id: str
+
+
+def read_endpoint(response: httpx.Response) -> Endpoint | Start:
+    """Return the Endpoint in an answer about a session. Raise AnswerError if it will have none."""
     if response.is_client_error:
         control_plane.read_action(response)  # raises RefusedError with the code
     document = calls.read_json(response)
     result = document.get("Result") if isinstance(document, dict) else None
-    address = result.get("Endpoint") if isinstance(result, dict) else None
+    fields = result if isinstance(result, dict) else {}
+    address, status = fields.get("Endpoint"), str(fields.get("Status", STARTING[0]))
     parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
-    if not parts.hostname or not parts.query:
-        message = "The session's answer has no Endpoint."
-        raise AnswerError(message, status=response.status_code)
-    return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
+    if parts.hostname and parts.query:
+        return Endpoint(f"{parts.scheme}://{parts.netloc}{parts.path}", Secret(parts.query))
+    if fields.get("SessionId") and status.lower() in STARTING:
+        return Start(str(fields["SessionId"]))
+    message = "The session's answer has no Endpoint"
+    message += f"; its Status is {status}." if "Status" in fields else "."
+    raise AnswerError(message, status=response.status_code)
 
 
 def read_upload(response: httpx.Response) -> str:

@@ -92,6 +92,17 @@ def test_the_nth_call_fails_without_being_executed(double: Emulator) -> None:
     assert "2\n" == text(double, LENGTH)
 
 
+def test_a_failed_call_can_be_executed(double: Emulator) -> None:
+    """Its answer is the error all the same."""
+    double.faults.arm("fail", "InvokeTool", status=504, after_execution=True)
+
+    answers = [call(double, body_of(double, COUNT)) for _ in range(2)]
+
+    assert [504, 200] == [answer.status_code for answer in answers]
+    assert "GatewayTimeout" == error_of(answers[0])["Code"]
+    assert "2\n" == text(double, LENGTH)
+
+
 def test_a_failure_has_its_surface_s_error_shape(double: Emulator) -> None:
     for path in ("/invoke", "/mcp", "/message:send"):
         double.faults.arm("fail", path, status=503)

@@ -74,6 +74,7 @@ def test_states_count_calls() -> None:
         ({"kind": "delay", "operation": "ping", "seconds": float("nan")}, "The seconds"),
         ({"kind": "cut", "operation": "ping", "after": 1, "after_bytes": 1}, "not both"),
         ({"kind": "wrong_json", "operation": "ping"}, "is for InvokeTool; not for 'ping'"),
+        ({"kind": "fail_start", "operation": "InvokeTool"}, "is for CreateSession; not for"),
         ({"kind": "kill_kernel", "operation": "invoke"}, "operations that run code"),
         ({"kind": "expire_instance", "operation": "/v1/bash/exec"}, "operations that run code"),
     ],

@@ -236,9 +236,11 @@ def test_each_kind_of_fault_has_a_schema(double: Emulator) -> None:
         assert {"kind", "operation", "nth", "every", "times"} <= {*schema["properties"]}
         assert kind == schema["properties"]["kind"]["const"]
         assert schema["description"]
+        operation = "CreateSession" if kind == "fail_start" else "InvokeTool"
         armed = http.post(
-            f"{double.url}/_emulator/faults", json={"kind": kind, "operation": "InvokeTool"}
+            f"{double.url}/_emulator/faults", json={"kind": kind, "operation": operation}
         )
         assert 201 == armed.status_code
     assert "InvokeTool" == kinds["wrong_json"]["x-only-for"]
+    assert "CreateSession" == kinds["fail_start"]["x-only-for"]
     assert "x-only-for" not in kinds["fail"]

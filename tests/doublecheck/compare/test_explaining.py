@@ -254,6 +254,25 @@ def test_several_unknowns_explain_one_answer(asked: Target) -> None:
     assert {"U-SESSION-DUPLICATE = existing", "U-SESSION-FIELDS = id-only"} == reasons
 
 
+def test_the_stages_of_a_session_s_start_are_explained(asked: Target) -> None:
+    """Those of its creation, of GetSession and of ListSessions, which is a stage further."""
+
+    def talk(platform: Platform) -> None:
+        sandbox = platform.sandbox(session_id="starts")
+        tool = {"ToolId": platform.target.sandbox_tool()}
+        named = {**tool, "UserSessionId": sandbox.user_session_id}
+        session = platform._act("CreateSession", named, lambda result: result["SessionId"])
+        platform._act("GetSession", {**tool, "SessionId": session}, dict)
+        platform._act("ListSessions", tool, dict)
+        sandbox.destroy()
+
+    found = experiments(asked, talk, {"U-TOOL-SESSION-READY": "creating"})
+
+    assert {"$.Result.Endpoint", "$.Result.Status"} <= {path for path, _ in found}
+    by = "U-TOOL-SESSION-READY"
+    assert {by, f"{by} = creating"} == {because for _, because in found}
+
+
 @pytest.mark.slow
 def test_a_wrong_result_is_not_explained_with_the_success_of_an_error(asked: Target) -> None:
     def lie(name: str, _nth: int, document: Any) -> Any:

@@ -19,7 +19,7 @@ from agentdouble.errors import (
     InstanceEndedError,
     UnknownSessionError,
 )
-from agentdouble.sandbox.session import SandboxSession, paused_error
+from agentdouble.sandbox.session import SandboxSession, failed_error, paused_error
 from agentdouble.sandbox.session_processes import SCOPE_KEY
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.workbench.wire import envelope
@@ -118,8 +118,11 @@ class SessionTokenMiddleware:
             raise Refused(404, str(error)) from None
         if not hmac.compare_digest(presented.encode(), session.token.encode()):
             raise Refused(403, f"That is not the token of the session instance {name!r}.")
+        if session.readiness.failed:
+            raise Refused(409, str(failed_error(session.key.user_session_id)))
         if session.lifetime.state == "paused":
             raise Refused(409, str(paused_error(session.key.user_session_id)))
+        session.readiness.finish()
         return self._sessions.use(session)
 
 

@@ -64,9 +64,13 @@ class AsyncPlatformFaults:
         body: str | None = None,
         headers: Mapping[str, str] | None = None,
         retry_after_s: int | None = None,
+        after_execution: bool = False,
         **filters: Unpack[Which],
     ) -> ArmedFault:
-        """Refuse a call with its surface's error format or the given body; nothing is executed."""
+        """Refuse a call with its surface's error format or the given body.
+
+        Nothing is executed; with ``after_execution``, the call is executed all the same.
+        """
         return await self._arm(
             "fail",
             operation,
@@ -77,6 +81,7 @@ class AsyncPlatformFaults:
             body=body,
             headers=None if headers is None else dict(headers),
             retry_after_s=retry_after_s,
+            after_execution=after_execution,
         )
 
     async def gateway(
@@ -145,6 +150,15 @@ class AsyncPlatformFaults:
     ) -> ArmedFault:
         """Let the session's instance expire while it runs the code, or after ``after`` messages."""
         return await self._arm("expire_instance", operation, filters, after=after)
+
+    async def fail_start(
+        self, operation: str = "CreateSession", **filters: Unpack[Which]
+    ) -> ArmedFault:
+        """Let the session that a call creates fail to start; the call itself succeeds.
+
+        GetSession says Creating, then Failed, and code in the session is refused.
+        """
+        return await self._arm("fail_start", operation, filters)
 
     async def plan(self) -> FaultPlan:
         """Return the armed faults with their counts, and the operations called since."""

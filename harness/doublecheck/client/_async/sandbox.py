@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation
 from doublecheck.client._async.browser import AsyncBrowser
 from doublecheck.client.arguments import require
 from doublecheck.client.live_outputs import run_async
-from doublecheck.errors import ArgumentError, EndedCopyError, RefusedError
+from doublecheck.client.pauses import pause_async
+from doublecheck.errors import AnswerError, ArgumentError, EndedCopyError, RefusedError
 from doublecheck.values.executions import (
     BashResult,
     CodeResult,
@@ -28,12 +30,14 @@ from doublecheck.values.executions import (
 )
 from doublecheck.wire import admin, calls, control_plane, data_plane
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.data_plane import Endpoint
+from doublecheck.wire.data_plane import Endpoint, Start
 
 if TYPE_CHECKING:
     from doublecheck.client._async.platform import AsyncPlatform
 
-_LIVING = ("creating", "starting", "ready", "paused")
+_LIVING = (*data_plane.STARTING, "ready", "paused")
+_READY_WITHIN_S = 120
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 _LARGEST_TIMEOUT_S = 300
 _READ_MARGIN_S = 30
 
@@ -176,11 +180,25 @@ class AsyncSandbox:
         return AsyncBrowser(self.platform._connection, self._endpoint)
 
     async def _endpoint(self) -> Endpoint:
-        """Return the session's Endpoint. A user's session is created if necessary."""
+        """Return the session's Endpoint, once it has one. A user's session is created if necessary.
+
+        Raises AnswerError if the session does not start.
+        """
         if self.instance_id is None:
-            action, fields = "CreateSession", self._creation()
+            answer = await self._start("CreateSession", self._creation())
         else:
-            action, fields = "GetSession", {"SessionId": self.instance_id}
+            answer = await self._start("GetSession", {"SessionId": self.instance_id})
+        end_s, pause_s = time.monotonic() + _READY_WITHIN_S, _FIRST_PAUSE_S
+        while isinstance(answer, Start):
+            if time.monotonic() > end_s:
+                message = f"{answer.session_id} was not ready within {_READY_WITHIN_S} seconds."
+                raise AnswerError(message, status=httpx.codes.OK)
+            await pause_async(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            answer = await self._start("GetSession", {"SessionId": answer.session_id})
+        return answer
+
+    async def _start(self, action: str, fields: Mapping[str, Any]) -> Endpoint | Start:
         body = {"ToolId": self.platform.target.sandbox_tool(), **fields}
         request = control_plane.signed(self.platform.target, body, action=action)
         return await self._call(Call(request, data_plane.read_endpoint))
@@ -239,7 +257,7 @@ class AsyncSandbox:
     async def exists(self) -> bool:
         """Whether the session has an instance. This does not create one."""
         if self.instance_id is None:
-            return await self._instance() is not None
+            return await self._instance(*_LIVING) is not None
         try:
             await self._act("GetSession", {"SessionId": self.instance_id}, _session)
         except EndedCopyError:
@@ -248,7 +266,7 @@ class AsyncSandbox:
 
     async def destroy(self) -> bool:
         """End the session's instance. Return whether there was one."""
-        instance = self.instance_id or await self._instance()
+        instance = self.instance_id or await self._instance(*_LIVING, "failed")
         if instance is None:
             return False
         self.platform._created.forget_copy(instance)
@@ -260,10 +278,13 @@ class AsyncSandbox:
             return False
         return True
 
-    async def _instance(self) -> str | None:
-        """Return the SessionId of the user's living instance, or None if there is none."""
+    async def _instance(self, *statuses: str) -> str | None:
+        """Return the SessionId of the user's instance with one of the statuses, or None."""
         filters = [{"Name": "UserSessionId", "Values": [self.user_session_id]}]
-        return await self.platform._act("ListSessions", {"Filters": filters}, _living_session)
+        listed = await self.platform._act("ListSessions", {"Filters": filters}, _sessions)
+        # the first one, because copies, which come later, may have its name, too
+        found = (it for it in listed if str(it.get("Status", "")).lower() in statuses)
+        return next((str(session["SessionId"]) for session in found), None)
 
     async def _act(
         self, action: str, fields: Mapping[str, Any], read: Callable[[Mapping[str, Any]], T]
@@ -290,11 +311,8 @@ class AsyncSandbox:
         return f"<AsyncSandbox {name} of {self.platform.url}>"
 
 
-def _living_session(result: Mapping[str, Any]) -> str | None:
-    """Return the first living session; copies, which come later, may have its name, too."""
-    listed = result.get("SessionInfos") or ()
-    living = (it for it in listed if str(it.get("Status", "")).lower() in _LIVING)
-    return next((str(session["SessionId"]) for session in living), None)
+def _sessions(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(result.get("SessionInfos") or ())
 
 
 def _session(result: Mapping[str, Any]) -> str:
