@@ -209,7 +209,10 @@ class SessionActions(ActionMethods):
 
     @action("ListSessions", ListSessions, SessionInfos=list[ShownSession], NextToken=str)
     async def list(self, request: ListSessions) -> dict[str, Any]:
-        """Return the sessions of a tool that pass every filter, the oldest first."""
+        """Return the sessions of a tool that pass every filter, the oldest first.
+
+        As in GetSession, one that starts is a stage further at the next call.
+        """
         matches = listing.matching(request.Filters, _FILTERS)
         self._tools.get(request.ToolId)
         self._sessions.destroy_due()
@@ -223,6 +226,9 @@ class SessionActions(ActionMethods):
             )
         ]
         items, token = listing.page(request, listed)
+        for item in items:
+            if (session := self._sessions.by_id(item["SessionId"])) is not None:
+                session.readiness.advance()
         return {"SessionInfos": items, "NextToken": token}
 
     @action("SetSessionTtl", SetSessionTtl, ToolId=str, SessionId=str, ExpireAt=str)

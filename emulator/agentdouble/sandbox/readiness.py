@@ -13,7 +13,7 @@ _FAILING: tuple[Stage, ...] = ("Creating", "Failed")
 
 
 class Readiness:
-    """The stages of a session's start, of which each read of GetSession is shown the next one.
+    """The stages of a session's start; a client that reads one is shown the next one after it.
 
     The start takes no time: a session that is used is ready at once, unless its start fails.
     """

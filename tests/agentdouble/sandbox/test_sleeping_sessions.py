@@ -13,6 +13,7 @@ from agentdouble import Emulator
 from tests.agentdouble.calling import (
     Begun,
     act,
+    eventually,
     exec_bash,
     pids_of,
     refusal,
@@ -83,12 +84,13 @@ def test_a_sleeping_session_uses_no_processor_time(double: Emulator) -> None:
     process = psutil.Process(pids_of(double, "u")[0])
     double.clock.advance(**LONG)
 
-    stopped = process.status()
-    first, second = process.cpu_times(), process.cpu_times()
+    eventually(process.status, lambda status: status == psutil.STATUS_STOPPED)
+    stopped = {thread.user_time for thread in process.threads()}
+    exec_bash(double, "sleep 0.1", "other")
+    after = {thread.user_time for thread in process.threads()}
     wake(double)
 
-    assert psutil.STATUS_STOPPED == stopped
-    assert first == second
+    assert stopped == after
     assert "True\n" == text(double, "n = count\ntime.sleep(0.1)\nprint(count > n)", "u")
     assert process.pid == pids_of(double, "u")[0]
 
