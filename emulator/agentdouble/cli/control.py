@@ -139,6 +139,20 @@ class ControlPlaneClient:
             for session in self.all("ListSessions", "SessionInfos", ToolId=tool)
         ]
 
+    def asleep(self, tool_id: str | None = None) -> list[Mapping[str, Any]]:
+        """Return the snapshots of sessions that are asleep, of one tool or of all, latest first."""
+        tools = [tool_id] if tool_id else [t["ToolId"] for t in self.all("ListTools", "Tools")]
+        living = {session["SessionId"] for session in self.sessions(tool_id)}
+        snapshots = [
+            snapshot
+            for tool in tools
+            for snapshot in self.all(
+                "ListSessionSnapshots", "Snapshots", ToolId=tool, SnapshotType="Automatic"
+            )
+            if snapshot["Status"] != "Failed" and snapshot["SessionId"] not in living
+        ]
+        return sorted(snapshots, key=lambda snapshot: snapshot["SnapshotId"], reverse=True)
+
     def session(self, name: str, tool_id: str | None = None) -> dict[str, Any]:
         """Return the living session with that SessionId or UserSessionId.
 

@@ -31,10 +31,18 @@ session_app = command_group("List, end and use the sessions of a running double.
 
 @session_app.command("list", epilog=_EXAMPLES)
 def list_sessions(tool: Tool = None, url: Url = None, as_json: Json = False) -> None:
-    """List the living sessions."""
-    sessions = connections.connect(url).sessions(tool)
+    """List the living sessions, and name a sleeping one."""
+    plane = connections.connect(url)
+    sessions = plane.sessions(tool)
     columns = ("SessionId", "UserSessionId", "ToolId", "Status", "ExpireAt")
     print_table(columns, sessions, sessions, as_json=as_json)
+    asleep = () if as_json else plane.asleep(tool)
+    if asleep:
+        ids = " ".join(f"{key}={asleep[0][key]}" for key in ("ToolId", "SnapshotId"))
+        typer.echo(
+            f"{len(asleep)} asleep. To wake the one that expired last, {asleep[0]['SessionId']}:\n"
+            f"  agentdouble call ResumeSessionFromSnapshot {ids}"
+        )
 
 
 @session_app.command(epilog=_EXAMPLES)

@@ -39,6 +39,7 @@ class SessionKernel:
         clock: Clock,
         use: Callable[[SandboxSession], object],
         is_own: Callable[[InstanceKey], bool],
+        by_id: Callable[[str], SandboxSession | None],
     ) -> None:
         key = session.key
         self.id = str(uuid.uuid5(_NAMESPACE, f"{key.tool_id}/{key.user_session_id}/{language}"))
@@ -48,6 +49,7 @@ class SessionKernel:
         self._clock = clock
         self._use = use  # called when a client runs code
         self._is_own = is_own  # whether Jupyter made a session
+        self._by_id = by_id  # a living session
         self._session = session
         self._kernel: Kernel | None = None
         self._state = "idle"
@@ -60,11 +62,14 @@ class SessionKernel:
     @property
     def kernel(self) -> Kernel | None:
         """The living kernel, or None if its session has ended."""
+        session: SandboxSession | None = self._session
         if self._session.end_reason is not None:
+            session = self._by_id(self._session.id)  # it may live again, from its snapshot
+        if session is None:
             return None
-        newest = self._session.processes.kernels.get(self.language)
+        newest = session.processes.kernels.get(self.language)
         if newest is not None:
-            self.follow(self._session, newest)
+            self.follow(session, newest)
         return newest
 
     def follow(self, session: SandboxSession, kernel: Kernel) -> None:
@@ -239,6 +244,7 @@ class SessionKernel:
                 client.close()
         self.clients = [client for client in self.clients if not client.closed]
         self._finish(*self._running)
+        self._kernel = None  # so that it is followed again if its session wakes with it
 
     def ended(self, reason: str = "") -> str:
         """Return the sentence that says why there is no kernel, and what to do."""
@@ -299,7 +305,10 @@ class SessionKernels:
                 yield self._followed(session, language, kernel)
 
     def _followed(self, session: SandboxSession, language: str, kernel: Kernel) -> SessionKernel:
-        candidate = SessionKernel(session, language, self._clock, self._use, self._own.__contains__)
+        candidate = SessionKernel(
+            *(session, language, self._clock),
+            *(self._use, self._own.__contains__, self._sessions.by_id),
+        )
         followed = self._kernels.setdefault(candidate.id, candidate)
         followed.follow(session, kernel)
         return followed

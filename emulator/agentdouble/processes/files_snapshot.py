@@ -23,19 +23,23 @@ def _never() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class FilesSnapshot:
-    """The files of a session that has ended; ``omitted`` names what else the session had."""
+    """The files of a session that has ended; ``omitted`` names what else the session had.
+
+    ``size`` is their size in bytes, 0 before ``measure``.
+    """
 
     files: Workspace
     omitted: tuple[str, ...]
     gone: asyncio.Future[None] = field(default_factory=_never)
+    size: int = 0
     ending: ClassVar[str] = "its files are gone"
 
-    @property
-    def size(self) -> int:
-        """The size of the files, in bytes."""
-        return size_of(self.files)
+    async def measure(self) -> int:
+        """Return the size of the files, in bytes; raise TooDeepError."""
+        self.size = await run_in_thread(lambda: size_of(self.files))
+        return self.size
 
     def copy_to(self, workspace: Workspace) -> None:
         """Copy the files to an empty workspace; raise OSError."""

@@ -41,7 +41,12 @@ from agentdouble.sandbox.named_kernels import NamedKernels, inside
 from agentdouble.sandbox.process_starter import ProcessStarter
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import Kind, OnDemandProcess, run_to_completion
-from agentdouble.sandbox.session_processes import SCOPE_KEY, EmptySnapshot, Snapshot
+from agentdouble.sandbox.session_processes import (
+    SCOPE_KEY,
+    EmptySnapshot,
+    LastSnapshot,
+    Snapshot,
+)
 from agentdouble.sandbox.sleeping_kernel import SleepingKernel
 from agentdouble.sandbox.variables import Variables, listed_variables
 from agentdouble.sandbox.workbench.wire import DIRECTORY
@@ -182,7 +187,7 @@ class LocalProcesses:
             if not self.session.turn.busy:  # else whoever holds the turn reports it
                 self.note_death(kernel, "while nothing ran")
 
-        kernel.died.add_done_callback(on_death)
+        kernel.left.add_done_callback(on_death)
 
     def note_death(self, kernel: Kernel, circumstances: str) -> None:
         replaced = self._kernels.get(kernel.language.name) is not kernel
@@ -296,15 +301,17 @@ class LocalProcesses:
                 self.note_death(kernel, "while a snapshot was being taken")
         return replace(snapshot, omitted=(*snapshot.omitted, *omitted))
 
-    async def last_snapshot(self) -> Snapshot:
+    async def last_snapshot(self) -> LastSnapshot:
         if self._workspace is None:
             return EmptySnapshot()
         omitted = tuple(self._missing_from_snapshots())
-        # Both are taken out first, so that ``kill`` and ``remove`` leave them alone.
-        kernel = self._kernels.pop(languages.PYTHON.name, None)
+        # What is kept is taken out first, so that ``kill`` and ``remove`` leave it alone.
         workspace, self._workspace = self._workspace, None
-        if kernel is None or not kernel.alive:
+        kernel = self._kernels.get(languages.PYTHON.name)
+        only_files = ledger.choose("U-SNAPSHOT-CARRIES") == "files"
+        if kernel is None or not kernel.alive or only_files:
             return FilesSnapshot(workspace, omitted=omitted)
+        del self._kernels[languages.PYTHON.name]
         kernel.let_go()
         sleeping = SleepingKernel(kernel, workspace, self._pool, omitted)
         sleeping.stop()

@@ -50,7 +50,7 @@ class SavedSnapshots:
         files: Workspace | None = getattr(state, "files", None)
         chunks: list[str] = []
         if files is not None:
-            if size_of(files) > LARGEST:
+            if await run_in_thread(lambda: size_of(files)) > LARGEST:
                 _log.warning("%s is not saved: its files have more than 64 MiB.", snapshot.id)
                 return
             data = await run_in_thread(lambda: archive(files))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentdouble.processes.watch import Used
     from agentdouble.sandbox.kernel import Kernel
     from agentdouble.sandbox.output_feed import ExecutionPublisher
-    from agentdouble.sandbox.session_processes import Processes, Snapshot
+    from agentdouble.sandbox.session_processes import LastSnapshot, Processes, Snapshot
 
 _LAST_TURN_S = 1.0  # the time that interrupted code has to return
 
@@ -193,14 +193,19 @@ class SandboxSession:
             async with self._in_turn():
                 return await self.processes.snapshot()
 
-    async def return_to(self, snapshot: Snapshot) -> None:
+    async def return_to(
+        self, snapshot: Snapshot, first: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         """Replace the processes and files with those of a snapshot.
 
-        If the snapshot cannot be copied, nothing is replaced. Raises SnapshotRefusedError, and the
-        errors of a kernel's start.
+        If the snapshot cannot be copied, nothing is replaced. ``first`` is awaited before that, in
+        the turn that a new session takes without a pause. Raises SnapshotRefusedError, and the
+        errors of ``first`` and of a kernel's start.
         """
         with self._refusing_when_ended():
             async with self._in_turn():
+                if first is not None:
+                    await first()
                 await self.processes.return_to(snapshot)
 
     @contextmanager
@@ -236,7 +241,7 @@ class SandboxSession:
         if self._end_reason is None:
             self._end_reason = reason
 
-    async def last_snapshot(self) -> Snapshot:
+    async def last_snapshot(self) -> LastSnapshot:
         """Take a snapshot of the session before its end; code that runs is interrupted.
 
         Code that ignores the interrupt is killed with its kernel, and then the snapshot has only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from agentdouble.core.clock import Clock
@@ -33,13 +34,18 @@ def living(session: SandboxSession, clock: Clock) -> dict[str, Any]:
     }
 
 
-def ended(session: EndedSession) -> dict[str, Any]:
-    """Return how a session that has ended is shown."""
+def ended(session: EndedSession, snapshot_id: str | None = None) -> dict[str, Any]:
+    """Return how a session that has ended is shown.
+
+    If it has expired and wakes with the snapshot ``snapshot_id``, it is asleep.
+    """
+    asleep = session.has_expired and snapshot_id is not None
     return {
         "SessionId": session.id,
         "UserSessionId": session.key.user_session_id,
         "ToolId": session.key.tool_id,
-        "state": "destroyed",
+        "state": "asleep" if asleep else "destroyed",
+        **({"SnapshotId": snapshot_id} if asleep else {}),
         "ended_at": session.at.isoformat(),
         "reason": session.reason,
         "executions": session.executions,
@@ -49,7 +55,8 @@ def ended(session: EndedSession) -> dict[str, Any]:
 class SessionEvents:
     """Publishes what happens to sessions, if somebody listens."""
 
-    def __init__(self, bus: EventBus, clock: Clock) -> None:
+    def __init__(self, bus: EventBus, clock: Clock, asleep: Callable[[str], str | None]) -> None:
+        self._asleep = asleep  # the id of the snapshot with which an expired session wakes
         self._bus = bus
         self._clock = clock
 
@@ -61,4 +68,6 @@ class SessionEvents:
     def ended(self, session: EndedSession) -> None:
         """Publish the end of a session."""
         if self._bus.watched:
-            self._bus.publish("session", session.id, "ended", lambda: ended(session))
+            self._bus.publish(
+                "session", session.id, "ended", lambda: ended(session, self._asleep(session.id))
+            )

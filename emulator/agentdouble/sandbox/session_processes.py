@@ -40,6 +40,16 @@ class Snapshot(Protocol):
     async def discard(self) -> None: ...
 
 
+class LastSnapshot(Snapshot, Protocol):
+    """A snapshot of a session that has ended."""
+
+    async def measure(self) -> int:
+        """Return the memory and the files that it uses, in bytes; ``size`` is known then.
+
+        Raises OSError and TooDeepError.
+        """
+
+
 class EmptySnapshot:
     """A snapshot of a session that has never started a process: nothing is kept."""
 
@@ -49,6 +59,10 @@ class EmptySnapshot:
 
     def __init__(self) -> None:
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def measure(self) -> int:
+        """Return 0."""
+        return 0
 
     async def discard(self) -> None:
         """Do nothing: there is nothing to discard."""
@@ -138,7 +152,7 @@ class Processes(Protocol):
         ``omitted``. Raises SnapshotRefusedError, and the errors of a kernel's start.
         """
 
-    async def last_snapshot(self) -> Snapshot:
+    async def last_snapshot(self) -> LastSnapshot:
         """Take a snapshot of a session that has ended, before ``kill``; its turn is idle.
 
         Nothing is started: without a living Python kernel, it has only the files. Raises

@@ -23,10 +23,9 @@ from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.saved_snapshots import SavedSnapshots
 from agentdouble.sandbox.session import SandboxSession
-from agentdouble.sandbox.session_processes import Snapshot
+from agentdouble.sandbox.session_processes import LastSnapshot, Snapshot
 from agentdouble.sandbox.session_snapshot import SessionSnapshot
 from agentdouble.sandbox.sessions import Keep, SandboxSessions
-from agentdouble.sandbox.sleeping_kernel import SleepingKernel
 from agentdouble.settings import Settings
 from agentdouble.state import Store
 
@@ -61,15 +60,29 @@ class SessionSnapshots:
         self._sizes: dict[str, int] = {}  # memory and files of the sleeping sessions, in bytes
         self._taking = 0
         self._work: set[asyncio.Task[None]] = set()
+        self._resuming: dict[str, asyncio.Task[SandboxSession]] = {}  # by the ids of snapshots
+        self._closing = False
         # Ids rise, so that snapshots of the same moment of a frozen clock have an order.
         self._numbers = itertools.count(1)
+        self._last: dict[str, str] = {}  # the ids of automatic snapshots by those of their sessions
         sessions.keep_expired = self._keep_expired
+        sessions.asleep = self.asleep
 
     async def load(self) -> None:
         """Load the snapshots that an earlier double has saved."""
         for snapshot in await self._saved.load():
-            self._all[snapshot.id] = snapshot
+            self._add_record(snapshot)
             self._numbers = itertools.count(int(snapshot.id[5:13], 16) + 1)
+
+    def _add_record(self, snapshot: SessionSnapshot) -> None:
+        self._all[snapshot.id] = snapshot
+        if snapshot.type == "Automatic":
+            self._last[snapshot.session_id] = snapshot.id
+
+    def asleep(self, session_id: str) -> str | None:
+        """Return the id of the snapshot with which an expired session wakes, None if it cannot."""
+        snapshot = self._all.get(self._last.get(session_id, ""))
+        return None if snapshot is None or snapshot.status == "Failed" else snapshot.id
 
     def all(self) -> tuple[SessionSnapshot, ...]:
         """Return all snapshots, oldest first."""
@@ -186,13 +199,13 @@ class SessionSnapshots:
             or ledger.choose("U-SNAPSHOT-AUTOMATIC") == "never"
         ):
             return None
-        for earlier in self._automatic():  # one is enough: the session that wakes has its state
-            if earlier.session_id == session.id:
-                self._forget(earlier)
+        earlier = self._last.get(session.id)
+        if earlier is not None:  # one is enough: the session that woke with it has had its state
+            self._forget(self._all[earlier])
         new = replace(
             self._record(session, at), type="Automatic", status="Creating", reason=EXPIRED
         )
-        self._all[new.id] = new
+        self._add_record(new)
         self._drop_oldest_asleep()
         session.log.note(f"falls asleep: snapshot {new.id}")
         return lambda: self._take_last(session, new)
@@ -201,35 +214,51 @@ class SessionSnapshots:
         """Take the state of a session that has expired."""
         if snapshot.id not in self._all:  # dropped meanwhile, for newer ones
             return
+        state: LastSnapshot | None = None
         try:
             state = await session.last_snapshot()
-            size = await state.measure() if isinstance(state, SleepingKernel) else state.size
-            ready = replace(snapshot, status="Ready", omitted=state.omitted)
-            await self._saved.save(ready, state)
-        except (AgentDoubleError, OSError) as error:
-            _log.warning("The snapshot of the expired session %s failed: %s", session.id, error)
-            session.log.note(f"its snapshot failed: {error}")
-            self._fail(snapshot)
+            size = await state.measure()
+        except Exception as error:  # whatever it is, the end of the session goes on
+            _log.warning("The snapshot of the expired session %s failed: %r", session.id, error)
+            session.log.note(f"its snapshot failed: {error!r}")
+            if state is not None:
+                await state.discard()
+            self._fail(snapshot, CREATE_FAILED)
             return
-        if snapshot.id not in self._all:
+        ready = replace(snapshot, status="Ready", omitted=state.omitted)
+        await self._save_last(ready, state)
+        too_large = size > self._settings.sleeping_sessions_limit  # others would be dropped for it
+        if too_large or self._closing or snapshot.id not in self._all:
             await state.discard()
-            self._saved.forget(snapshot.id)
+            if not self._closing:
+                self._forget(snapshot)
             return
         self._all[snapshot.id] = ready
         self._sizes[snapshot.id] = size
         self._hold(ready, state)
         self._drop_oldest_asleep()
 
-    def _fail(self, snapshot: SessionSnapshot) -> None:
+    async def _save_last(self, snapshot: SessionSnapshot, state: Snapshot) -> None:
+        """Save the snapshot of an expired session; if that fails, it is only in memory."""
+        try:
+            await self._saved.save(snapshot, state)
+        except (AgentDoubleError, OSError) as error:
+            _log.warning("The sleeping session %s is not saved: %s", snapshot.session_id, error)
+
+    def _fail(self, snapshot: SessionSnapshot, reason: str) -> None:
+        """Keep the record of a snapshot without a state."""
         if snapshot.id in self._all:
-            self._all[snapshot.id] = replace(snapshot, status="Failed", reason=CREATE_FAILED)
+            self._all[snapshot.id] = replace(snapshot, status="Failed", reason=reason)
+        failed = [other for other in self._all.values() if other.status == "Failed"]
+        for other in failed[:-LOST_KEPT]:
+            self._forget(other)
 
     def _automatic(self) -> list[SessionSnapshot]:
         return [snapshot for snapshot in self._all.values() if snapshot.type == "Automatic"]
 
     def _drop_oldest_asleep(self) -> None:
         """Keep as many sleeping sessions as the settings allow, the newest."""
-        asleep = self._automatic()
+        asleep = [snapshot for snapshot in self._automatic() if snapshot.status != "Failed"]
         size = sum(self._sizes.values())
         most, limit = self._settings.max_sleeping_sessions, self._settings.sleeping_sessions_limit
         while len(asleep) > most or (size > limit and asleep):
@@ -243,9 +272,29 @@ class SessionSnapshots:
     ) -> SandboxSession:
         """Return a session with the state of a snapshot: a new one, or the snapshot's own.
 
-        The own one may have ended (U-SNAPSHOT-ENDED). Raises SnapshotRefusedError and the errors of
+        The own one may have ended (U-SNAPSHOT-ENDED). It is resumed even if the caller is cancelled,
+        and once for all who ask meanwhile. Raises SnapshotRefusedError and the errors of
         ``SandboxSessions.get_or_create``.
         """
+        if new_instance:
+            return await self._resume(snapshot, ttl_s, new_instance=True)
+        task = self._resuming.get(snapshot.id)
+        if task is None:
+            task = asyncio.ensure_future(self._resume(snapshot, ttl_s, new_instance=False))
+            self._resuming[snapshot.id] = task
+            task.add_done_callback(lambda task: self._note_resumed(snapshot.id, task))
+        session = await asyncio.shield(task)
+        note_session(session.id)
+        return session
+
+    def _note_resumed(self, id_: str, task: asyncio.Task[SandboxSession]) -> None:
+        self._resuming.pop(id_, None)
+        if not task.cancelled():
+            task.exception()  # all callers may have gone
+
+    async def _resume(
+        self, snapshot: SessionSnapshot, ttl_s: int | None, *, new_instance: bool
+    ) -> SandboxSession:
         state = await self._state_of(snapshot)
         living = None if new_instance else await self._own(snapshot)
         if living is not None:
@@ -347,6 +396,7 @@ class SessionSnapshots:
 
     async def close(self) -> None:
         """End the processes of all snapshots."""
+        self._closing = True  # sessions may still be falling asleep
         for id_ in [*self._states]:
             self._discard(id_)
         await self._settle()
@@ -368,15 +418,14 @@ class SessionSnapshots:
         """Keep the record of a snapshot whose state is gone."""
         if self._discard(id_):
             self._saved.forget(id_)
-            self._all[id_] = replace(self._all[id_], status="Failed", reason=reason)
-            lost = [snapshot for snapshot in self._all.values() if snapshot.status == "Failed"]
-            for snapshot in lost[:-LOST_KEPT]:
-                self._forget(snapshot)
+            self._fail(self._all[id_], reason)
 
     def _forget(self, snapshot: SessionSnapshot) -> None:
         self._discard(snapshot.id)
         self._saved.forget(snapshot.id)
         self._all.pop(snapshot.id, None)
+        if self._last.get(snapshot.session_id) == snapshot.id:
+            del self._last[snapshot.session_id]
 
     def _discard(self, id_: str) -> bool:
         """End the process of a snapshot, in the background; return whether there was one."""

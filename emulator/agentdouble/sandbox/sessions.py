@@ -76,6 +76,7 @@ class SandboxSessions:
     UnknownToolError if there is no such tool. ``store`` keeps the records. ``placement`` says where
     their processes run, by default here. ``on_end`` is called with each session that has ended, and
     ``keep_expired`` with each that expires: what it returns is awaited before the processes end.
+    ``asleep`` returns the id of the snapshot with which an expired session wakes.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class SandboxSessions:
         self._store = store or Store()
         self._variables_of = variables_of
         self._closing = False
-        self._events = SessionEvents(events or EventBus(), clock)
+        self._events = SessionEvents(events or EventBus(), clock, lambda id_: self.asleep(id_))
         self.feed = OutputFeed()
         self.placement: Placement = placement or LocalPlacement(settings)
         self._by_key: dict[InstanceKey, list[SandboxSession]] = {}  # the oldest first
@@ -103,6 +104,7 @@ class SandboxSessions:
         self._ending: set[asyncio.Task[None]] = set()
         self.on_end: Callable[[EndedSession], None] = lambda _ended: None
         self.keep_expired: KeepExpired = _keep_nothing
+        self.asleep: Callable[[str], str | None] = lambda _session_id: None
         self.usage = SessionUsage(settings, self._by_id, self.destroy)
 
     def __len__(self) -> int:
@@ -212,18 +214,19 @@ class SandboxSessions:
         """
         new_id, token = new_identity()
         id_, created_at = again or (new_id, None)
+        variables = {**self._variables_of(key.tool_id), **variables}
+        await self.placement.ready()
+        session = self._make(key, ttl_s, variables, metadata, (id_, token), created_at)
         try:
-            session = await self._create(
-                key, ttl_s, variables, metadata, (id_, token), created_at, beside=True
-            )
-            if not isinstance(snapshot, EmptySnapshot):
-                await session.return_to(snapshot)
+            if isinstance(snapshot, EmptySnapshot):
+                await self._record(session)
+            else:  # It can be reached already, but no code runs in it before it has the state.
+                await session.return_to(snapshot, first=lambda: self._record(session))
             session.readiness = Readiness()  # to return to the snapshot was no use of a client
             session.readiness.begin()
         except BaseException:
-            created = self._by_id.get(id_)
-            if created is not None and created.token == token:
-                self._destroy_in_background(created, "it could not be created from its snapshot")
+            if self._by_id.get(id_) is session:
+                self._destroy_in_background(session, "it could not be created from its snapshot")
             raise
         return session
 
@@ -243,20 +246,31 @@ class SandboxSessions:
         variables: Mapping[str, str],
         metadata: Mapping[str, str],
         identity: Identity | None = None,
-        created_at: dt.datetime | None = None,
-        *,
-        beside: bool = False,
     ) -> SandboxSession:
-        """Make a session; with ``beside``, also if the user session has another one.
-
-        ``created_at`` is the first creation of a session that lives again.
-        """
-        tool_variables = self._variables_of(key.tool_id)
+        """Make a session, unless the user session has one by now."""
+        variables = {**self._variables_of(key.tool_id), **variables}
         await self.placement.ready()
         # Another call may have made it while this one waited for a first node. From here until it
         # is among the living nothing suspends, so no two calls make it.
-        if not beside and (other := self._oldest(key)) is not None:
+        if (other := self._oldest(key)) is not None:
             return self.use(other, ttl_s)
+        session = self._make(key, ttl_s, variables, metadata, identity)
+        await self._record(session)
+        return session
+
+    def _make(
+        self,
+        key: InstanceKey,
+        ttl_s: int | None,
+        variables: Mapping[str, str],
+        metadata: Mapping[str, str],
+        identity: Identity | None = None,
+        created_at: dt.datetime | None = None,
+    ) -> SandboxSession:
+        """Add a session to the living ones.
+
+        ``created_at`` is the first creation of a session that lives again.
+        """
         if identity is not None and identity[0] in self._by_id:
             raise SnapshotRefusedError(
                 f"its session lives again, as {identity[0]}",
@@ -269,7 +283,7 @@ class SandboxSessions:
             Lifetime(now, dt.timedelta(seconds=ttl_s or self.settings.session_ttl_s)),
             identity=identity or new_identity(),
             created_at=created_at or now,
-            variables={**tool_variables, **variables},
+            variables=variables,
             metadata=metadata,
             log=SessionLog(self._clock),
             place=self.placement.processes_for,
@@ -284,12 +298,15 @@ class SandboxSessions:
         note_session(session.id)
         session.log.note(f"created; expires at {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}")
         self._events.publish(session, "begun")
+        return session
+
+    async def _record(self, session: SandboxSession) -> None:
+        """Record a new session; end it and raise StateError if that fails."""
         try:
             await self._history.begin(session)
         except StateError:
             self._undo_creation(session)
             raise
-        return session
 
     def _undo_creation(self, session: SandboxSession) -> None:
         """End a session as if it had never been made, because its record was not saved."""

@@ -42,13 +42,13 @@ class SleepingKernel:
         self._pool = pool
         self._template: KernelSnapshot | None = None
         self._resuming = asyncio.Lock()
-        kernel.died.add_done_callback(lambda _: self._note_end(kernel))
+        kernel.left.add_done_callback(lambda _: self._note_end(kernel))
 
     async def measure(self) -> int:
         """Return the memory and the size of the files, in bytes; the kernel is stopped."""
+        pids = () if self._kernel is None else (self._kernel.pid,)
         self.size = await run_in_thread(lambda: size_of(self.files))
-        pid = None if self._kernel is None else self._kernel.pid
-        return self.size + (0 if pid is None else usage.memory(usage.walk((pid,)), 0))
+        return self.size + await run_in_thread(lambda: usage.memory(usage.walk(pids), 0))
 
     def stop(self) -> None:
         """Stop the kernel and what it has started, so that they use no processor time."""
@@ -76,7 +76,12 @@ class SleepingKernel:
             except SnapshotRefusedError as error:
                 if not kernel.alive:
                     raise
-                self._note_no_template(str(error))
+                self._end(f"it has been resumed once, and cannot be copied: {error.reason}")
+            except BaseException:  # its caller has gone, or a resource is exhausted
+                self.stop()
+                raise
+            else:
+                self._template.gone.add_done_callback(lambda _: self._end(self.ending))
             self._kernel = None
             return PooledKernel(kernel, self.files)
 
@@ -88,9 +93,6 @@ class SleepingKernel:
     def _note_end(self, kernel: Kernel) -> None:
         if kernel is self._kernel:
             self._end(f"its kernel ended while it was asleep: {kernel.how_it_ended()}")
-
-    def _note_no_template(self, reason: str) -> None:
-        self._end(f"it has been resumed once, and its kernel could not be copied: {reason}")
 
     def _end(self, reason: str) -> None:
         self.ending = reason

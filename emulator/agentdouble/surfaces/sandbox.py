@@ -167,7 +167,9 @@ class Sandbox(Surface):
         """Return the living sessions, and the reasons why others ended."""
         self.sessions.destroy_due()
         alive = [living(session, self.context.clock) for session in self.sessions.living()]
-        ended_sessions = [ended(session) for session in self.sessions.ended()]
+        ended_sessions = [
+            ended(session, self.snapshots.asleep(session.id)) for session in self.sessions.ended()
+        ]
         return JSONResponse({"sessions": alive, "ended": ended_sessions})
 
     async def _list_snapshots(self, _request: Request) -> Response:

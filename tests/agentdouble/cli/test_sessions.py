@@ -111,6 +111,19 @@ def test_sessions_are_listed(command_line: CommandLine, session: Living) -> None
     assert session.id in table
 
 
+def test_a_sleeping_session_is_named_with_the_command_that_wakes_it(
+    command_line: CommandLine, session: Living
+) -> None:
+    command_line.run("clock", "advance", "31m")
+
+    listed = command_line.run("session", "list").stdout
+    words = listed.partition("agentdouble call ")[2].split()
+    command_line.run("call", *words)
+
+    assert f"expired last, {session.id}:" in listed
+    assert session.id in command_line.run("session", "list", "--json").stdout
+
+
 class Terminal:
     """A program on a new terminal."""
 

@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 
 from agentdouble import Emulator
 from agentdouble.sandbox.result import TOO_DEEP
-from tests.agentdouble.calling import background, eventually, home_of, run, text
+from tests.agentdouble.calling import act, background, eventually, home_of, run, text
 from tests.agentdouble.jupyter.notebook_client import JupyterClient, packed
 from tests.agentdouble.jupyter.notebook_client import error as error_in
 from tests.agentdouble.jupyter.notebook_client import text as text_in
@@ -161,6 +161,27 @@ def test_expiry_is_said_in_the_cell_and_restart_makes_a_session(
         assert "dead" == dead["execution_state"]
         assert "5\n" == notebook.text("print(5)")
     assert {kernel} == {listed["id"] for listed in jupyter.http.get("/kernels").json()}
+
+
+def test_a_notebook_goes_on_when_its_session_wakes(
+    double: Emulator, jupyter: JupyterClient
+) -> None:
+    """Its client stays connected, and so does one that comes later."""
+    run(double, "x = 41", "agent")
+    kernel = jupyter.kernel_of("agent")
+
+    with jupyter.attached(kernel) as notebook:
+        assert "41\n" == notebook.text("print(x)")
+        for count in (42, 43):
+            double.clock.advance(minutes=31)
+            fields = {"ToolId": double.tool_id, "SnapshotType": "Automatic"}
+            (snapshot,) = act(double, "ListSessionSnapshots", **fields)["Snapshots"]
+            ids = {"ToolId": double.tool_id, "SnapshotId": snapshot["SnapshotId"]}
+            act(double, "ResumeSessionFromSnapshot", **ids)
+
+            assert f"{count}\n" == notebook.text("x += 1; print(x)")
+            with jupyter.attached(jupyter.kernel_of("agent")) as later:
+                assert f"{count}\n" == later.text("print(x)")
 
 
 def test_a_kernel_that_dies_answers_its_cell(jupyter: JupyterClient) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,16 @@ import psutil
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.sandbox.session import SandboxSession
 from tests.agentdouble.calling import (
     Begun,
     act,
+    background,
+    body_of,
+    call,
     eventually,
     exec_bash,
+    http,
     pids_of,
     refusal,
     result,
@@ -264,3 +271,133 @@ def test_sessions_wake_in_any_order(double: Emulator) -> None:
     for name in names:
         assert ids[name] == wake(double, UserSessionId=name)
         assert f"{name}\n" == text(double, "print(x)", name)
+
+
+def test_all_who_wake_a_session_at_once_get_it(double: Emulator) -> None:
+    """It wakes once, with its own process."""
+    session = begin(double)
+    process = pids_of(double, "u")
+    double.clock.advance(**LONG)
+    fields = {"ToolId": TOOL, "SnapshotId": asleep(double)[0]["SnapshotId"]}
+
+    woken = [
+        background(lambda: act(double, "ResumeSessionFromSnapshot", **fields)) for _ in range(4)
+    ]
+
+    assert [session] * 4 == [answer.result(30)["SessionId"] for answer in woken]
+    assert process == pids_of(double, "u")
+    assert "[1]\n" == text(double, "print(x)", "u")
+
+
+def test_code_that_comes_while_a_session_wakes_sees_its_state(tmp_path: Path) -> None:
+    with Emulator(state=f"sqlite:///{tmp_path}/state.db") as double:
+        session = begin(double)
+        body = {**body_of(double, "print(x)"), "UserSessionId": None, "SessionId": session}
+        for _ in range(5):
+            double.clock.advance(**LONG)
+            asking = background(
+                lambda: eventually(lambda: call(double, body), lambda it: it.status_code == 200)
+            )
+            wake(double)
+
+            inner = json.loads(asking.result(60).json()["Result"]["Result"])
+            assert "[1]\n" == inner["data"]["outputs"][0]["text"]
+
+
+def test_what_has_been_awake_is_released(double: Emulator) -> None:
+    """Neither memory nor descriptors nor processes grow while one session sleeps and wakes."""
+    begin(double)
+    sizes = []
+    for _ in range(3):
+        for _ in range(5):
+            double.clock.advance(**LONG)
+            wake(double)
+            text(double, "x", "u")
+        gc.collect()
+        kept = sum(isinstance(it, SandboxSession) and it.id != "" for it in gc.get_objects())
+        sizes.append((kept, len(psutil.Process(pids_of(double, "u")[0]).children())))
+
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_a_sleeping_kernel_that_is_killed_cannot_wake(double: Emulator) -> None:
+    """Its snapshot says why; the session is no longer shown as asleep."""
+    begin(double)
+    (pid,) = pids_of(double, "u")
+    double.clock.advance(**LONG)
+    assert "asleep" == shown(double)["state"]
+
+    psutil.Process(pid).kill()
+
+    snapshot = eventually(lambda: asleep(double)[0], lambda it: it["Status"] == "Failed")
+    assert "SIGKILL" in snapshot["Reason"]
+    assert "destroyed" == shown(double)["state"]
+
+
+def test_a_session_is_shown_as_asleep_until_it_wakes(double: Emulator) -> None:
+    """The journal's entry of the call that wakes it names it."""
+    session = begin(double)
+    double.clock.advance(**LONG)
+
+    sleeping = shown(double)
+    act(double, "ResumeSessionFromSnapshot", ToolId=TOOL, SnapshotId=sleeping["SnapshotId"])
+
+    assert "asleep" == sleeping["state"]
+    listed = http.get(f"{double.url}/_emulator/sessions").json()
+    assert [] == listed["ended"]
+    entries = http.get(f"{double.url}/_emulator/journal").json()["entries"]
+    assert session == entries[-1]["session"]
+
+
+def test_a_session_with_files_that_cannot_be_counted_still_ends(double: Emulator) -> None:
+    """Its snapshot has failed, and nothing of it is left."""
+    begin(double, code="import os\nfor _ in range(2500): os.mkdir('d'); os.chdir('d')")
+    process = psutil.Process(pids_of(double, "u")[0])
+    double.clock.advance(**LONG)
+
+    (snapshot,) = asleep(double)
+    assert ("Failed", "Create failed") == (snapshot["Status"], snapshot["Reason"])
+    assert not process.is_running()
+
+
+def test_only_files_are_kept_if_the_ledger_says_so() -> None:
+    """No process sleeps, and the session wakes with its files any number of times."""
+    with Emulator(unknowns={"U-SNAPSHOT-CARRIES": "files"}) as double:
+        begin(double)
+        for _ in range(2):
+            process = psutil.Process(pids_of(double, "u")[0])
+            double.clock.advance(**LONG)
+            assert not process.is_running()
+            wake(double)
+            assert "False a\n" == text(double, "print('x' in globals(), open('f').read())", "u")
+
+
+def test_a_session_with_child_processes_sleeps_with_them(double: Emulator) -> None:
+    begin(double, code="import subprocess; p = subprocess.Popen(['sleep', '1000'])")
+    (child,) = psutil.Process(pids_of(double, "u")[0]).children()
+    double.clock.advance(**LONG)
+    stopped = child.status()
+
+    wake(double)
+
+    assert psutil.STATUS_STOPPED == stopped
+    assert "None\n" == text(double, "print(p.poll())", "u")
+
+
+@pytest.mark.parametrize("provisioner", ["auto", "local-provisioner"])
+def test_nothing_is_left_of_sessions_that_fall_asleep_at_the_end(provisioner: str) -> None:
+    with Emulator(provisioner=provisioner) as double:
+        for name in ("u", "v", "w"):
+            begin(double, name)
+        processes = [psutil.Process(pid) for name in "uvw" for pid in pids_of(double, name)]
+        background(lambda: double.clock.advance(**LONG))
+        eventually(lambda: asleep(double), bool)
+
+    assert [] == [process for process in processes if process.is_running()]
+
+
+def shown(double: Emulator) -> dict[str, Any]:
+    """Return the only session that has ended, as it is shown."""
+    (ended,) = http.get(f"{double.url}/_emulator/sessions").json()["ended"]
+    found: dict[str, Any] = ended
+    return found

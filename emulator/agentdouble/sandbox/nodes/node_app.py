@@ -212,7 +212,9 @@ class NodeApp:
         return self._keep(body["snapshot"], await session.snapshot())
 
     async def _last_snapshot(self, session: SandboxSession, body: Body, _output: _Output) -> Reply:
-        return self._keep(body["snapshot"], await session.last_snapshot())
+        snapshot = await session.last_snapshot()
+        used = await snapshot.measure()
+        return {**self._keep(body["snapshot"], snapshot), "used": used}
 
     def _keep(self, id_: str, snapshot: Snapshot) -> Reply:
         self._snapshots[id_] = snapshot

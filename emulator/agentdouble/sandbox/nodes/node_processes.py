@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agentdouble.sandbox.nodes.node import Node, OnEvent
     from agentdouble.sandbox.nodes.node_part import NodePart
     from agentdouble.sandbox.output_feed import ExecutionEnded, ExecutionPublisher
-    from agentdouble.sandbox.session_processes import Snapshot
+    from agentdouble.sandbox.session_processes import LastSnapshot, Snapshot
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,11 @@ class NodeSnapshot:
     id: str
     size: int
     omitted: tuple[str, ...]
+    used: int = 0  # its memory and files, in bytes, if its session has ended
+
+    async def measure(self) -> int:
+        """Return what the node has measured."""
+        return self.used
 
     @property
     def gone(self) -> asyncio.Future[None]:
@@ -155,7 +160,11 @@ class NodeProcesses:
     async def interrupt(self) -> tuple[str, ...]:
         if not self._part.sent:
             return ()
-        return tuple((await self._part.ask_or_end("/interrupt", {}))["languages"])
+        if self._session.end_reason is None:
+            return tuple((await self._part.ask_or_end("/interrupt", {}))["languages"])
+        with suppress(AnswerLostError):  # then the node is about to be lost
+            return tuple((await self._part.ask_last("/interrupt", {}))["languages"])
+        return ()
 
     async def exec_bash(
         self, command: Mapping[str, Any], publisher: ExecutionPublisher, *, alone: bool = False
@@ -187,12 +196,13 @@ class NodeProcesses:
         reply = await self._part.ask_or_end("/snapshot", {"snapshot": id_})
         return NodeSnapshot(self._part.home_node, id_, reply["size"], tuple(reply["omitted"]))
 
-    async def last_snapshot(self) -> Snapshot:
+    async def last_snapshot(self) -> LastSnapshot:
         if not self._part.sent:
             return EmptySnapshot()
         id_ = secrets.token_hex(8)
         reply = await self._part.ask_last("/last_snapshot", {"snapshot": id_})
-        return NodeSnapshot(self._part.home_node, id_, reply["size"], tuple(reply["omitted"]))
+        size, omitted = reply["size"], tuple(reply["omitted"])
+        return NodeSnapshot(self._part.home_node, id_, size, omitted, reply["used"])
 
     async def return_to(self, snapshot: Snapshot) -> None:
         if not isinstance(snapshot, NodeSnapshot):

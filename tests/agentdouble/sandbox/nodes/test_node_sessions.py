@@ -174,16 +174,17 @@ def test_clients_cannot_send_the_headers_of_a_front(
     assert "41\n" == text(double, "print(x)")
 
 
-def test_sessions_end_on_the_clock_of_the_front(double: Emulator) -> None:
+def test_sessions_end_on_the_clock_of_the_front() -> None:
     """They are gone, and their processes with them, when the move returns."""
-    for number in range(4):
-        result(double, "1", f"s{number}")
-    pids = [pid for session in living(double).values() for pid in session["pids"]]
-    double.clock.advance(minutes=30)
+    with front(max_sleeping_sessions=0) as double:
+        for number in range(4):
+            result(double, "1", f"s{number}")
+        pids = [pid for session in living(double).values() for pid in session["pids"]]
+        double.clock.advance(minutes=30)
 
-    assert {} == living(double)
-    assert 4 == len(pids)
-    assert [] == [pid for pid in pids if _is_alive(pid)]
+        assert {} == living(double)
+        assert 4 == len(pids)
+        assert [] == [pid for pid in pids if _is_alive(pid)]
 
 
 def _is_alive(pid: int) -> bool:
@@ -393,3 +394,17 @@ def _peak() -> int:
     """Return the largest amount of memory that this process, the front, has had, in bytes."""
     (line,) = (x for x in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in x)
     return int(line.split()[1]) * 1024
+
+
+def test_expired_sessions_on_nodes_wake_with_their_state() -> None:
+    """On their nodes, any number of times."""
+    with front() as double:
+        session = result(double, "x = 41", "u")["SessionId"]
+        for _ in range(2):
+            double.clock.advance(minutes=31)
+            fields = {"ToolId": double.tool_id, "SnapshotType": "Automatic"}
+            (snapshot,) = act(double, "ListSessionSnapshots", **fields)["Snapshots"]
+            ids = {"ToolId": double.tool_id, "SnapshotId": snapshot["SnapshotId"]}
+
+            assert session == act(double, "ResumeSessionFromSnapshot", **ids)["SessionId"]
+            assert "42\n" == text(double, "print(x + 1)", "u")
