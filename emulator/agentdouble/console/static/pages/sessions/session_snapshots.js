@@ -1,7 +1,7 @@
 // The snapshots of a session: take, restore, copy to a new session, and delete.
 
 import { navigate, sessionPath } from "../../lib/address.js";
-import { act } from "../../lib/api.js";
+import { act, ask } from "../../lib/api.js";
 import { attempt, confirmThen } from "../../lib/attempt.js";
 import { announce, h, list, setText } from "../../lib/dom.js";
 import { refresh } from "../../lib/live.js";
@@ -10,17 +10,21 @@ import { refresh } from "../../lib/live.js";
 
 /** @param {import("./session.js").Session} session */
 export function sessionSnapshots({ latest }) {
+  /** @type {Map<string, string>} */
+  let leftOut = new Map(); // what the snapshots do not contain, by their ids
   const note = h("p", { class: "none", role: "status" });
   const rows = h("ul", { class: "keys", "aria-label": "Snapshots of the session" });
   const element = h("section", { class: "panel", "aria-label": "Snapshots" },
     h("p", { class: "buttons" }, h("button", { onclick: () => attempt(take) }, "Take a snapshot")),
     note, rows,
     h("p", { class: "hint" }, "A snapshot contains the state of Python and the files, but not threads, child processes, "
-      + "connections, bash, JavaScript and the browser. It is deleted when the double stops."));
+      + "connections, bash, JavaScript and the browser."));
 
   async function show() {
     const { ToolId, UserSessionId } = latest();
     const { Snapshots } = await act("ListSessionSnapshots", { ToolId, UserSessionId, MaxResults: 100 });
+    const { snapshots } = await ask("/snapshots");
+    leftOut = new Map(snapshots.map((/** @type {any} */ known) => [known.SnapshotId, known.left_out.join(", ")]));
     list(rows, Snapshots, (/** @type {Snapshot} */ snapshot) => `${snapshot.SnapshotId} ${snapshot.Status}`, row);
     setText(note, Snapshots.length ? "" : "No snapshots yet.");
   }
@@ -37,7 +41,9 @@ export function sessionSnapshots({ latest }) {
     const { SnapshotId, ToolId, CreatedAt, Reason } = snapshot;
     const ids = { SnapshotId, ToolId };
     const ready = snapshot.Status === "Ready";
-    return h("li", null, h("div", null, h("span", null, SnapshotId), h("small", { class: "hint" }, `${CreatedAt}${Reason && `\n${Reason}`}`)),
+    const missing = leftOut.get(SnapshotId);
+    const notes = [CreatedAt, Reason, missing && `Not in it: ${missing}`].filter(Boolean).join("\n");
+    return h("li", null, h("div", null, h("span", null, SnapshotId), h("small", { class: "hint" }, notes)),
       h("span", { class: "buttons" },
         ready && h("button", { onclick: () => restore(ids) }, "Return to it"),
         ready && h("button", { onclick: () => attempt(() => copy(ids)) }, "New session"),
