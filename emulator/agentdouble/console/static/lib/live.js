@@ -157,11 +157,13 @@ function upsert(items, item, key) {
 /** @param {any} session */
 function putSession(session) {
   const isOther = (/** @type {any} */ other) => other.SessionId !== session.SessionId;
-  if (session.state === "destroyed") {
+  if (session.state === "destroyed" || session.state === "asleep") {
     double.sessions = double.sessions.filter(isOther);
     double.ended = [...double.ended.filter(isOther), session];
-  } else if (double.sessions.every(isOther)) double.sessions = [...double.sessions, session];
-  else double.sessions = double.sessions.map((other) => (isOther(other) ? other : session));
+  } else if (double.sessions.every(isOther)) {
+    double.sessions = [...double.sessions, session];
+    double.ended = double.ended.filter(isOther); // it may have woken
+  } else double.sessions = double.sessions.map((other) => (isOther(other) ? other : session));
 }
 
 /** Return a string that changes when the whole state was loaded, or an event of these kinds came.

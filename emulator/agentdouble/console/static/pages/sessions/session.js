@@ -7,6 +7,7 @@ import { hms, mebibytes, timestamp } from "../../lib/format.js";
 import { double, refresh } from "../../lib/live.js";
 import { tabs } from "../../lib/tabs.js";
 import { remaining } from "./session_table.js";
+import { wakeButton } from "./wake_button.js";
 
 /** What the tabs use of a session. "active" returns undefined once it has ended, "latest" its last state.
  * @typedef {{id: string, path: string, active: () => any, latest: () => any,
@@ -21,6 +22,7 @@ export function session(id) {
     ids: () => ({ ToolId: self.latest().ToolId, SessionId: id }) };
   const title = h("h1", null, id);
   const state = h("span", { class: "tag" });
+  const waking = h("p", { class: "buttons" });
   const rest = h("span");
   const facts = h("dl", { class: "facts" });
   /** @param {string} action @param {any} [fields] */
@@ -42,7 +44,7 @@ export function session(id) {
   ]);
   const past = h("div", { class: "stack" });
   const element = h("div", { class: "stack session" },
-    h("section", { class: "panel" }, h("div", { class: "title" }, title, state, rest), facts, actions, ending),
+    h("section", { class: "panel" }, h("div", { class: "title" }, title, state, rest), facts, actions, ending, waking),
     activeTabs.elements, past);
   let tab = "";
   /** @type {import("../../lib/tabs.js").Panel | null} */
@@ -78,6 +80,9 @@ export function session(id) {
       for (const element of activeTabs.elements) element.hidden = !now;
       ending.hidden = Boolean(now);
       past.hidden = Boolean(now) || !current;
+      const sleeper = now ? "" : current?.SnapshotId ?? "";
+      if (waking.dataset.snapshot !== sleeper) waking.replaceChildren(...(sleeper ? [wakeButton(current)] : []));
+      waking.dataset.snapshot = sleeper;
       if (now) {
         setText(pause, now.state === "paused" ? "Resume" : "Pause");
         activeTabs.go(tab);

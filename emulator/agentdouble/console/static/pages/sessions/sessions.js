@@ -8,6 +8,7 @@ import { timeOfDay } from "../../lib/format.js";
 import { double, refresh } from "../../lib/live.js";
 import { table } from "../../lib/table.js";
 import { sessionTable } from "./session_table.js";
+import { wakeButton } from "./wake_button.js";
 
 export function sessions() {
   const active = sessionTable();
@@ -16,11 +17,11 @@ export function sessions() {
     columns: ["Session", "Ended", "Reason", "Runs"],
     height: 36,
     className: "ended",
-    key: (session) => session.SessionId,
+    key: (session) => `${session.SessionId} ${session.SnapshotId ?? ""}`,
     row: (session) => h("div", null,
       h("span", null, h("a", { href: sessionPath(session) }, session.UserSessionId)),
       h("span", { class: "number" }, timeOfDay(session.ended_at)),
-      h("span", null, session.reason), h("span", { class: "number" }, session.executions)),
+      h("span", null, session.state === "asleep" && [wakeButton(session), " asleep: "], session.reason), h("span", { class: "number" }, session.executions)),
   });
   const filter = h("input", { type: "search", "aria-label": "Filter sessions", placeholder: "Name, id or state",
     "aria-keyshortcuts": "/", oninput: () => update() });
