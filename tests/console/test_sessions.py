@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import act, act_on_session, data_plane
+from tests.agentdouble.calling import act, act_on_session, data_plane, text_by_id
 from tests.console.driving import ask, open_session, session_id
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def test_a_snapshot_is_taken_copied_and_restored(opened: Page, double: Emulator)
         double,
         code="import threading\nx = 1\nthreading.Thread(target=threading.Event().wait).start()",
     )
+    source = session_id(double)
     open_session(opened, double)
     opened.get_by_role("tab", name="Snapshots").click()
 
     opened.get_by_role("button", name="Take a snapshot").click()
     opened.get_by_text("Not in it: 1 thread").wait_for()
-    taken = opened.url
     opened.get_by_role("button", name="New session").click()
-    opened.wait_for_url(lambda url: url != taken)
+    opened.wait_for_url(lambda url: source not in url)
     code = opened.get_by_role("textbox", name="Code")
     code.fill("x + 41")
     code.press("Shift+Enter")
@@ -209,3 +209,23 @@ def test_files_are_uploaded_and_downloaded(opened: Page, double: Emulator) -> No
 
     assert "page.html" == downloading.value.suggested_filename
     assert large == downloading.value.path().read_bytes()
+
+
+def test_a_session_that_is_asleep_is_woken(opened: Page, double: Emulator) -> None:
+    """On its own page, and in the list of ended sessions."""
+    ask(double, code="x = 41")
+    open_session(opened, double)
+    id_ = session_id(double)
+    for in_list in (False, True):
+        # first: requests of the page for a session that has ended would be errors
+        opened.get_by_label("Variables").get_by_text("41").wait_for()
+        if in_list:
+            opened.locator("body").press("2")
+            opened.get_by_role("link", name="coder_ann_s0").wait_for()
+        double.clock.advance(minutes=31)
+
+        opened.get_by_role("button", name="Wake").click()
+        opened.get_by_role("button", name="Wake").wait_for(state="detached")
+
+        assert id_ == session_id(double)
+        assert "41\n" == text_by_id(double, "print(x)", id_)
