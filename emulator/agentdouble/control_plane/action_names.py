@@ -35,6 +35,12 @@ OF_THE_PLATFORM = frozenset(
         "GetSessionSnapshot",
         "ListSessionSnapshots",
         "ResumeSessionFromSnapshot",
+        # Hosts of one's own for sandboxes
+        "CreateEnvironmentResource",
+        "DeleteEnvironmentResource",
+        "GetEnvironmentResource",
+        "ListEnvironmentResources",
+        "UpdateEnvironmentResource",
         # MCP services and toolsets
         "CreateMCPService",
         "DeleteMCPService",
