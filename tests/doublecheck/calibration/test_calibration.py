@@ -36,7 +36,6 @@ LIVED = {
     "U-SNAPSHOT-STATUS": "ready",
     "U-TOOL-SESSION-READY": "creating",
     "U-TOOL-TTL-LIMITS": "from-60",
-    "U-TOOL-TTL-LIMITS": "from-60",
     "U-TOOL-TTL-UNIT": "minute",
     "U-TTL-AFTER": "error",
     "U-TTL-EXTENDS": "sliding",
