@@ -122,7 +122,11 @@ def without(platform: Platform, count: int) -> Iterator[Row]:
 def held() -> tuple[int, int, float]:
     """Return the processes, directories of sessions, and memory of the double, in MiB."""
     # there may be others, which a double before has left to this process
-    main_process = next(it for it in psutil.Process().children() if "serve" in it.cmdline())
+    main_process = next(
+        it
+        for it in psutil.Process().children()
+        if it.status() != psutil.STATUS_ZOMBIE and "serve" in it.cmdline()
+    )
     processes = [main_process, *main_process.children(recursive=True)]
     # the double keeps the file open that locks its directory
     locks = (Path(file.path) for file in main_process.open_files())
