@@ -229,10 +229,12 @@ class Settings(BaseSettings):
     )
     max_browsers: OnNodes[int] = Field(8, ge=0, description="largest number of running browsers")
     max_session_snapshots: int = Field(
-        16, ge=0, description="largest number of session snapshots that requests have taken"
+        16, ge=0, description="largest number of session snapshots taken on request"
     )
     session_snapshot_ttl_s: int | None = Field(
-        None, ge=1, description="age at which a session snapshot ends, in seconds; else none ends"
+        None,
+        ge=1,
+        description="age at which a session snapshot ends, in seconds; by default there is none",
     )
     max_sleeping_sessions: int = Field(
         32,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -139,10 +139,15 @@ class ControlPlaneClient:
             for session in self.all("ListSessions", "SessionInfos", ToolId=tool)
         ]
 
-    def asleep(self, tool_id: str | None = None) -> list[Mapping[str, Any]]:
-        """Return the snapshots of sessions that are asleep, of one tool or of all, latest first."""
+    def asleep(
+        self, sessions: Iterable[Mapping[str, Any]], tool_id: str | None = None
+    ) -> list[Mapping[str, Any]]:
+        """Return the snapshots of sessions that are asleep, of one tool or of all, latest first.
+
+        ``sessions`` are those that live.
+        """
         tools = [tool_id] if tool_id else [t["ToolId"] for t in self.all("ListTools", "Tools")]
-        living = {session["SessionId"] for session in self.sessions(tool_id)}
+        living = {session["SessionId"] for session in sessions}
         snapshots = [
             snapshot
             for tool in tools

@@ -36,7 +36,7 @@ def list_sessions(tool: Tool = None, url: Url = None, as_json: Json = False) -> 
     sessions = plane.sessions(tool)
     columns = ("SessionId", "UserSessionId", "ToolId", "Status", "ExpireAt")
     print_table(columns, sessions, sessions, as_json=as_json)
-    asleep = () if as_json else plane.asleep(tool)
+    asleep = () if as_json else plane.asleep(sessions, tool)
     if asleep:
         ids = " ".join(f"{key}={asleep[0][key]}" for key in ("ToolId", "SnapshotId"))
         typer.echo(

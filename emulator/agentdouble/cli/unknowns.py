@@ -60,9 +60,8 @@ def _row(unknown: Unknown, in_force: Ledger) -> tuple[Text, ...]:
 
 def _evidence(evidence: Evidence) -> Text:
     """Return the kind, what it shows, and the package or document; --json has the file, too."""
-    kind = evidence.kind if evidence.answer is None else f"{evidence.kind}, for {evidence.answer}"
     source = f" ({evidence.source.partition(':')[0]})" if evidence.source else ""
-    return Text.assemble((kind, "bold"), f": {evidence.says}", (source, "dim"))
+    return Text.assemble((evidence.label, "bold"), f": {evidence.says}", (source, "dim"))
 
 
 def _answer(answer: Alternative) -> Text:

@@ -18,6 +18,7 @@ from agentdouble.core import ledger
 from agentdouble.errors import InstanceEndedError, NotBuiltError
 from agentdouble.journal.entries import note_unread
 from agentdouble.sandbox.ended_sessions import EndedSession
+from agentdouble.sandbox.readiness import Stage
 from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.session_log import LINES, SessionLog
 from agentdouble.sandbox.session_snapshots import SessionSnapshots
@@ -26,8 +27,8 @@ from agentdouble.sandbox.tools import Tools
 
 LINGERS = dt.timedelta(minutes=5)
 
-LivingStatus = Literal["Creating", "Starting", "Ready", "Failed", "Paused"]
-Status = Literal["Creating", "Starting", "Ready", "Failed", "Paused", "Terminated", "Expired"]
+LivingStatus = Literal[Stage, "Paused"]
+Status = Literal[LivingStatus, "Terminated", "Expired"]
 
 _FIELDS = ("SessionId", "UserSessionId", "Status", "ToolType")
 _FILTERS = {"Id": "SessionId", **dict(zip(_FIELDS, _FIELDS, strict=True))}
@@ -183,7 +184,8 @@ class SessionActions(ActionMethods):
             session_metadata.by_key(request.Metadata),
         )
         fault = faults.injected_fault()
-        if session.readiness.begin(fails=fault is not None) and fault is not None:
+        has_begun = session.readiness.begin(fails=fault is not None)
+        if has_begun and fault is not None:
             fault.happened()
         return {
             "SessionId": session.id,
@@ -290,11 +292,12 @@ class SessionActions(ActionMethods):
     def _listed(self, tool_id: str, wanted: Mapping[str, str]) -> Iterator[Listed]:
         sessions: list[SandboxSession | EndedSession] = [*self._sessions.of_tool(tool_id)]
         choice = ledger.choose("U-TOOL-SESSION-ENDED")
-        sessions += (
-            ended
-            for ended in self._sessions.ended()
-            if ended.key.tool_id == tool_id and self._is_shown(ended, choice)
-        )
+        if choice != "not-found":
+            sessions += (
+                ended
+                for ended in self._sessions.ended()
+                if ended.key.tool_id == tool_id and self._is_shown(ended, choice)
+            )
         for session in sessions:
             if wanted.items() <= session.metadata.items():
                 yield Listed(session.id, session.created_at, dict(self._details(session)))

@@ -45,12 +45,16 @@ class Evidence:
     date: dt.date | None = None
     answer: str | None = None
 
+    @property
+    def label(self) -> str:
+        """Its kind, and the alternative that it speaks for."""
+        return self.kind if self.answer is None else f"{self.kind}, for {self.answer}"
+
     def __str__(self) -> str:
         if self.kind == NONE:
             return self.says
         day = f", {self.date.isoformat()}" if self.date else ""
-        kind = self.kind if self.answer is None else f"{self.kind}, for {self.answer}"
-        return f"{kind}: {self.says} ({self.source}{day})"
+        return f"{self.label}: {self.says} ({self.source}{day})"
 
 
 def parse(id_: str, entries: Any, alternatives: Collection[str]) -> tuple[Evidence, ...]:

@@ -168,7 +168,8 @@ class Ledger:
     """The unknowns with one chosen answer for each; ``chosen`` overrides the defaults by name.
 
     ``settled`` are the unknowns whose answer is known from a deployment and is not a guess;
-    ``measured`` is what was seen there, if the profile says it. Raises LedgerError if ``chosen`` has an unknown or an alternative that does not exist or is not built.
+    ``measured`` is what was seen there, if the profile says it. Raises LedgerError if ``chosen`` has
+    an unknown or an alternative that does not exist or is not built.
     """
 
     def __init__(

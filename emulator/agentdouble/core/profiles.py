@@ -12,8 +12,8 @@
     seen = "the second creation was answered with 400"
     exchanges = ["..."]
 
-``doublecheck calibrate`` writes one, and the setting ``profile`` names it. Only ``[unknowns]`` changes
-the double's answers; ``[evidence]`` is shown beside them.
+``doublecheck calibrate`` writes one, and the setting ``profile`` names it. Only ``[unknowns]``
+changes the double's answers; ``[evidence]`` is shown beside them.
 """
 
 from __future__ import annotations

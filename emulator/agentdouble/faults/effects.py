@@ -156,13 +156,8 @@ async def _wrong_json(call: FaultyCall, fault: kinds.WrongJson) -> None:
     await call.execute(RewrittenResponse(call.send, rewrite).send)
 
 
-async def _injected_fault(call: FaultyCall, fault: kinds.DuringCode) -> None:
+async def _injected_fault(call: FaultyCall, fault: kinds.DuringCode | kinds.FailStart) -> None:
     with injecting(InjectedFault(call.armed.happened, fault.kind, fault.after)):
-        await call.execute()
-
-
-async def _fail_start(call: FaultyCall, fault: kinds.FailStart) -> None:
-    with injecting(InjectedFault(call.armed.happened, fault.kind, 0)):
         await call.execute()
 
 
@@ -176,5 +171,5 @@ _EFFECTS: dict[type[kinds.Fault], Effect] = {
     kinds.WrongJson: _wrong_json,
     kinds.KillKernel: _injected_fault,
     kinds.ExpireInstance: _injected_fault,
-    kinds.FailStart: _fail_start,
+    kinds.FailStart: _injected_fault,
 }

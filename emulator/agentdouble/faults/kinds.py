@@ -204,6 +204,7 @@ class FailStart(Fault):
 
     kind: Literal["fail_start"] = "fail_start"
 
+    after: ClassVar[int] = 0
     only: ClassVar[str | None] = "CreateSession"
 
 

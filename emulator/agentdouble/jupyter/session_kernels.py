@@ -297,18 +297,13 @@ class SessionKernels:
         return [*self._kernels.values()]
 
     def _living(self) -> Iterator[SessionKernel]:
-        oldest: dict[InstanceKey, SandboxSession] = {}  # of several with one name, it has the name
-        for session in sorted(self._sessions.living(), key=lambda it: it.created_at):
-            oldest.setdefault(session.key, session)
-        for session in oldest.values():
+        for session in self._sessions.named():
             for language, kernel in session.processes.kernels.items():
                 yield self._followed(session, language, kernel)
 
     def _followed(self, session: SandboxSession, language: str, kernel: Kernel) -> SessionKernel:
-        candidate = SessionKernel(
-            *(session, language, self._clock),
-            *(self._use, self._own.__contains__, self._sessions.by_id),
-        )
+        is_own, by_id = self._own.__contains__, self._sessions.by_id
+        candidate = SessionKernel(session, language, self._clock, self._use, is_own, by_id)
         followed = self._kernels.setdefault(candidate.id, candidate)
         followed.follow(session, kernel)
         return followed

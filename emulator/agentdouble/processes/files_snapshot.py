@@ -58,6 +58,7 @@ class ArchivedFiles:
     data: bytes = field(repr=False)
     omitted: tuple[str, ...] = ()
     gone: asyncio.Future[None] = field(default_factory=_never)
+    files: ClassVar[None] = None
     ending: ClassVar[str] = "its archive is gone"
 
     @property

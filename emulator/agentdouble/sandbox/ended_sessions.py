@@ -17,7 +17,7 @@ KIND = "session"
 REMEMBERED = 10_000
 LOGS_KEPT = 100
 RESTARTED = "the double was restarted"
-EXPIRED = "expired at"  # reasons that begin with it are those of sessions whose time ran out
+EXPIRED_AT = "expired at"  # reasons that begin with it are those of sessions whose time ran out
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class EndedSession:
     @property
     def has_expired(self) -> bool:
         """Whether its time ran out."""
-        return self.reason.startswith(EXPIRED)
+        return self.reason.startswith(EXPIRED_AT)
 
     def to_record(self) -> Record:
         """Return the session and its end as JSON-ready data."""

@@ -103,7 +103,7 @@ class KeptSnapshots:
         return sum(self._states[it.id].size for it in snapshots if it.id in self._states)
 
     async def state(self, snapshot: SessionSnapshot) -> Snapshot:
-        """Return the state of a snapshot, which may be its saved files; raise SnapshotRefusedError."""
+        """Return the state of a snapshot, or its saved files; raise SnapshotRefusedError."""
         if snapshot.status == "Creating":
             raise SnapshotRefusedError(
                 f"{snapshot.id!r} is being created; ask again", "InvalidSnapshot.NotReady"

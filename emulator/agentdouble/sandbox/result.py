@@ -120,7 +120,7 @@ class ExecutionResult:
             self,
             status="error",
             message=f"Code execution failed: {text}",
-            outputs=(*(it for it in self.outputs if it.output_type != "error"), _died(text)),
+            outputs=(*(it for it in self.outputs if it.output_type != "error"), died(text)),
             context_lost=True,
         )
 
@@ -131,7 +131,7 @@ class ExecutionResult:
         return errors[-1] if errors else None
 
 
-def _died(text: str) -> CellOutput:
+def died(text: str) -> CellOutput:
     """Return the output of code whose kernel has ended."""
     traceback = (f"KernelDied: {text}",)
     return CellOutput("error", ename="KernelDied", evalue=text, traceback=traceback)

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import SnapshotRefusedError
-from agentdouble.processes.files_snapshot import ArchivedFiles, archive, size_of
-from agentdouble.processes.workspace import Workspace
+from agentdouble.processes.files_snapshot import ArchivedFiles, archive
 from agentdouble.sandbox.session_processes import EmptySnapshot, Snapshot
 from agentdouble.sandbox.session_snapshot import SessionSnapshot
 from agentdouble.state import Change, Store
@@ -47,10 +46,10 @@ class SavedSnapshots:
         """
         if not self._store.outlives:
             return
-        files: Workspace | None = getattr(state, "files", None)
+        files = state.files
         chunks: list[str] = []
         if files is not None:
-            if await run_in_thread(lambda: size_of(files)) > LARGEST:
+            if state.size > LARGEST:
                 _log.warning("%s is not saved: its files have more than 64 MiB.", snapshot.id)
                 return
             data = await run_in_thread(lambda: archive(files))

@@ -15,6 +15,7 @@ from agentdouble.sandbox.variables import Variables
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from agentdouble.processes.workspace import Workspace
     from agentdouble.sandbox.kernel import Kernel
     from agentdouble.sandbox.output_feed import ExecutionPublisher
 
@@ -23,7 +24,11 @@ class Snapshot(Protocol):
     """A snapshot of a session's kernel and files, ``size`` bytes, which is here or on a node.
 
     ``omitted`` names what no copy has. ``gone`` is done when it is lost, and ``ending`` says how.
+    ``files`` are its files on this machine, if it has any there.
     """
+
+    @property
+    def files(self) -> Workspace | None: ...
 
     @property
     def size(self) -> int: ...
@@ -53,6 +58,7 @@ class LastSnapshot(Snapshot, Protocol):
 class EmptySnapshot:
     """A snapshot of a session that has never started a process: nothing is kept."""
 
+    files: Workspace | None = None
     size = 0
     omitted: tuple[str, ...] = ()
     ending = ""
@@ -124,9 +130,9 @@ class Processes(Protocol):
         """Run a command in the session's bash and return the public sandbox's envelope (SBX-09).
 
         ``command`` is a body of ``POST /v1/bash/exec``. The command sees the files of ``execute``;
-        U-EXECBASH-STATE decides about its own state, unless it runs ``alone``. A command that fails, or still runs at its
-        timeout, is also returned and not raised. Raises SandboxError if the workbench cannot start
-        or its answer is lost.
+        U-EXECBASH-STATE decides about its own state, unless it runs ``alone``. A command that
+        fails, or still runs at its timeout, is also returned and not raised. Raises SandboxError if
+        the workbench cannot start or its answer is lost.
         """
 
     async def complete(self, code: str, position: int, language: Language) -> KernelCompletion:

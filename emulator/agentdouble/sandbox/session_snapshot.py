@@ -17,8 +17,8 @@ class SessionSnapshot:
 
     ``type`` is Automatic for the snapshot that was taken when the session expired. ``reason`` says
     why it was taken, or why it cannot be resumed. ``omitted`` names parts of the session that it
-    does not contain; ``variables`` are the session's environment variables, and ``metadata`` its texts
-    by key.
+    does not contain; ``variables`` are the session's environment variables, and ``metadata`` its
+    texts by key.
     """
 
     id: str

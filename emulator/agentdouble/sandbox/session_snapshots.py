@@ -10,7 +10,12 @@ from dataclasses import replace
 
 from agentdouble.core import ledger
 from agentdouble.core.clock import Clock
-from agentdouble.errors import SandboxError, SnapshotRefusedError, StateError
+from agentdouble.errors import (
+    SandboxError,
+    SnapshotRefusedError,
+    StateError,
+    UnknownSessionError,
+)
 from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.kept_snapshots import KeptSnapshots
@@ -46,13 +51,16 @@ class SessionSnapshots:
         self._taking = 0
         self._resuming: dict[str, asyncio.Task[SandboxSession]] = {}  # by the ids of snapshots
         self._sleeping = SleepingSessions(settings, self._kept, enables_snapshots)
-        self.asleep, self.all, self.close = self._sleeping.asleep, self._kept.all, self._kept.close
-        sessions.keep_expired, sessions.asleep = self._sleeping.keep, self.asleep
+        sessions.keep_expired, sessions.asleep = self._sleeping.keep, self._sleeping.asleep
 
     async def load(self) -> None:
         """Load the snapshots that an earlier double has saved."""
         await self._kept.load()
         self._sleeping.load()
+
+    def all(self) -> tuple[SessionSnapshot, ...]:
+        """Return the snapshots of all tools, oldest first."""
+        return self._kept.all()
 
     def of_tool(self, tool_id: str) -> tuple[SessionSnapshot, ...]:
         """Return the snapshots of a tool's sessions, oldest first."""
@@ -133,8 +141,8 @@ class SessionSnapshots:
     ) -> SandboxSession:
         """Return a session with the state of a snapshot: a new one, or the snapshot's own.
 
-        The own one may have ended (U-SNAPSHOT-ENDED). It is resumed even if the caller is cancelled,
-        and once for all who ask meanwhile. Raises SnapshotRefusedError and the errors of
+        Its own may have ended (U-SNAPSHOT-ENDED). It is resumed even if the caller is cancelled, and
+        once for all who ask meanwhile. Raises SnapshotRefusedError and the errors of
         ``SandboxSessions.get_or_create``.
         """
         if new_instance:
@@ -192,10 +200,14 @@ class SessionSnapshots:
         ending = "InvalidSnapshot.InstanceTerminating"
         if ledger.choose("U-SNAPSHOT-ENDED") == "refused":
             raise SnapshotRefusedError("its session has ended", ending)
-        ended = next((it for it in self._sessions.ended() if it.id == snapshot.session_id), None)
-        if ended is None or self._clock.now() >= ended.at + _ENDING:
+        if snapshot.type == "Automatic":  # its session has ended at its deadline
             return
-        if snapshot.type == "Manual" and ledger.choose("U-SNAPSHOT-TERMINATING") == "refused":
+        try:
+            ended = self._sessions.look_up_ended(snapshot.session_id)
+        except UnknownSessionError:
+            return
+        just_ended = self._sessions.since(ended) < _ENDING
+        if just_ended and ledger.choose("U-SNAPSHOT-TERMINATING") == "refused":
             raise SnapshotRefusedError("its session is ending; ask again", ending)
 
     async def _return(self, living: SandboxSession, state: Snapshot, ttl_s: int | None) -> None:
@@ -234,6 +246,10 @@ class SessionSnapshots:
         self._kept.forget(*self.all())
         if wait:
             await self._kept.settle()
+
+    async def close(self) -> None:
+        """End the processes of all snapshots; those that are saved stay in the store."""
+        await self._kept.close()
 
 
 def _too_many(limit: int, by: str) -> SandboxError:

@@ -27,7 +27,7 @@ from agentdouble.errors import (
 )
 from agentdouble.journal.entries import note_session
 from agentdouble.sandbox.ended_sessions import (
-    EXPIRED,
+    EXPIRED_AT,
     EndedSession,
     EndedSessions,
     ended_session,
@@ -152,8 +152,16 @@ class SandboxSessions:
             ended = self._history.latest(key)
             if ended is not None and not may_begin_again():
                 raise InstanceEndedError(user_session_id, ended.dated_reason)
-            return await self._create(key, ttl_s, variables, metadata)
-        return self.use(session, ttl_s)
+            variables = {**self._variables_of(tool_id), **variables}
+            await self.placement.ready()
+            # Another call may have made it while this one waited for a first node. From here until
+            # it is among the living nothing suspends, so no two calls make it.
+            session = self._oldest(key)
+        if session is not None:
+            return self.use(session, ttl_s)
+        session = self._make(key, ttl_s, variables, metadata)
+        await self._record(session)
+        return session
 
     def by_id(self, session_id: str) -> SandboxSession | None:
         """Return the living session with that SessionId, or None; this does not count as use."""
@@ -163,6 +171,10 @@ class SandboxSessions:
         """Return the oldest living session of a user session; this does not count as use."""
         self.destroy_due()
         return self._oldest(InstanceKey(tool_id, user_session_id))
+
+    def named(self) -> tuple[SandboxSession, ...]:
+        """Return the oldest living session of each user session, which ``find`` finds."""
+        return tuple(sessions[0] for sessions in self._by_key.values())
 
     def _oldest(self, key: InstanceKey) -> SandboxSession | None:
         sessions = self._by_key.get(key)
@@ -222,7 +234,7 @@ class SandboxSessions:
                 await self._record(session)
             else:  # It can be reached already, but no code runs in it before it has the state.
                 await session.return_to(snapshot, first=lambda: self._record(session))
-            session.readiness = Readiness()  # to return to the snapshot was no use of a client
+            session.readiness = Readiness()  # no client has used it by returning to the snapshot
             session.readiness.begin()
         except BaseException:
             if self._by_id.get(id_) is session:
@@ -237,24 +249,8 @@ class SandboxSessions:
 
         It lives until the other double ends it. Raises the same errors as ``get_or_create``.
         """
-        return await self._create(key, _ENDLESS_S, variables, _NOTHING, identity)
-
-    async def _create(
-        self,
-        key: InstanceKey,
-        ttl_s: int | None,
-        variables: Mapping[str, str],
-        metadata: Mapping[str, str],
-        identity: Identity | None = None,
-    ) -> SandboxSession:
-        """Make a session, unless the user session has one by now."""
         variables = {**self._variables_of(key.tool_id), **variables}
-        await self.placement.ready()
-        # Another call may have made it while this one waited for a first node. From here until it
-        # is among the living nothing suspends, so no two calls make it.
-        if (other := self._oldest(key)) is not None:
-            return self.use(other, ttl_s)
-        session = self._make(key, ttl_s, variables, metadata, identity)
+        session = self._make(key, _ENDLESS_S, variables, _NOTHING, identity)
         await self._record(session)
         return session
 
@@ -373,7 +369,7 @@ class SandboxSessions:
     def _ending_of(
         self, session: SandboxSession, reason: str, keep: Keep | None = None
     ) -> asyncio.Task[None]:
-        # One end for each session: a second would kill the processes that the first one still keeps.
+        # One end for each session: a second would kill the processes that the first still keeps.
         if session.ending is None:
             session.ending = task = asyncio.ensure_future(session.end(reason, keep))
             self._ending.add(task)
@@ -493,7 +489,7 @@ class SandboxSessions:
 
 
 def _expired(session: SandboxSession) -> str:
-    return f"{EXPIRED} {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{EXPIRED_AT} {session.lifetime.deadline:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -82,7 +82,7 @@ class Tools(Registry[Tool]):
         return await self._add(Tool(**base, type=type_, fields=fields))
 
     async def update(self, tool_id: str, type_: str | None, fields: Mapping[str, Any]) -> Tool:
-        """Change some fields of a tool, and its type unless that is None; raise UnknownToolError."""
+        """Change some fields of a tool, and its type if one is given; raise UnknownToolError."""
         return await self._change(
             tool_id,
             lambda tool: replace(tool, type=type_ or tool.type, fields={**tool.fields, **fields}),

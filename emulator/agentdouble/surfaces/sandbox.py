@@ -168,7 +168,7 @@ class Sandbox(Surface):
         self.sessions.destroy_due()
         alive = [living(session, self.context.clock) for session in self.sessions.living()]
         ended_sessions = [
-            ended(session, self.snapshots.asleep(session.id)) for session in self.sessions.ended()
+            ended(session, self.sessions.asleep(session.id)) for session in self.sessions.ended()
         ]
         return JSONResponse({"sessions": alive, "ended": ended_sessions})
 

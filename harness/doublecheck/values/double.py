@@ -174,8 +174,8 @@ class Unknown(Shown, drawn_by="notebook.display.double.unknown"):
 
     ``alternatives`` are the other answers, by name, with their meanings. ``settled``: a profile
     contains a deployment's answer. ``evidence`` is what there is for the default and for others,
-    ``rests_on`` the strongest kind of it for the current answer. ``relied_on``: an answer of this double has depended on it since
-    its journal was emptied.
+    ``rests_on`` the strongest kind of it for the current answer. ``relied_on``: an answer of this
+    double has depended on it since its journal was emptied.
     """
 
     id: str

@@ -176,9 +176,8 @@ class NodeApp:
             # call of a session at a time, so two at once cannot exceed the limit.
             identity = (id_, part["token"])
             session = await self._sessions.create_as(identity, key, part["variables"])
-            session.lifetime.ttl = dt.timedelta(
-                seconds=part["ttl_s"]
-            )  # only shown, see ``create_as``
+            # It is only shown: the front ends the session.
+            session.lifetime.ttl = dt.timedelta(seconds=part["ttl_s"])
 
     async def _open(self, _session: SandboxSession, _body: Body, _output: _Output) -> Reply:
         return {}

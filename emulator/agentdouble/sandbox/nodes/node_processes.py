@@ -23,7 +23,7 @@ from agentdouble.sandbox.completions import KernelCompletion, no_completion
 from agentdouble.sandbox.languages import Language
 from agentdouble.sandbox.nodes.node import described
 from agentdouble.sandbox.nodes.proxy import DataPlaneProxy
-from agentdouble.sandbox.result import CellOutput, ExecutionResult
+from agentdouble.sandbox.result import CellOutput, ExecutionResult, died
 from agentdouble.sandbox.session_processes import EmptySnapshot
 from agentdouble.sandbox.variables import Variables
 
@@ -45,6 +45,7 @@ class NodeSnapshot:
     id: str
     size: int
     omitted: tuple[str, ...]
+    files: None = None  # they are on the node
     used: int = 0  # its memory and files, in bytes, if its session has ended
 
     async def measure(self) -> int:
@@ -129,13 +130,10 @@ class NodeProcesses:
 
     def _died(self, code: str, reason: str) -> ExecutionResult:
         text = f"{reason}; the session's context is lost, and the code may have run"
-        output = CellOutput(
-            "error", ename="KernelDied", evalue=text, traceback=(f"KernelDied: {text}",)
-        )
         return ExecutionResult(
             status="error",
             message=f"Code execution failed: {text}",
-            outputs=(output,),
+            outputs=(died(text),),
             execution_count=self._session.executions + 1,
             code=code,
             msg_id=str(uuid.uuid4()),
@@ -202,7 +200,7 @@ class NodeProcesses:
         id_ = secrets.token_hex(8)
         reply = await self._part.ask_last("/last_snapshot", {"snapshot": id_})
         size, omitted = reply["size"], tuple(reply["omitted"])
-        return NodeSnapshot(self._part.home_node, id_, size, omitted, reply["used"])
+        return NodeSnapshot(self._part.home_node, id_, size, omitted, used=reply["used"])
 
     async def return_to(self, snapshot: Snapshot) -> None:
         if not isinstance(snapshot, NodeSnapshot):
