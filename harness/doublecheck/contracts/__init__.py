@@ -9,9 +9,9 @@ failure, ``run_result`` holds the results and ``exit_status`` turns them into an
 ``reference`` and ``applications`` are the applications that a target has to serve;
 ``reference_files`` writes them to a folder, and ``hosting`` deploys them on a control plane.
 ``engine`` asks the question of a check in every way in which its answer must be true: with
-generated values from ``inputs``, after ``disturbances``, and several times at once. ``models`` and
-the ``*_model`` modules say what must be true after any sequence of calls. ``losses`` repeats what
-fails because answers are lost on the way, and ``leftovers`` removes what the checks created.
+generated values from ``inputs``, after ``disturbances``, and several times at once. ``sequences``
+and the ``*_model`` modules say what must be true after any sequence of calls. ``losses`` repeats
+what fails because answers are lost on the way, and ``leftovers`` removes what the checks created.
 
 This package may import the clients, but not the code that starts a run or reports on it.
 """

@@ -15,8 +15,9 @@ import pytest
 from agentdouble.core.event_stream import data_of
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
-from doublecheck.contracts.engine import for_caller
+from doublecheck.contracts.engine import FAILURES, for_caller, renewed
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.losses import Patience
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server
 from doublecheck.wire.event_stream import is_stream
@@ -185,10 +186,15 @@ def _user_of_caller(user: User, number: int, _stack: ExitStack) -> User:
     return replace(user, id=f"{user.id}-{number}")
 
 
+@renewed.register
+def _renewed_user(user: User, number: int) -> User:
+    return replace(user, id=f"{user.id}-again-{number}") if number else user
+
+
 @pytest.fixture
-def app(platform: Platform) -> str:
+def app(platform: Platform, patience: Patience) -> str:
     """The application to run: the reference agent, an echo, or the first one listed."""
-    names = platform.agents.list_apps()
+    names = patience.repeat(lambda _: platform.agents.list_apps(), FAILURES)
     assert names, "The platform lists no application."
     return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
 
@@ -206,9 +212,10 @@ def other_user(user: User) -> User:
 
 
 @pytest.fixture
-def user_elsewhere(platform: Platform, app: str, user: User) -> User:
+def user_elsewhere(platform: Platform, app: str, user: User, patience: Patience) -> User:
     """The same user at another application, or at the same one if there is only one."""
-    names = [name for name in platform.agents.list_apps() if name != app]
+    listed = patience.repeat(lambda _: platform.agents.list_apps(), FAILURES)
+    names = [name for name in listed if name != app]
     preferred = [name for name in (SECOND,) if name in names]
     app_name = (preferred or names or [app])[0]
     return user.of(app_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import secrets
 import tempfile
 import uuid
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
 from hypothesis import configuration
 
 from doublecheck.client import transport
@@ -22,7 +22,7 @@ from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
 from doublecheck.contracts.agent_users import app, other_user, user, user_elsewhere  # noqa: F401 (fixtures)
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.engine import Examples, chosen
+from doublecheck.contracts.engine import FAILURES, Examples, chosen, renewed
 from doublecheck.contracts.evidence import SurfaceStates
 from doublecheck.contracts.exit_status import LEVEL
 from doublecheck.contracts.failure_report import cause, explained, last_exchanges
@@ -38,7 +38,7 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.sandboxes import CALLERS, CheckSandbox
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.errors import DoubleCheckError, LostAnswersError, TargetError
+from doublecheck.errors import DoubleCheckError, TargetError
 from doublecheck.target import pytest_options
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
@@ -48,7 +48,6 @@ from doublecheck.wire.exchanges import redact, secrets_of
 SECRETS = pytest.StashKey[Collection[str]]()
 SURFACES = pytest.StashKey[SurfaceStates]()
 PATIENCE = pytest.StashKey[Patience]()
-FAILED = pytest.StashKey[bool]()  # whether the check that runs has failed
 START_WITHIN_S = 50.0  # less than the timeout of a Platform, because this machine may be busy
 REFERENCE_AGENTS = Path(__file__).parent / "applications" / "agentdouble" / "agents"
 
@@ -78,10 +77,6 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         request.config.stash[SECRETS] = secrets_of(target)
         request.config.stash[PATIENCE] = Patience(target)
         yield target
-
-
-class CheckFailedError(Exception):
-    """An attempt of a check has failed; the reports say why."""
 
 
 def _selected_surfaces(session: pytest.Session) -> Set[Surface]:
@@ -205,14 +200,23 @@ def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> Surfac
     return request.config.stash[SURFACES]
 
 
+@pytest.fixture(scope="session")
+def patience(request: pytest.FixtureRequest, _doublecheck_server: Target) -> Patience:
+    """Repeats what fails because answers are lost on the way."""
+    return request.config.stash[PATIENCE]
+
+
 @pytest.fixture(autouse=True)
-def _requests(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Count the requests that a check and its cleanup send to the platform."""
+def _requests(request: pytest.FixtureRequest, patience: Patience) -> Iterator[None]:
+    """Count the requests that a check and its cleanup send, and the answers that are lost."""
     urls: list[str] = []
+    lost_before = patience.total
     with request_log.listening(lambda exchange: urls.append(exchange.request.url)):
         yield
     count = sum("/_emulator/" not in url for url in urls)
     request.node.user_properties.append((verdicts.REQUESTS, count))
+    if patience.total > lost_before:
+        request.node.user_properties.append((verdicts.LOST, patience.total - lost_before))
 
 
 @pytest.fixture(autouse=True)
@@ -280,36 +284,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
-    """Run a check, and again with new fixtures if it fails because answers are lost on the way."""
-    properties, reports = list(item.user_properties), list[pytest.TestReport]()
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
+    """Run a check, and again with new names if it fails because answers are lost on the way."""
+    names = inspect.signature(pyfuncitem.obj).parameters
+    fixtures = {name: pyfuncitem.funcargs[name] for name in names}
 
     def attempt(number: int) -> None:
-        if number:
-            item._initrequest()  # type: ignore[attr-defined]  # as every plugin that repeats tests
-        item.user_properties[:] = properties
-        item.stash[FAILED] = False
-        reports[:] = runtestprotocol(item, log=False, nextitem=nextitem)
-        if item.stash[FAILED]:
-            raise CheckFailedError
+        pyfuncitem.obj(**{name: renewed(it, number) for name, it in fixtures.items()})
 
-    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    patience = item.config.stash.get(PATIENCE, None)
-    lost_before = patience.total if patience else 0
-    try:
-        attempt(0) if patience is None else patience.repeat(attempt, (CheckFailedError,))
-    except CheckFailedError:
-        pass
-    except LostAnswersError as error:
-        lost = dict.fromkeys((verdicts.REASON, verdicts.CAUSE), str(error))
-        lost[verdicts.VERDICT] = Verdict.COULD_NOT_ASK.value
-        for report in filter(lambda report: report.failed, reports):
-            report.user_properties += lost.items()
-    if patience and patience.total > lost_before:
-        reports[-1].user_properties.append((verdicts.LOST, patience.total - lost_before))
-    for report in reports:
-        item.ihook.pytest_runtest_logreport(report=report)
-    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    patience = pyfuncitem.config.stash.get(PATIENCE, None)
+    attempt(0) if patience is None else patience.repeat(attempt, FAILURES)
     return True
 
 
@@ -326,7 +310,6 @@ def pytest_runtest_makereport(
     error, arguments = call.excinfo.value, getattr(item, "funcargs", {})
     surfaces = item.config.stash.get(SURFACES, None)
     silent = surfaces is not None and surfaces.is_silent(mark.kwargs["surface"], error)
-    item.stash[FAILED] = not silent and not isinstance(error, LostAnswersError)
     if silent:
         verdict = Verdict.COULD_NOT_ASK
     else:

@@ -9,11 +9,10 @@ the answer with them. The engine runs the body
 - several times at once, for different examples, where each answer must belong to its question.
 
 So a body must be repeatable: it creates what it needs, and shares nothing with another run of it.
+Hypothesis generates the values, and finds a smaller example that fails, within a budget of calls.
 
-A model states what is true after any sequence of calls. Its rules make a call, compare the answer
-with the model, and change the model; when a sequence ends, everything that it created is compared
-once more. A check runs random sequences of the rules that concern its clause, and shows the
-shortest that fails.
+``sequences`` asks in the same way what must be true after any sequence of calls: each example is a
+sequence.
 """
 
 from __future__ import annotations
@@ -22,26 +21,19 @@ import contextlib
 import functools
 import inspect
 import itertools
-import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import hypothesis
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from hypothesis.errors import Flaky, HypothesisWarning
-from hypothesis.internal.conjecture import engine as conjecture
-from hypothesis.internal.conjecture.providers import HypothesisProvider
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from hypothesis import HealthCheck, Phase, example, given, reject, seed, settings
+from hypothesis.errors import HypothesisWarning
 
-from doublecheck.contracts import inputs
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.verdicts import QUICK
@@ -62,6 +54,7 @@ Values = Mapping[str, Any]
 Body = Callable[..., None]
 # pytest.fail() and a failed pytest.raises() do not raise an Exception
 FAILURES = (Exception, pytest.fail.Exception)
+NEVER_ANSWERED = (NoAnswerError, LostAnswersError)  # each further try would take as long
 
 
 @functools.singledispatch
@@ -69,6 +62,15 @@ def for_caller(fixture: Any, _number: int, _stack: ExitStack) -> Any:
     """Return what a fixture is for another caller, who asks at the same time.
 
     By default all callers share it. ``stack`` closes what is opened for the caller.
+    """
+    return fixture
+
+
+@functools.singledispatch
+def renewed(fixture: Any, _number: int) -> Any:
+    """Return what a fixture is for another attempt of a check, whose names must be new.
+
+    By default it is the same.
     """
     return fixture
 
@@ -138,9 +140,9 @@ class Disturbance:
 class Examples:
     """How many examples a check tries, from which seed, and what it does between them.
 
-    ``failing`` describes the smallest example or sequence for which the check failed. ``forget`` is
-    called before that example is tried again, so that its exchanges are the last. ``quick`` tries
-    no example several times, and makes sequences short.
+    ``failing`` describes the smallest example for which the check failed. ``forget`` is called
+    before that example is tried again, so that its exchanges are the last. ``quick`` tries no
+    example several times, and makes sequences short.
     """
 
     count: int
@@ -163,14 +165,7 @@ class Examples:
         """Run a check for each example. Raise the error of the smallest example that fails."""
         fixtures = fixtures or {}
         alone = functools.partial(check, **fixtures)
-        examples = self._examples(inputs, max(1, self.count // cost))
-        try:
-            for values in examples:
-                self._attempt(alone, values)
-        except (NoAnswerError, LostAnswersError):
-            raise  # each further try would take as long
-        except FAILURES as error:
-            self._shrink(alone, inputs, values, error)
+        examples = self._search(alone, inputs, max(1, self.count // cost))
         for number in range(REPEATS if at_once and not self.quick else 0):
             self._attempt(alone, examples[-1], f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
@@ -180,42 +175,68 @@ class Examples:
         if at_once and len(examples) > 1:
             self._at_once(check, fixtures, examples[:AT_ONCE])
 
-    def run_model(
-        self, model: type[RuleBasedStateMachine], *, steps: int = 24, cost: int = 3
+    def patiently(self, attempt: Callable[[int], None]) -> None:
+        """Call a function with the number of the attempt, again while answers are lost."""
+        if self.patience is None:
+            attempt(0)
+        else:
+            self.patience.repeat(attempt, FAILURES)
+
+    def _search(self, check: Body, inputs: Mapping[str, Input], count: int) -> list[Values]:
+        """Run a check for the edges of its inputs, then for generated examples, and return them."""
+        edges = list(itertools.islice(_edges(inputs), count))
+        runs = Runs(functools.partial(self._attempt, check))
+        if edges:
+            self._hypothesis(runs, inputs, edges=edges)
+        if count > len(edges) and runs.failed is None:
+            self._hypothesis(runs, inputs, count - len(edges))
+        if runs.failed is None:
+            return runs.tried
+        if SHRINK_CALLS and not isinstance(runs.failed[1], NEVER_ANSWERED):
+            self._hypothesis(runs, inputs, SHRINK_CALLS, Phase.shrink)
+        values, error = runs.failed
+        self.failing = f"{described(values)}, with the seed {self.seed}"
+        if len(runs.tried) > 1:
+            self.forget()
+            check(**values)
+        raise error from None  # it did not fail again: the platform may behave differently
+
+    def _hypothesis(
+        self,
+        runs: Runs,
+        inputs: Mapping[str, Input],
+        count: int = 1,
+        *phases: Phase,
+        edges: Sequence[Values] = (),
     ) -> None:
-        """Run random sequences of a model's rules. Raise the error of the shortest that fails.
-
-        While answers are lost on the way, the sequences become shorter.
-        """
-
-        def attempt(number: int) -> None:
-            phases = (Phase.generate, Phase.shrink) if SHRINK_CALLS else (Phase.generate,)
-            # Hypothesis's first example is trivial
-            limits = _limits(self.count // cost + 1, *phases)
-            count = max(steps >> number + 2 * self.quick, 3)
-            with _quiet(), pytest.MonkeyPatch.context() as patch:
-                patch.setattr(hypothesis.core, "global_force_seed", self.seed)
-                patch.setattr(conjecture, "MAX_SHRINKING_SECONDS", SHRINK_WITHIN_S, raising=False)
-                run_state_machine_as_test(
-                    model, settings=settings(limits, stateful_step_count=count)
-                )
-
-        try:
-            self._patiently(attempt)
-        except FAILURES as error:
-            notes = "\n".join(getattr(error, "__notes__", ()))
-            calls = [line for line in notes.splitlines() if "state." in line]
-            self.failing = "".join(f"\n  {call}" for call in calls if "teardown" not in call)
-            if isinstance(error, Flaky):  # the second time, it failed earlier in the sequence
-                error = getattr(model, "failure", None) or error
-            raise _first(error) from None
+        """Run a check for edges, or for generated examples, until one fails."""
+        test: Any = given(**{name: field.strategy for name, field in inputs.items()})(runs.run)
+        for values in reversed(edges):  # the decorator that is applied last is tried first
+            test = example(**values)(test)
+        limits = settings(
+            max_examples=count,
+            phases=(Phase.explicit if edges else Phase.generate, *phases),
+            database=None,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=False,
+            report_multiple_bugs=False,
+        )
+        # other threads may use the random module, and objects may be frozen: both are harmless
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HypothesisWarning)
+            try:
+                seed(self.seed)(limits(test))()
+            except FAILURES:
+                if runs.failed is None:
+                    raise
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:
         """Run a check for one example."""
         try:
-            self._patiently(lambda _number: check(**values))
+            self.patiently(lambda _number: check(**values))
         except FAILURES:
-            self.failing = f"{_described(values)}{circumstances}"
+            self.failing = f"{described(values)}{circumstances}"
             raise
 
     def _at_once(
@@ -234,7 +255,7 @@ class Examples:
                     check(**fixtures, **examples[number])
                 except FAILURES:
                     together = f"at the same time as {count - 1} others"
-                    self.failing = f"{_described(examples[number])}, {together}"
+                    self.failing = f"{described(examples[number])}, {together}"
                     raise
 
             with ExitStack() as stack:
@@ -244,96 +265,37 @@ class Examples:
                 ]
                 at_once([functools.partial(run, *caller) for caller in enumerate(callers)])
 
-        self._patiently(attempt)
-
-    def _patiently(self, attempt: Callable[[int], None]) -> None:
-        """Call a function, and again while answers are lost on the way."""
-        if self.patience is None:
-            attempt(0)
-        else:
-            self.patience.repeat(attempt, FAILURES)
-
-    def _examples(self, inputs: Mapping[str, Input], count: int) -> list[Values]:
-        """Return the first examples of inputs: the edges, then generated ones."""
-        examples = list(itertools.islice(_always(inputs), count))
-        more: list[Values] = []
-        if count > len(examples):
-            limits = _limits(count - len(examples), Phase.generate)
-            self._generate(lambda **values: more.append(values), inputs, limits)
-        return [*examples, *more[: count - len(examples)]]
-
-    def _shrink(
-        self, check: Body, inputs: Mapping[str, Input], values: Values, error: BaseException
-    ) -> None:
-        """Raise the error of the smallest example that fails, which runs last."""
-        failures = [(values, error)]
-
-        def attempt(**values: Any) -> None:
-            try:
-                check(**values)
-            except FAILURES as error:
-                failures.append((values, error))
-                raise
-
-        with contextlib.suppress(*FAILURES):  # the failures are in the list
-            limits = _limits(SHRINK_CALLS, Phase.generate, Phase.shrink)
-            self._generate(_bounded(attempt), inputs, limits)
-        values, error = min(failures, key=lambda failure: len(repr(failure[0])))
-        self.failing = f"{_described(values)}, with the seed {self.seed}"
-        self.forget()
-        check(**values)
-        raise error from None  # it did not fail again: the platform may behave differently
-
-    def _generate(self, check: Body, inputs: Mapping[str, Input], limits: settings) -> None:
-        """Run a function for random examples, until one fails."""
-        strategies = {name: field.strategy for name, field in inputs.items()}
-        with _quiet():
-            hypothesis.seed(self.seed)(limits(given(**strategies)(check)))()
+        self.patiently(attempt)
 
 
-def _first(error: BaseException) -> BaseException:
-    """Return the error of a check; Hypothesis groups errors that do not occur every time."""
-    errors = getattr(error, "exceptions", ())
-    return _first(errors[0]) if errors else error
+class Runs:
+    """The runs of a check with the values that Hypothesis chooses.
 
-
-def _limits(count: int, *phases: Phase) -> settings:
-    return settings(
-        max_examples=max(count, 1),
-        phases=phases,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-        report_multiple_bugs=False,
-    )
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Prepare Hypothesis for checks.
-
-    It warns if other threads use the random module while it draws examples, and if the garbage
-    collector's objects are frozen. Neither affects a check. It would also draw constants from the
-    imported code. That is slow, because it parses all of it, and not reproducible from a seed.
+    ``tried`` are all the values; ``failed`` is the smallest failure. After the first failure there
+    is a budget of calls and time for smaller ones.
     """
-    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore", HypothesisWarning)
-        patch.setattr(
-            HypothesisProvider, "_maybe_draw_constant", lambda *_, **__: None, raising=False
-        )
-        yield
 
+    def __init__(self, check: Callable[[Values], None]) -> None:
+        self._check = check
+        self._left, self._until = SHRINK_CALLS, 0.0
+        self.tried: list[Values] = []
+        self.failed: tuple[Values, BaseException] | None = None
 
-def _bounded(check: Body) -> Body:
-    """Return a check that stops running after a number of calls, or some time."""
-    until, calls = time.monotonic() + SHRINK_WITHIN_S, itertools.count()
-
-    def run(**values: Any) -> None:
-        if next(calls) < SHRINK_CALLS and time.monotonic() < until:
-            check(**values)
-
-    return run
+    def run(self, **values: Any) -> None:
+        """Run the check, unless the budget is used up."""
+        if self.failed is not None:
+            self._left -= 1
+            if self._left < 0 or time.monotonic() > self._until:
+                reject()
+        self.tried.append(values)
+        try:
+            self._check(values)
+        except FAILURES as error:
+            if self.failed is None:
+                self._until = time.monotonic() + SHRINK_WITHIN_S
+            if self.failed is None or len(repr(values)) <= len(repr(self.failed[0])):
+                self.failed = values, error
+            raise
 
 
 def chosen(plan: Plan) -> tuple[int, int]:
@@ -343,7 +305,7 @@ def chosen(plan: Plan) -> tuple[int, int]:
     return plan.value("examples") or usual, plan.value("seed") or SEED
 
 
-def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
+def _edges(inputs: Mapping[str, Input]) -> Iterator[Values]:
     """Yield the examples that are always tried, combined across the inputs in order."""
     most = max(len(field.always) for field in inputs.values())
     if not all(field.always for field in inputs.values()):
@@ -352,7 +314,8 @@ def _always(inputs: Mapping[str, Input]) -> Iterator[Values]:
         yield {name: field.always[number % len(field.always)] for name, field in inputs.items()}
 
 
-def _described(values: Values) -> str:
+def described(values: Values) -> str:
+    """Return the values of an example as a text of a reasonable length."""
     return ", ".join(f"{name}={_cut(repr(value))}" for name, value in values.items())
 
 
@@ -362,48 +325,3 @@ def _cut(text: str) -> str:
         return text
     half = SHOWN_CHARS // 2
     return f"{text[:half]} ... {omitted} characters omitted ... {text[-half:]}"
-
-
-M = TypeVar("M", bound=RuleBasedStateMachine)
-
-TEXTS = st.sampled_from(inputs.EDGES) | st.text("ab 01ü🦉\n", min_size=1, max_size=12)
-_RULE = "hypothesis_stateful_rule"
-
-
-class EveryRule:
-    """The rules that a sequence may use: Hypothesis would leave out half of them in each."""
-
-    def is_enabled(self, _name: str) -> bool:
-        """Whether a sequence may use a rule."""
-        return True
-
-
-class Model(RuleBasedStateMachine):
-    """A model that compares everything at the end of each sequence that has not failed.
-
-    ``failure`` is the last failure of a rule.
-    """
-
-    failure: ClassVar[BaseException | None] = None
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rules_strategy.enabled_rules_strategy = st.just(cast(Any, EveryRule()))
-
-    def compare(self) -> None:
-        """Fail if the platform differs from the model."""
-
-    def teardown(self) -> None:
-        """Compare everything, unless a rule has failed."""
-        error = sys.exc_info()[1]
-        if error is None:
-            self.compare()
-        elif isinstance(error, AssertionError):
-            type(self).failure = error
-
-
-def model(machine: type[M], rules: Iterable[str] = (), **attributes: Any) -> type[M]:
-    """Return a model with these attributes and only these rules, or all of them."""
-    names = {name for name, value in vars(machine).items() if hasattr(value, _RULE)}
-    unwanted = names - set(rules) if rules else ()
-    return type(machine.__name__, (machine,), {**dict.fromkeys(unwanted), **attributes})

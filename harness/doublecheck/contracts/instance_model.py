@@ -9,16 +9,16 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
 
 from doublecheck.client._sync.clock import PlatformClock
-from doublecheck.contracts import sandboxes
-from doublecheck.contracts.engine import TEXTS, Model, at_once
+from doublecheck.contracts import inputs, sandboxes
+from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, CheckSandbox, succeeded
+from doublecheck.contracts.sequences import TEXTS, Model, call, step
 from doublecheck.errors import RefusedError
 
 NUMBERS = st.integers(0, 2)
@@ -59,21 +59,53 @@ class ModelledInstance:
 class InstancesModel(Model):
     """Sessions of users with an instance each.
 
-    ``boxes`` are the sessions; each sequence gets new ones.
+    Each sequence gets new sessions beside ``boxes``. ``clock`` is for ``expire`` alone.
     """
 
-    boxes: ClassVar[Sequence[CheckSandbox]]
-    failing: ClassVar[Sequence[tuple[str, str]]] = FAILING
-    clock: ClassVar[PlatformClock]  # for ``expire`` alone
+    scenario = (
+        call("assign", number=0, language=PYTHON, name="kept", value=inputs.INVISIBLE),
+        call("assign", number=0, language=JAVASCRIPT, name="kept", value=inputs.INVISIBLE),
+        call("fail", number=0, index=0),
+        call("read", number=0, language=PYTHON, name="kept"),
+        call("read", number=0, language=JAVASCRIPT, name="kept"),
+        call("fail", number=0, index=2),
+        call("read", number=0, language=JAVASCRIPT, name="kept"),
+        call("write", number=0, name="kept", content=" a ", way=COMMAND),
+        call("run", number=1, code="6 * 7"),
+        call("run", number=1, code="6 * 7"),
+        call("assign", number=1, language=JAVASCRIPT, name="kept", value="b"),
+        call("assign", number=1, language=PYTHON, name="Kept", value="c"),
+        call("run_at_once"),
+        call("load", number=0, name="kept", way="file"),
+        call("write", number=0, name="kept", content="", way="file"),
+        call("fail", number=0, index=1),
+        call("load", number=0, name="kept", way=PYTHON),
+        call("run", number=0, code="print('x' * 300_000)"),
+        call("run_together", number=0, count=3),
+        call("fail", number=1, index=3),
+        call("read", number=1, language=JAVASCRIPT, name="kept"),
+        call("expire"),
+        call("read", number=1, language=PYTHON, name="Kept"),
+        call("end", number=1),
+        call("read", number=0, language=PYTHON, name="kept"),
+        call("read", number=1, language=PYTHON, name="Kept"),
+        call("run", number=1, code="pass"),
+    )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        boxes: Sequence[CheckSandbox],
+        *,
+        failing: Sequence[tuple[str, str]] = FAILING,
+        clock: PlatformClock | None = None,
+    ) -> None:
         suffix = uuid.uuid4().hex[:8]
         self.path = f"/tmp/doublecheck-{suffix}-{{}}"  # noqa: S108 (of the sandbox)
-        self.instances = [ModelledInstance(box.with_session(suffix)) for box in self.boxes]
+        self.instances = [ModelledInstance(box.with_session(suffix)) for box in boxes]
         self.ended: set[str] = set()
+        self._failing, self._clock = failing, clock
 
-    @rule(number=NUMBERS, language=LANGUAGES, name=NAMES, value=TEXTS)
+    @step(number=NUMBERS, language=LANGUAGES, name=NAMES, value=TEXTS)
     def assign(self, number: int, language: str, name: str, value: str) -> None:
         """Set a variable."""
         instance = self._at(number)
@@ -83,23 +115,23 @@ class InstancesModel(Model):
             self._run(instance, f"globalThis.{name} = {json.dumps(value)};", JAVASCRIPT)
         instance.variables[language, name] = value
 
-    @rule(number=NUMBERS, language=LANGUAGES, name=NAMES)
+    @step(number=NUMBERS, language=LANGUAGES, name=NAMES)
     def read(self, number: int, language: str, name: str) -> None:
         """Read a variable, which has its last value or does not exist."""
         self._read(self._at(number), language, name)
 
-    @rule(number=NUMBERS, index=st.integers(0, len(FAILING) - 1))
+    @step(number=NUMBERS, index=st.integers(0, len(FAILING) - 1))
     def fail(self, number: int, index: int) -> None:
         """Run code that raises or cannot be parsed."""
-        failing = self.failing[index % len(self.failing)]
+        failing = self._failing[index % len(self._failing)]
         sandboxes.failure(self._run(self._at(number), *failing, succeeds=False))
 
-    @rule(number=NUMBERS, code=st.sampled_from(["pass", "6 * 7", "print('x' * 300_000)"]))
+    @step(number=NUMBERS, code=st.sampled_from(["pass", "6 * 7", "print('x' * 300_000)"]))
     def run(self, number: int, code: str) -> None:
         """Run code with an output, a value, or nothing."""
         self._run(self._at(number), code)
 
-    @rule(number=NUMBERS, name=NAMES, content=TEXTS, way=WAYS)
+    @step(number=NUMBERS, name=NAMES, content=TEXTS, way=WAYS)
     def write(self, number: int, name: str, content: str, way: str) -> None:
         """Write a file with Python, a command or an upload."""
         instance, path = self._at(number), self.path.format(name)
@@ -113,7 +145,7 @@ class InstancesModel(Model):
             instance.box.upload(path, content.encode())
         instance.files[name] = content
 
-    @rule(number=NUMBERS, name=NAMES, way=WAYS)
+    @step(number=NUMBERS, name=NAMES, way=WAYS)
     def load(self, number: int, name: str, way: str) -> None:
         """Read a file, which has its last content or does not exist."""
         instance, path = self._at(number), self.path.format(name)
@@ -128,7 +160,7 @@ class InstancesModel(Model):
             content = downloaded if downloaded is None else downloaded.decode()
         assert instance.files.get(name) == content, f"{path}, read with {way}"
 
-    @rule()
+    @step()
     def run_at_once(self) -> None:
         """Run code in all sessions at the same time."""
         codes = [
@@ -141,7 +173,7 @@ class InstancesModel(Model):
             self._ran(instance, succeeded(result))
             assert (codes[number], f"{number}\n") == (result.code, result.stdout)
 
-    @rule(number=NUMBERS, count=st.integers(2, 3))
+    @step(number=NUMBERS, count=st.integers(2, 3))
     def run_together(self, number: int, count: int) -> None:
         """Run code in one session several times at the same time."""
         instance, texts = self._at(number), [f"together {n}\n" for n in range(count)]
@@ -152,7 +184,7 @@ class InstancesModel(Model):
         for result in sorted(results, key=lambda result: result.execution_count or 0):
             self._ran(instance, result)
 
-    @rule(number=NUMBERS)
+    @step(number=NUMBERS)
     def end(self, number: int) -> None:
         """End a session; the next call has a new instance, without anything of the old one."""
         instance = self._at(number)
@@ -161,10 +193,11 @@ class InstancesModel(Model):
                 instance.box.end()
                 self._has_ended(instance)
 
-    @rule()
+    @step()
     def expire(self) -> None:
         """Wait until all instances have expired."""
-        self.clock.advance(minutes=31)
+        assert self._clock is not None, "expire needs a clock"
+        self._clock.advance(minutes=31)
         for instance in self.instances:
             self._has_ended(instance)
 

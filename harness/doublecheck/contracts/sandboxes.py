@@ -13,7 +13,7 @@ import pytest
 
 from agentdouble.core import invoke_tool
 from doublecheck.client._sync.sandbox import Sandbox
-from doublecheck.contracts.engine import for_caller
+from doublecheck.contracts.engine import for_caller, renewed
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.executions import CodeResult, Output
@@ -73,6 +73,11 @@ class CheckSandbox(Sandbox):
 @for_caller.register
 def _sandbox_of_caller(sandbox: CheckSandbox, number: int, _stack: ExitStack) -> CheckSandbox:
     return replace(sandbox, session_id=f"{CALLERS}-{number}")
+
+
+@renewed.register
+def _renewed_sandbox(sandbox: CheckSandbox, number: int) -> CheckSandbox:
+    return sandbox.with_session(f"again-{number}") if number else sandbox
 
 
 def printed_json(result: CodeResult) -> Any:

@@ -8,19 +8,19 @@ import uuid
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, consumes, multiple, rule
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import inputs, wire
+from doublecheck.contracts import inputs, sequences, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import TEXTS, Examples, Model, at_once, for_each, model
+from doublecheck.contracts.engine import FAILURES, Examples, at_once, for_each
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
+from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
@@ -85,9 +85,9 @@ class Agent:
 
 
 @pytest.fixture
-def agent(platform: Platform, leftovers: Leftovers) -> Agent:
+def agent(platform: Platform, leftovers: Leftovers, patience: Patience) -> Agent:
     """The platform's A2A application. Its tasks are removed afterwards."""
-    agent = Agent(platform)
+    agent = patience.repeat(lambda _: Agent(platform), FAILURES)
     leftovers.add(agent.forget)
     return agent
 
@@ -95,53 +95,56 @@ def agent(platform: Platform, leftovers: Leftovers) -> Agent:
 class TasksModel(Model):
     """The tasks of an agent. Each stays as its answer was, until it is deleted."""
 
-    agent: ClassVar[Agent]
-    tasks: Bundle[str] = Bundle("tasks")
+    scenario = (
+        call("send", texts=["one", "two"]),
+        call("stream", texts=[inputs.INVISIBLE, "b"]),
+        call("fail", texts=["sent"]),
+        call("read", numbers=[0, 1, 2, 3]),
+        call("delete", number=1),
+        call("send", texts=["one"]),
+        call("fail", texts=[]),
+        call("read", numbers=[0, 1, 2, 3]),
+    )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
         self.answers: dict[str, A2aAnswer] = {}
         self.deleted: set[str] = set()
 
-    @rule(target=tasks, texts=SEVERAL)
-    def send(self, texts: list[str]) -> Any:
+    @step(texts=SEVERAL)
+    def send(self, texts: list[str]) -> None:
         """Send messages at the same time."""
         results = [[text, f"{text} again", "last"] for text in texts]
-        answers = at_once([functools.partial(self.agent.order, "say", it) for it in results])
-        return multiple(*map(self._created, answers, results))
+        answers = at_once([functools.partial(self._agent.order, "say", it) for it in results])
+        for answer, result in zip(answers, results, strict=True):
+            self._created(answer, result)
 
-    @rule(target=tasks, texts=SEVERAL)
-    def stream(self, texts: list[str]) -> Any:
+    @step(texts=SEVERAL)
+    def stream(self, texts: list[str]) -> None:
         """Send messages at the same time and read their streams to the end."""
         results = [[text, f"{text} again", "last"] for text in texts]
-        return multiple(*at_once([functools.partial(self._streamed, it) for it in results]))
+        at_once([functools.partial(self._streamed, it) for it in results])
 
-    def _streamed(self, texts: list[str]) -> str:
-        order = json.dumps({"do": "say", "texts": texts})
-        events = list(self.agent.stream(order))
-        results = [text for event in events if event.kind != "task" for text in event.texts]
-        assert texts == results
-        assert events[-1].state == "completed"
-        id_ = str(events[-1].task_id)
-        task = self.agent.task(id_)
-        assert task is not None
-        return self._created(task, texts)
-
-    @rule(texts=st.sampled_from([[], ["sent"]]))
+    @step(texts=st.sampled_from([[], ["sent"]]))
     def fail(self, texts: list[str]) -> None:
         """Send a message whose executor raises, before or after a result."""
-        assert self.agent.failure(texts) in ENDED_BADLY
+        assert self._agent.failure(texts) in ENDED_BADLY, (
+            "a task whose executor raised has not failed"
+        )
 
-    @rule(ids=st.lists(tasks, min_size=1, max_size=4, unique=True))
-    def read(self, ids: list[str]) -> None:
-        """Read tasks at the same time. They are as they were or do not exist any more."""
-        at_once([functools.partial(self._read, id_) for id_ in ids])
+    @step(numbers=st.lists(NUMBERS, min_size=1, max_size=4, unique=True))
+    def read(self, numbers: list[int]) -> None:
+        """Read tasks at the same time."""
+        ids = [*self.answers]
+        at_once([functools.partial(self._read, ids[n % len(ids)]) for n in numbers if ids])
 
-    @rule(id_=consumes(tasks))
-    def delete(self, id_: str) -> None:
+    @step(number=NUMBERS)
+    def delete(self, number: int) -> None:
         """Delete a task."""
-        if self.answers.pop(id_, None) is not None:
-            self.agent.obey("forget", id_)
+        if self.answers:
+            id_ = [*self.answers][number % len(self.answers)]
+            del self.answers[id_]
+            self._agent.obey("forget", id_)
             self.deleted.add(id_)
             self._read(id_)
 
@@ -150,15 +153,24 @@ class TasksModel(Model):
         for id_ in {*self.answers, *self.deleted}:
             self._read(id_)
 
-    def _created(self, answer: A2aAnswer, texts: list[str]) -> str:
-        assert ("completed", tuple(texts)) == (answer.state, answer.texts)
+    def _streamed(self, texts: list[str]) -> None:
+        order = json.dumps({"do": "say", "texts": texts})
+        events = list(self._agent.stream(order))
+        results = [text for event in events if event.kind != "task" for text in event.texts]
+        assert texts == results, f"the stream has {len(results)} of {len(texts)} results"
+        assert events[-1].state == "completed", f"the stream ends with {events[-1].state}"
+        task = self._agent.task(str(events[-1].task_id))
+        assert task is not None, "the task of a stream is not stored"
+        self._created(task, texts)
+
+    def _created(self, answer: A2aAnswer, texts: list[str]) -> None:
+        assert ("completed", tuple(texts)) == (answer.state, answer.texts), "other results"
         id_ = str(answer.task_id)
         assert id_ not in {*self.answers, *self.deleted}, f"{id_} is the id of two tasks"
         self.answers[id_] = answer
-        return id_
 
     def _read(self, id_: str) -> None:
-        assert self.answers.get(id_) == self.agent.task(id_), f"task {id_}"
+        assert self.answers.get(id_) == self._agent.task(id_), f"task {id_} has changed"
 
 
 def _urls(agent: a2a.A2aAgent) -> list[str]:
@@ -267,7 +279,7 @@ def _require_ours(platform: Platform, url: str) -> None:
 @clause("A2A-04", writes=True)
 def test_tasks_match_their_model(agent: Agent, examples: Examples) -> None:
     """Whatever was sent before, even at the same time, each task has its own results."""
-    examples.run_model(model(TasksModel, agent=agent), steps=16)
+    sequences.run(examples, lambda: TasksModel(agent), TasksModel.sequences((), 16))
 
 
 @clause("A2A-04", writes=True)

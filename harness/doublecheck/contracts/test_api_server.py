@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import inputs, wire
+from doublecheck.contracts import inputs, sequences, wire
 from doublecheck.contracts.agent_users import REFERENCE, SECOND, User, ends_in_error, new_id, texts
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, for_each, model
+from doublecheck.contracts.engine import Examples, for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.session_model import SessionsModel
@@ -73,9 +73,9 @@ def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
 RULES = {
     "API-02": "create read list_sessions",
     "API-04": "create create_named delete list_sessions",
-    "API-05": "create say say_often say_nothing read",
+    "API-05": "create create_again say say_often say_nothing fail break_off read",
     "API-06": "create create_named say delete recreate read list_sessions",
-    "API-17": "create create_named say say_together say_nothing remember",
+    "API-17": "create create_named say say_often say_together say_nothing fail remember",
     "API-18": "create create_named say intrude delete read list_sessions",
 }
 
@@ -88,7 +88,8 @@ def test_sessions_match_their_model(
     users = [user, other_user]
     if id_ != "API-17" and user_elsewhere != user:  # only the reference agent remembers
         users.append(user_elsewhere)
-    examples.run_model(model(SessionsModel, RULES[id_].split(), users=users), steps=16)
+    steps = SessionsModel.sequences(RULES[id_].split(), 16)
+    sequences.run(examples, lambda: SessionsModel(users), steps)
 
 
 @clause("API-13", reference_app=True, writes=True)

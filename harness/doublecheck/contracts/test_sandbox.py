@@ -12,9 +12,9 @@ import pytest
 
 from agentdouble.core import ledger
 from doublecheck.client._sync.clock import PlatformClock
-from doublecheck.contracts import inputs, sandboxes
+from doublecheck.contracts import inputs, sandboxes, sequences
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, at_once, for_each, model
+from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import InstancesModel
 from doublecheck.contracts.sandboxes import (
     COMMAND,
@@ -112,7 +112,8 @@ def test_nothing_survives_the_end(
     rules = ("assign", "read", "write", "load", "expire")
     sandbox = replace(sandbox, ttl_s=None)
     boxes = [sandbox, sandbox.with_session("other")]
-    examples.run_model(model(InstancesModel, rules, boxes=boxes, clock=clock), cost=6)
+    steps = InstancesModel.sequences(rules, 24)
+    sequences.run(examples, lambda: InstancesModel(boxes, clock=clock), steps)
 
 
 def _count(box: CheckSandbox, kind: str) -> int | None:

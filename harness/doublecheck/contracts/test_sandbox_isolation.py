@@ -8,9 +8,9 @@ import shlex
 from dataclasses import replace
 
 from agentdouble.core import ledger
-from doublecheck.contracts import inputs, sandboxes
+from doublecheck.contracts import inputs, sandboxes, sequences
 from doublecheck.contracts.clauses import clause, for_clauses
-from doublecheck.contracts.engine import Examples, at_once, for_each, model
+from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import FAILING, InstancesModel
 from doublecheck.contracts.sandboxes import CheckSandbox, succeeded
 from doublecheck.contracts.verdicts import not_observable
@@ -68,8 +68,8 @@ def test_instances_match_their_model(sandbox: CheckSandbox, examples: Examples, 
     """Whatever ran before, even at the same time, each session has its own state and counts it."""
     boxes = [sandbox, *map(sandbox.with_session, ("other", "third"))]
     failing = FAILING[:2] if id_ == "SBX-07" else FAILING  # whether JavaScript counts is open
-    machine = model(InstancesModel, RULES[id_].split(), boxes=boxes, failing=failing)
-    examples.run_model(machine, steps=12 if id_ == "SBX-07" else 24, cost=6)
+    steps = InstancesModel.sequences(RULES[id_].split(), 12 if id_ == "SBX-07" else 24)
+    sequences.run(examples, lambda: InstancesModel(boxes, failing=failing), steps)
 
 
 def _need_names(*boxes: CheckSandbox) -> None:

@@ -5,11 +5,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, consumes, rule
 
 from doublecheck.contracts import inputs
 from doublecheck.contracts.engine import (
@@ -17,11 +16,9 @@ from doublecheck.contracts.engine import (
     REPEATS,
     Disturbance,
     Examples,
-    Model,
     at_once,
     for_caller,
     for_each,
-    model,
 )
 from doublecheck.contracts.inputs import Input
 from doublecheck.errors import NoAnswerError
@@ -161,69 +158,6 @@ def still(thread: threading.Thread) -> bool:
 def test_results_of_calls_at_once_are_in_order() -> None:
     assert [0, 1, 2, 3] == at_once([lambda number=number: number for number in range(4)])
     assert [] == at_once([])
-
-
-class Numbers(Model):
-    """A model of a set that keeps what was removed, if it had three numbers."""
-
-    numbers: Bundle[int] = Bundle("numbers")
-    rules_used: ClassVar[list[str]] = []
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.actual: set[int] = set()
-        self.expected: set[int] = set()
-
-    @rule(target=numbers, number=st.integers(0, 9))
-    def add(self, number: int) -> int:
-        """Add a number."""
-        self.actual.add(number)
-        self.expected.add(number)
-        return number
-
-    @rule(number=consumes(numbers))
-    def remove(self, number: int) -> None:
-        """Remove a number."""
-        self.rules_used.append("remove")
-        self.expected.discard(number)
-        if len(self.actual) < 3:
-            self.actual.discard(number)
-
-    def compare(self) -> None:
-        """Fail if the set differs."""
-        assert self.expected == self.actual
-
-
-def test_a_model_reports_the_shortest_sequence_that_fails() -> None:
-    examples = Examples(20, 0, forget=lambda: None)
-
-    with pytest.raises(AssertionError):
-        examples.run_model(Numbers, steps=20)
-
-    steps = examples.failing.split("\n")[1:]
-    assert 4 == len(steps), examples.failing
-    assert "remove" in steps[-1]
-
-
-def test_a_failure_that_comes_sooner_when_it_is_repeated_is_reported() -> None:
-    class Wearing(Model):
-        calls: ClassVar[list[int]] = []
-
-        @rule(number=st.integers(0, 9))
-        def call(self, number: int) -> None:
-            self.calls.append(number)
-            assert len(self.calls) < 30, "worn"
-
-    with pytest.raises(AssertionError, match="worn"):
-        Examples(20, 0, forget=lambda: None).run_model(Wearing)
-
-
-def test_a_model_has_only_the_chosen_rules() -> None:
-    Numbers.rules_used.clear()
-
-    Examples(20, 0, forget=lambda: None).run_model(model(Numbers, ["add"]), steps=20)
-
-    assert [] == Numbers.rules_used
 
 
 @pytest.mark.parametrize(

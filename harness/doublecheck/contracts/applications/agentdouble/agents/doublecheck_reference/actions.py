@@ -8,6 +8,7 @@ If a message is JSON, its ``do`` field selects an action; any other message is e
 ``tool``     streams a word in increments, calls a tool, gets its answer, concludes
 ``call``     calls a tool with any ``args``, gets its ``response``, then sends ``reply``
 ``events``   sends each of ``texts`` in a separate event
+``fail``     sends each of ``texts`` in a separate event, then raises
 ``parts``    sends ``texts`` in one event, each in a separate part
 ``save``     saves an artifact under each of ``names`` and lists the names
 ``heard``    returns the message's parts, the application, the user and the session, as JSON
@@ -106,6 +107,12 @@ async def _events(_turn: Turn, texts: list[str]) -> AsyncIterator[Item]:
         yield (text,)
 
 
+async def _fail(_turn: Turn, texts: list[str]) -> AsyncIterator[Item]:
+    for text in texts:
+        yield (text,)
+    raise RuntimeError("it broke")
+
+
 async def _parts(_turn: Turn, texts: list[str]) -> AsyncIterator[Item]:
     yield tuple(texts)
 
@@ -130,6 +137,7 @@ _ACTIONS: dict[str, Callable[..., AsyncIterator[Item]]] = {
     "tool": _tool,
     "call": _call,
     "events": _events,
+    "fail": _fail,
     "parts": _parts,
     "save": _save,
     "heard": _received,

@@ -1,0 +1,116 @@
+"""Ask what must be true after any sequence of calls.
+
+A model holds what a platform must hold. Each of its steps makes a call, compares the answer with
+the model, and changes the model; when a sequence ends, everything that it created is compared once
+more. A check runs the model's own scenario, then random sequences of the steps that concern its
+clause, and shows the shortest that fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
+
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from doublecheck.contracts import inputs
+from doublecheck.contracts.engine import FEW, Examples
+from doublecheck.contracts.inputs import Input
+
+TEXTS = st.sampled_from(inputs.EDGES) | st.text("ab 01ü🦉\n", min_size=1, max_size=12)
+NUMBERS = st.integers(0, 9)  # of things that a sequence has created; it may have fewer
+FEWEST = 3  # calls, while answers are lost on the way
+FEW_CALLS = 8  # where a check tries few examples
+
+F = TypeVar("F", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Call:
+    """A step of a sequence, with its arguments."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        return f"\n  {self.name}({arguments})"
+
+
+def call(name: str, /, **arguments: Any) -> Call:
+    """Return a step of a scenario."""
+    return Call(name, arguments)
+
+
+def step(**arguments: SearchStrategy[Any]) -> Callable[[F], F]:
+    """Mark a method of a model as a step, with the possible values of its arguments."""
+
+    def mark(method: F) -> F:
+        method.arguments = arguments  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Model:
+    """What must be true of a platform after any sequence of steps.
+
+    ``scenario`` is a sequence that is always tried.
+    """
+
+    scenario: ClassVar[Sequence[Call]] = ()
+
+    def compare(self) -> None:
+        """Fail if the platform differs from the model."""
+
+    @classmethod
+    def sequences(cls, names: Iterable[str], length: int) -> Input:
+        """Return the sequences of some steps, by default all, of about this length.
+
+        Hypothesis prefers short lists, and leaves out steps when it looks for a shorter sequence.
+        """
+        steps = {
+            name: method.arguments
+            for name, method in vars(cls).items()
+            if hasattr(method, "arguments")
+        }
+        chosen = [*names] or [*steps]
+        calls = [
+            st.fixed_dictionaries(dict(steps[name])).map(functools.partial(Call, name))
+            for name in chosen
+        ]
+        scenario = [it for it in cls.scenario if it.name in chosen]
+        sequence = st.lists(st.none() | st.one_of(calls), min_size=length, max_size=length)
+        return Input(sequence.map(_without_none), (scenario,) if scenario else ())
+
+
+def _without_none(calls: Iterable[Call | None]) -> Sequence[Call]:
+    return [it for it in calls if it is not None]
+
+
+def run(
+    examples: Examples,
+    make: Callable[[], Model],
+    sequences: Input,
+    cost: int = 2,
+) -> None:
+    """Run sequences of a model's steps. Raise the error of the shortest that fails.
+
+    Sequences are shorter on a live platform, at the quick level, and while answers are lost.
+    """
+    most = FEW_CALLS if examples.count <= FEW else sys.maxsize
+
+    def check(calls: Sequence[Call]) -> None:
+        def attempt(number: int) -> None:
+            model, count = make(), min(len(calls), most) >> number
+            for it in calls[: max(count, FEWEST)]:
+                getattr(model, it.name)(**it.arguments)
+            model.compare()
+
+        examples.patiently(attempt)
+
+    examples.run(check, {"calls": sequences}, cost=cost)
