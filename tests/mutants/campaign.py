@@ -17,13 +17,16 @@ from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.run import pytest_run
 from tests.mutants import (
     Mutant,
+    Witnessed,
     agents,
     application,
     borders,
     callers,
     edges,
+    headers,
     library,
     order,
+    partial,
     protocols,
     repetition,
     sandbox,
@@ -43,12 +46,15 @@ def mutants() -> Sequence[Mutant]:
     tables = (
         *(application, agents, sandbox, protocols, library),
         *(callers, edges, repetition, borders, order),
+        *(partial, headers),
     )
     return [
-        Mutant(clause, name, breaks)
+        Mutant(clause, name, entry.breaks, entry.witness)
+        if isinstance(entry, Witnessed)
+        else Mutant(clause, name, entry)
         for table in tables
         for clause, mutants in table.TABLE.items()
-        for name, breaks in mutants.items()
+        for name, entry in mutants.items()
     ]
 
 
