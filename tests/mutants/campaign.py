@@ -22,6 +22,7 @@ from tests.mutants import (
     application,
     borders,
     callers,
+    counts,
     edges,
     headers,
     library,
@@ -29,7 +30,9 @@ from tests.mutants import (
     partial,
     protocols,
     repetition,
+    retries,
     sandbox,
+    values,
 )
 
 CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
@@ -46,7 +49,7 @@ def mutants() -> Sequence[Mutant]:
     tables = (
         *(application, agents, sandbox, protocols, library),
         *(callers, edges, repetition, borders, order),
-        *(partial, headers),
+        *(partial, headers, counts, retries, values),
     )
     return [
         Mutant(clause, name, entry.breaks, entry.witness)

@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ from doublecheck.client._sync.sandbox import Sandbox
 from doublecheck.contracts.hosting import SIMPLE, Hosted
 from doublecheck.contracts.reference import http_api
 from doublecheck.values.agents import A2aAnswer, AgentEvent, AgentSession, McpResult
-from doublecheck.wire import mcp
+from doublecheck.wire import a2a, api_server, mcp
 
 AGENT = "doublecheck_reference"
 SEEN_WITHIN_S = 10.0
@@ -107,9 +108,16 @@ def wait_until(holds: Callable[[], bool]) -> None:
 # ---- API-server mode
 
 
-def session_of(platform: Platform, user: str | None = None, id_: str | None = None) -> AgentSession:
-    """Create a session of a new user, unless named."""
-    return platform.agents.create(AGENT, user_id=user or new_id(), session_id=id_)
+def session_of(platform: Platform, user: str | None = None) -> AgentSession:
+    """Create a session with a generated id, by default of a new user."""
+    return platform.agents.create(AGENT, user_id=user or new_id())
+
+
+def named(platform: Platform, user: str, id_: str) -> AgentSession:
+    """Create a session with this id. Raise RefusedError."""
+    path = api_server.session_path(AGENT, user, id_)
+    answer = platform.request("POST", path, headers=JSON, content=b"{}")
+    return replace(api_server.read_session(answer), app_name=AGENT, user_id=user)
 
 
 def run(platform: Platform, session: AgentSession, do: str, **arguments: Any) -> list[AgentEvent]:
@@ -207,6 +215,13 @@ def require_fields(platform: Platform, fields: Any) -> None:
 def order(platform: Platform, do: str, texts: Sequence[str], **ids: Any) -> A2aAnswer:
     """Send an order to the reference executor."""
     return platform.a2a().send(json.dumps({"do": do, "texts": [*texts]}), **ids)
+
+
+def send(platform: Platform, *texts: str) -> A2aAnswer:
+    """Send a message with a part for each text to the executor, which echoes them."""
+    card = a2a.card(platform.target, a2a.PATH)
+    call = a2a.send(card.read(platform.send(card.request)), *texts)
+    return call.read(platform.send(call.request))
 
 
 def results(platform: Platform, do: str, texts: Sequence[str]) -> list[str]:
