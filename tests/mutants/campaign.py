@@ -26,6 +26,7 @@ from tests.mutants import (
     edges,
     headers,
     library,
+    lifetimes,
     order,
     partial,
     protocols,
@@ -49,7 +50,7 @@ def mutants() -> Sequence[Mutant]:
     tables = (
         *(application, agents, sandbox, protocols, library),
         *(callers, edges, repetition, borders, order),
-        *(partial, headers, counts, retries, values),
+        *(partial, headers, counts, retries, values, lifetimes),
     )
     return [
         Mutant(clause, name, entry.breaks, entry.witness)
