@@ -19,14 +19,19 @@ from tests.mutants import (
     Mutant,
     Witnessed,
     agents,
+    agreements,
     application,
     borders,
     callers,
     counts,
+    decorators,
     edges,
     headers,
+    keys,
+    languages,
     library,
     lifetimes,
+    negotiation,
     order,
     partial,
     protocols,
@@ -51,6 +56,7 @@ def mutants() -> Sequence[Mutant]:
         *(application, agents, sandbox, protocols, library),
         *(callers, edges, repetition, borders, order),
         *(partial, headers, counts, retries, values, lifetimes),
+        *(negotiation, languages, agreements, decorators, keys),
     )
     return [
         Mutant(clause, name, entry.breaks, entry.witness)
