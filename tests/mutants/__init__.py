@@ -3,7 +3,8 @@
 ``wire`` changes requests and answers in front of a double, ``changes`` has the changes that tables
 share, and the other modules are tables: by clause, the name and the change of each mutant. None
 touches the double inside. ``python -m tests.mutants`` runs them all and prints, by clause, how
-many the checks notice.
+many the checks notice. Newer mutants have a witness: requests that show, without the checks, that
+the platform is broken.
 """
 
 from __future__ import annotations
@@ -13,9 +14,19 @@ from dataclasses import dataclass
 
 import pytest
 
+from doublecheck.client._sync.platform import Platform
 from tests.mutants.wire import Change, installed
 
 Breaks = Change | Sequence[Change] | Callable[[pytest.MonkeyPatch], None]
+Witness = Callable[[Platform], None]
+
+
+@dataclass(frozen=True)
+class Witnessed:
+    """What breaks a clause, and its witness, which raises for the broken platform only."""
+
+    breaks: Breaks
+    witness: Witness
 
 
 @dataclass(frozen=True)
@@ -25,6 +36,7 @@ class Mutant:
     clause: str
     name: str
     breaks: Breaks
+    witness: Witness | None = None
 
     def __str__(self) -> str:
         return f"{self.clause}-{self.name}"

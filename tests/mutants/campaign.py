@@ -17,16 +17,28 @@ from doublecheck.contracts.verdicts import VERDICT, Verdict
 from doublecheck.run import pytest_run
 from tests.mutants import (
     Mutant,
+    Witnessed,
     agents,
+    agreements,
     application,
     borders,
     callers,
+    counts,
+    decorators,
     edges,
+    headers,
+    keys,
+    languages,
     library,
+    lifetimes,
+    negotiation,
     order,
+    partial,
     protocols,
     repetition,
+    retries,
     sandbox,
+    values,
 )
 
 CAUGHT, SURVIVED, BROKEN = "caught", "survived", "broken"
@@ -43,12 +55,16 @@ def mutants() -> Sequence[Mutant]:
     tables = (
         *(application, agents, sandbox, protocols, library),
         *(callers, edges, repetition, borders, order),
+        *(partial, headers, counts, retries, values, lifetimes),
+        *(negotiation, languages, agreements, decorators, keys),
     )
     return [
-        Mutant(clause, name, breaks)
+        Mutant(clause, name, entry.breaks, entry.witness)
+        if isinstance(entry, Witnessed)
+        else Mutant(clause, name, entry)
         for table in tables
         for clause, mutants in table.TABLE.items()
-        for name, breaks in mutants.items()
+        for name, entry in mutants.items()
     ]
 
 
