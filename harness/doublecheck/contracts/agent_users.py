@@ -19,7 +19,8 @@ from doublecheck.contracts.engine import FAILURES, for_caller, renewed
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.losses import Patience
 from doublecheck.values.agents import AgentEvent, AgentSession
-from doublecheck.wire import api_server
+from doublecheck.wire import api_server, calls
+from doublecheck.wire.calls import Request
 from doublecheck.wire.event_stream import is_stream
 
 REFERENCE, SECOND = "doublecheck_reference", "doublecheck_second"
@@ -120,8 +121,12 @@ class User:
 
     def post(self, route: str, body: Any) -> httpx.Response:
         """Post a run to a route and return the raw response."""
-        content = json.dumps(body).encode()
-        return self.platform.request("POST", route, headers=ALONE, content=content)
+        return self.platform.send(self.run(route, body))
+
+    def run(self, route: str, body: Any, **headers: str) -> Request:
+        """Return the request that posts a run to a route."""
+        content, sent = json.dumps(body).encode(), {**ALONE, **headers}
+        return calls.request(self.platform.target, "POST", route, headers=sent, content=content)
 
     def path(self, session: str) -> str:
         """Return the path of a session."""

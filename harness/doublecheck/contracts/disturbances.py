@@ -27,7 +27,9 @@ def of(surface: Surface, fixtures: Sequence[str]) -> Sequence[Disturbance]:
 
 
 def _stream_that_breaks_off(fixtures: Fixtures) -> None:
-    with closing(wire.stream(fixtures["platform"], ["one", "two", "three"])) as events:
+    gate = uuid.uuid4().hex  # which nobody releases
+    stream = wire.stream(fixtures["platform"], ["one", "two"], gate=gate, within_s=0.2)
+    with closing(stream) as events:
         next(events)
 
 
@@ -92,7 +94,7 @@ _BY_SURFACE: Mapping[str, Mapping[str, Sequence[Disturbance]]] = {
     },
     "a2a": {
         "agent": (
-            Disturbance("an executor that raises", lambda it: it["agent"].failure(["sent"])),
+            Disturbance("an executor that raises", lambda it: it["agent"].fail(["sent"])),
             Disturbance("an unknown task", lambda it: it["agent"].task(uuid.uuid4().hex)),
         )
     },

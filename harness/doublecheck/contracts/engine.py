@@ -167,7 +167,7 @@ class Examples:
         alone = functools.partial(check, **fixtures)
         examples = self._search(alone, inputs, max(1, self.count // cost))
         for number in range(REPEATS if at_once and not self.quick else 0):
-            self._attempt(alone, examples[-1], f", {number + 2} times")
+            self._attempt(alone, examples[0], f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
             with contextlib.suppress(*FAILURES):
                 disturbance.act(fixtures)

@@ -18,7 +18,7 @@ from doublecheck.wire.calls import Request
 
 # The actions of a session's life; a platform without them refuses them anyway.
 OTHER_ACTIONS = ("CreateSession", "GetSession", "ListSessions", "DeleteSession", "GetTool")
-LONG_AGO = dt.timedelta(days=366)
+LONG_AGO, A_YEAR = 8, 366  # days; no signature is known to be valid for more than a week
 
 
 def forged(
@@ -49,7 +49,10 @@ def forged(
     pair = base64.b64encode(f"{key}:{secret}".encode()).decode()
     requests = {
         "no signature": bare,
-        "an empty signature": with_header("Authorization", "", bare),
+        "an empty header": with_header("Authorization", "", bare),
+        "the algorithm alone": with_header("Authorization", authorization.split(" ")[0], bare),
+        "another scheme alone": with_header("Authorization", "Bearer", bare),
+        "an empty signature": replaced(signature, ""),
         "the access key as a token": with_header("Authorization", f"Bearer {key}", bare),
         "the key pair as HTTP Basic": with_header("Authorization", f"Basic {pair}", bare),
         "an unknown access key": signed_by("AKLTnobody", secret),
@@ -69,9 +72,12 @@ def forged(
         "another content type": with_header("Content-Type", "text/plain"),
         "another region": replaced(f"/{address.region}/", "/elsewhere/"),
         "another service": replaced(f"/{address.service}/", "/another/"),
-        "signed a year ago": wire.signed(
-            platform, body, when=dt.datetime.now(dt.timezone.utc) - LONG_AGO
-        ),
+        **{
+            f"signed {days} days ago": wire.signed(
+                platform, body, when=dt.datetime.now(dt.timezone.utc) - dt.timedelta(days=days)
+            )
+            for days in (LONG_AGO, -LONG_AGO, A_YEAR)
+        },
     }
     if platform.target.restricted is not None:
         other_secret = platform.target.restricted.secret_key
@@ -107,4 +113,5 @@ def wrong_key_headers(key: str) -> Mapping[str, Mapping[str, str]]:
     }
     values = {name: f"Bearer {wrong}" for name, wrong in keys.items() if wrong != key}
     values |= {"an empty header": "", "another key without a scheme": NOBODYS}
+    values |= {"a scheme without a key": "Bearer", "a comma as the key": "Bearer ,"}
     return {NO_KEY: {}, **{name: {"Authorization": value} for name, value in values.items()}}

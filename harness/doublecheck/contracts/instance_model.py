@@ -84,6 +84,9 @@ class InstancesModel(Model):
         call("run_together", number=0, count=3),
         call("fail", number=1, index=3),
         call("read", number=1, language=JAVASCRIPT, name="kept"),
+        call("assign", number=0, language=PYTHON, name="kept_1", value="before many"),
+        call("run_often", number=0, count=inputs.MANY),
+        call("read", number=0, language=PYTHON, name="kept_1"),
         call("expire"),
         call("read", number=1, language=PYTHON, name="Kept"),
         call("end", number=1),
@@ -130,6 +133,12 @@ class InstancesModel(Model):
     def run(self, number: int, code: str) -> None:
         """Run code with an output, a value, or nothing."""
         self._run(self._at(number), code)
+
+    @step(number=NUMBERS, count=st.integers(2, 5))
+    def run_often(self, number: int, count: int) -> None:
+        """Run code several times, one after the other."""
+        for _ in range(count):
+            self._run(self._at(number), "pass")
 
     @step(number=NUMBERS, name=NAMES, content=TEXTS, way=WAYS)
     def write(self, number: int, name: str, content: str, way: str) -> None:

@@ -27,6 +27,8 @@ MOST_CALLERS = 5
 MOST_SESSIONS = 70  # more than a page of any usual length
 MANY_TURNS = 30
 
+[LONG, *_] = inputs.texts(empty=False).always
+
 Place = tuple[int, str]  # the number of an owner, and a session's id
 
 OWNERS = st.integers(0, 2)
@@ -59,11 +61,16 @@ class SessionsModel(Model):
         call("fail", number=1, route="/run_sse", texts=[]),
         call("break_off", number=1, text="after"),
         call("say", numbers=[1], text="a", route="/run_sse"),
+        call("say", numbers=[1], text="a", route="/run"),
+        call("say", numbers=[0], text=LONG, route="/run"),
         call("say_together", number=2, count=3, route="/run"),
         call("remember", number=1, route="/run"),
         call("recreate", number=2),
         call("say_often", number=2, count=MANY_TURNS, route="/run_sse"),
         call("say_often", number=1, count=12, route="/run"),
+        call("remember", number=1, route="/run"),
+        call("say_often", number=1, count=2, route="/run_sse"),
+        call("remember", number=1, route="/run_sse"),
         call("remember", number=2, route="/run"),
         call("read", numbers=[0, 1, 2]),
         call("create", number=0, count=60),
@@ -161,7 +168,9 @@ class SessionsModel(Model):
         """Stop reading a stream; the next turn of the same session has its own reply."""
         owner = self._owner(number)
         id_ = owner.create()
-        with closing(owner.stream(id_, "said: a message that is not read to its end")) as events:
+        gate = {"gate": uuid.uuid4().hex, "within_s": 0.2}  # which nobody releases
+        order = json.dumps({"do": "stream", "chunks": ["not read", "to its end"], **gate})
+        with closing(owner.stream(id_, order)) as events:
             next(events)
         for route in ROUTES:
             replies = self._turn((number % len(self.owners), id_), text, route)()
@@ -200,6 +209,8 @@ class SessionsModel(Model):
             del self.histories[place]
             self.deleted.append(place)
             self._read(place)
+            owner = self.owners[place[0]]
+            owner.platform.request("DELETE", owner.path(place[1]))  # U-SESSION-DELETE
 
     @step(numbers=SOME)
     def read(self, numbers: list[int]) -> None:

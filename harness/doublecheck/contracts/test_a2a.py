@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import uuid
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -25,9 +25,11 @@ from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
+from doublecheck.wire.calls import Request
 
 NOT_FOUND = "-32001"
 ENDED_BADLY = ("failed", "rejected", "canceled", "error")
+COUNTS = st.sampled_from([0, 1, 5])
 SEVERAL = st.lists(TEXTS, min_size=1, max_size=4, unique=True)
 
 
@@ -44,6 +46,13 @@ class Agent:
         call = a2a.send(self._agent, *texts, contextId=context_id)
         return self._noted(wire.send(self._platform, call))
 
+    def request(self, text: str, id_: str) -> Request:
+        """Return the request that sends a message with this JSON-RPC id."""
+        request = a2a.send(self._agent, text).request
+        return replace(
+            request, content=json.dumps({**json.loads(request.content), "id": id_}).encode()
+        )
+
     def order(self, do: str, texts: list[str]) -> A2aAnswer:
         """Send an order to the reference application, and wait for its result."""
         return self.send(json.dumps({"do": do, "texts": texts}))
@@ -52,12 +61,40 @@ class Agent:
         """Send an order about a gate or a task to the reference application."""
         return self.send(json.dumps({"do": do, "name": name}))
 
-    def failure(self, texts: list[str]) -> str | None:
-        """Send an order that fails. Return the state of its task, or "error" for an error."""
+    def fail(self, texts: list[str]) -> None:
+        """Send an order that fails after these results. Fail if it does not, or loses a result."""
         try:
-            return self.order("fail", texts).state
+            answer = self.order("fail", texts)
+        except RefusedError:  # whose error is all that is known of its task
+            return
+        self._require_failed(answer.state, texts, answer.texts)
+        task = self.task(answer.task_id) if answer.task_id else None
+        if task is not None:
+            self._require_failed(task.state, texts, task.texts)
+
+    def fail_in_a_stream(self, texts: list[str]) -> None:
+        """Send the same order as a stream, which has the results before the failure."""
+        results, state = list[str](), None
+        try:
+            for event in self.stream(json.dumps({"do": "fail", "texts": texts})):
+                results += event.texts if event.kind == "artifact-update" else ()
+                state = event.state or state
         except RefusedError:
-            return "error"
+            state = ENDED_BADLY[0]
+        self._require_failed(state, texts, results)
+
+    def _require_failed(
+        self, state: str | None, texts: Sequence[str], results: Sequence[str]
+    ) -> None:
+        assert state in ENDED_BADLY, f"the executor raised, and its task is {state}"
+        # the message of the failure is another text
+        lost = [text for text in texts if text not in results]
+        assert not lost, f"a task that failed has lost its results: {lost}"
+
+    def cancel(self, task_id: str) -> None:
+        """Cancel a task that has ended, which is refused or changes nothing."""
+        with suppress(RefusedError):
+            wire.send(self._platform, a2a.cancel(self._agent, task_id))
 
     def stream(self, text: str) -> Generator[A2aAnswer, None, None]:
         """Send a message and yield each event as it arrives."""
@@ -96,13 +133,16 @@ class TasksModel(Model):
     """The tasks of an agent. Each stays as its answer was, until it is deleted."""
 
     scenario = (
-        call("send", texts=["one", "two"]),
-        call("stream", texts=[inputs.INVISIBLE, "b"]),
+        call("send", texts=["one", "two"], count=1),
+        call("stream", texts=[inputs.INVISIBLE, "b"], count=inputs.MANY),
         call("fail", texts=["sent"]),
         call("read", numbers=[0, 1, 2, 3]),
+        call("cancel", number=0),
         call("delete", number=1),
-        call("send", texts=["one"]),
+        call("send", texts=["one"], count=inputs.MANY),
         call("fail", texts=[]),
+        call("continue_context", number=0, text="again"),
+        call("send", texts=[f"task {number}" for number in range(40)], count=0),
         call("read", numbers=[0, 1, 2, 3]),
     )
 
@@ -111,26 +151,43 @@ class TasksModel(Model):
         self.answers: dict[str, A2aAnswer] = {}
         self.deleted: set[str] = set()
 
-    @step(texts=SEVERAL)
-    def send(self, texts: list[str]) -> None:
+    @step(texts=SEVERAL, count=COUNTS)
+    def send(self, texts: list[str], count: int) -> None:
         """Send messages at the same time."""
-        results = [[text, f"{text} again", "last"] for text in texts]
+        results = [_results(text, count) for text in texts]
         answers = at_once([functools.partial(self._agent.order, "say", it) for it in results])
         for answer, result in zip(answers, results, strict=True):
             self._created(answer, result)
 
-    @step(texts=SEVERAL)
-    def stream(self, texts: list[str]) -> None:
+    @step(texts=SEVERAL, count=COUNTS)
+    def stream(self, texts: list[str], count: int) -> None:
         """Send messages at the same time and read their streams to the end."""
-        results = [[text, f"{text} again", "last"] for text in texts]
+        results = [_results(text, count) for text in texts]
         at_once([functools.partial(self._streamed, it) for it in results])
 
     @step(texts=st.sampled_from([[], ["sent"]]))
     def fail(self, texts: list[str]) -> None:
         """Send a message whose executor raises, before or after a result."""
-        assert self._agent.failure(texts) in ENDED_BADLY, (
-            "a task whose executor raised has not failed"
-        )
+        self._agent.fail(texts)
+        self._agent.fail_in_a_stream(texts)
+
+    @step(number=NUMBERS)
+    def cancel(self, number: int) -> None:
+        """Cancel a task that has ended, which is refused or changes nothing."""
+        if self.answers:
+            id_ = [*self.answers][number % len(self.answers)]
+            self._agent.cancel(id_)
+            self._read(id_)
+
+    @step(number=NUMBERS, text=TEXTS)
+    def continue_context(self, number: int, text: str) -> None:
+        """Send a message in the context of a task that has ended."""
+        if self.answers:
+            context = [*self.answers.values()][number % len(self.answers)].context_id
+            order = json.dumps({"do": "say", "texts": [text]})
+            answer = self._agent.send(order, context_id=context)
+            assert context == answer.context_id, "a message has left its context"
+            self._created(answer, [text])
 
     @step(numbers=st.lists(NUMBERS, min_size=1, max_size=4, unique=True))
     def read(self, numbers: list[int]) -> None:
@@ -171,6 +228,10 @@ class TasksModel(Model):
 
     def _read(self, id_: str) -> None:
         assert self.answers.get(id_) == self._agent.task(id_), f"task {id_} has changed"
+
+
+def _results(text: str, count: int) -> list[str]:
+    return [text, *(f"{text} {number}" for number in range(count)), "last"]
 
 
 def _urls(agent: a2a.A2aAgent) -> list[str]:
@@ -214,35 +275,74 @@ def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
 def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, text: str) -> None:
     """Every part of a message and its ids reach execute(), and everything that it sends arrives.
 
-    A task fails if execute() raises, before or after a result.
+    A result may be a task or a message. A task fails if execute() raises, before or after results.
     """
-    parts = [json.dumps({"do": "heard"}), text, "", "Last ü"]
+    many = [f"number {number}" for number in range(inputs.MANY)]
+    parts = [json.dumps({"do": "heard"}), text, "", *many, "Last ü"]
 
-    heard, echoed = agent.send(*parts), agent.order("say", texts=[text, "ü"])
+    heard, echoed = agent.send(*parts), agent.order("say", texts=[text, *many, "ü"])
+    replied = agent.obey("reply", text)
 
     expected = {"texts": parts, "task": heard.task_id, "context": heard.context_id}
     assert ("completed", 1) == (heard.state, len(heard.texts)), heard
     assert expected == wire.parsed(heard.texts[0])
-    assert ("completed", (text, "ü")) == (echoed.state, echoed.texts)
-    assert echoed.task_id
+    assert ("completed", (text, *many, "ü")) == (echoed.state, echoed.texts), "other artifacts"
+    assert echoed.task_id, "a task without an id"
+    assert text == "".join(replied.texts), "a result that is a message arrives as another text"
     for texts in ([], [text]):
-        assert agent.failure(texts) in ENDED_BADLY
+        agent.fail(texts)
 
 
 @clause("A2A-02", writes=True)
 def test_a_message_continues_its_context(agent: Agent) -> None:
     """Messages of one context share its id; a message without a context gets a new one."""
-    order = json.dumps({"do": "heard"})
+    order, failing = json.dumps({"do": "heard"}), json.dumps({"do": "fail", "texts": []})
     first, separate = agent.send(order), agent.send(order)
 
-    more = [agent.send(order, context_id=first.context_id) for _ in range(5)]
+    more = [agent.send(order, context_id=first.context_id)]
+    with suppress(RefusedError):
+        agent.send(failing, context_id=first.context_id)
+    more += [agent.send(order, context_id=first.context_id) for _ in range(4)]
+    if first.task_id is not None:
+        agent.cancel(first.task_id)
+    more.append(agent.send(order, context_id=first.context_id))
 
     assert first.context_id
     assert {first.context_id} == {answer.context_id for answer in more}
     contexts = {wire.parsed("".join(answer.texts))["context"] for answer in more}
     assert {first.context_id} == contexts
     assert separate.context_id != first.context_id
-    assert 7 == len({answer.task_id for answer in (first, separate, *more)})
+    assert 8 == len({answer.task_id for answer in (first, separate, *more)})
+
+
+@clause("A2A-02", writes=True)
+def test_each_message_has_its_own_answer(agent: Agent, platform: Platform) -> None:
+    """Requests with the same JSON-RPC id are answered separately, also if they come in parts."""
+    tasks = set()
+    for text in ("one", "two"):
+        order = json.dumps({"do": "say", "texts": [text]})
+        request = agent.request(order, id_="the-same")
+        for answer in (platform.send(request), wire.send_in_parts(platform, request)):
+            read = a2a.read_answer(answer)
+            assert (text,) == read.texts, "the answer to another message"
+            tasks.add(read.task_id)
+    agent.tasks |= {str(id_) for id_ in tasks}
+    assert 4 == len(tasks), "an answer is sent again"
+
+
+@clause("A2A-03", writes=True)
+def test_every_result_arrives_in_a_stream(agent: Agent) -> None:
+    """Many results, a result that is a message, and the results before a failure arrive."""
+    many = [f"result {number}" for number in range(inputs.MANY)]
+    events = list(agent.stream(json.dumps({"do": "say", "texts": many})))
+    replied = list(agent.stream(json.dumps({"do": "reply", "name": "a message"})))
+
+    results = [text for it in events if it.kind == "artifact-update" for text in it.texts]
+    assert many == results, f"{len(results)} of {len(many)} results arrived"
+    messages = [text for it in replied if it.kind == "message" for text in it.texts]
+    assert ["a message"] == messages, "the result is a message, which does not arrive"
+    for texts in ([], many):
+        agent.fail_in_a_stream(texts)
 
 
 @clause("A2A-03", writes=True)

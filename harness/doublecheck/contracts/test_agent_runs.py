@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 from doublecheck.contracts import inputs, wire
-from doublecheck.contracts.agent_users import ROUTES, User, ends_in_error, in_step, texts
+from doublecheck.contracts.agent_users import (
+    ROUTES,
+    User,
+    ends_in_error,
+    in_step,
+    streamed,
+    texts,
+)
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import for_each
+from doublecheck.wire import api_server
 
 
 @clause("API-07", reference_app=True, writes=True)
@@ -23,19 +31,20 @@ def test_a_run_answers_the_message(user: User, text: str) -> None:
 
     for message in ([document], ["said: ", "", text, " end"]):
         assert "".join(message) == texts(user.say(session, *message))[-1]
-    parts = ['{"do": ', "", '"heard"}']
+    parts = ['{"do": ', "", '"heard"}', *[" "] * inputs.MANY]
     heard = json.loads(user.say(session, *parts)[-1].text)
     assert {"parts": parts, "app": user.app, "user": user.id, "session": session} == heard
 
 
-@for_clauses(("API-05", "API-07"), reference_app=True, writes=True)
+@for_clauses(("API-05", "API-07", "API-08", "API-10"), reference_app=True, writes=True)
 @for_each(cost=2, replies=inputs.histories())
 def test_a_run_returns_every_event(user: User, id_: str, replies: list[str]) -> None:
     """Everything that an agent says is returned and stored, in order, once each, in all parts."""
     session, several = user.create(), [*replies, "", *replies]
+    route = "/run_sse" if id_ == "API-08" else "/run"
 
-    events = user.order(session, "events", texts=several)
-    (event,) = user.order(session, "parts", texts=replies)
+    events = user.order(session, "events", route, texts=several)
+    (event,) = user.order(session, "parts", route, texts=replies)
 
     assert [[text] for text in several] == [[it["text"] for it in event.parts] for event in events]
     assert replies == [part["text"] for part in event.parts]
@@ -55,6 +64,23 @@ def test_a_stream_has_events_as_json(user: User, text: str) -> None:
         assert streamed == texts(user.say(listing, message))
         replies += [message, *streamed]
     assert replies == texts(user.history(session))
+
+
+@for_clauses(("API-07", "API-08"), writes=True)
+def test_a_run_does_not_depend_on_what_is_accepted(user: User, id_: str) -> None:
+    """A client that accepts anything gets a list from /run and a stream from /run_sse."""
+    session, is_list = user.create(), id_ == "API-07"
+    for accepted in wire.ACCEPTED:
+        body = user.body(session, "said: hello")
+        request = user.run("/run" if is_list else "/run_sse", body, Accept=accepted)
+        answers = [user.platform.send(request)]
+        if accepted == wire.ACCEPTED[0]:
+            answers.append(wire.send_in_parts(user.platform, request))
+
+        for answer in answers:
+            assert answer.is_success, f"HTTP {answer.status_code} with Accept: {accepted}"
+            events = api_server.read_events(answer) if is_list else streamed(answer)
+            assert texts(events), f"no reply with Accept: {accepted}"
 
 
 @clause("API-09", writes=True)
@@ -80,6 +106,9 @@ def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> No
         assert "".join(several) == events[-1].text
         assert "".join(several) == "".join(event.text for event in events[:-1])
         assert len(events) > 2, "all increments were joined"
+    many = [f"{number} " for number in range(inputs.MANY)]
+    events = user.order(session, "stream", "/run_sse", streaming=True, chunks=many)
+    assert "".join(many) == events[-1].text == "".join(event.text for event in events[:-1])
     called = user.order(session, "tool", "/run_sse", streaming=True, word="owl")
     at = max(number for number, event in enumerate(called) if event.function_responses)
     *increments, reply = texts(called[at:])

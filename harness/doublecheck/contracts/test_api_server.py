@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
 from doublecheck.client._sync.platform import Platform
@@ -48,6 +50,8 @@ def test_a_session_takes_the_id_of_its_path(
 
     assert id_ == user.create(id_)
     assert user.has(id_)
+    user.may_create(id_)  # which is refused or changes nothing (U-SESSION-DUPLICATE)
+    assert user.has(id_), "a session has gone after its id was used again"
     assert [id_] == user.ids()
     assert not other_user.has(id_)
     assert user_elsewhere == user or not user_elsewhere.has(id_)
@@ -55,6 +59,10 @@ def test_a_session_takes_the_id_of_its_path(
     if user.may_create(unusual):
         assert [unusual] == user.ids()
         assert user.has(unusual)
+        composed, decomposed = (unicodedata.normalize(form, unusual) for form in ("NFC", "NFD"))
+        if composed != decomposed:
+            other = composed if unusual == decomposed else decomposed
+            assert not user.has(other), "a session is found by another Unicode form of its id"
         user.delete(unusual)
 
 
@@ -75,6 +83,7 @@ RULES = {
     "API-04": "create create_named delete list_sessions",
     "API-05": "create create_again say say_often say_nothing fail break_off read",
     "API-06": "create create_named say delete recreate read list_sessions",
+    "API-08": "create say break_off read",
     "API-17": "create create_named say say_often say_together say_nothing fail remember",
     "API-18": "create create_named say intrude delete read list_sessions",
 }
@@ -98,7 +107,8 @@ def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: st
     """The list has all artifacts saved in a session by name, and none of other sessions or users."""
     session, neighbour = user.create(), user.create()
     other_user.create(session)
-    names = [f"{name}.txt", f"{name}.2", "last.png"]
+    many = (f"number {number:02}.txt" for number in range(inputs.MANY))
+    names = [f"{name}.txt", f"{name}.2", *many, "last.png"]
 
     user.order(session, "save", names=names[:1])
     assert names[:1] == user.artifacts(session)
@@ -167,6 +177,7 @@ def test_an_application_that_is_not_listed_does_not_run(
     [
         *(("anna", "ANNA"), ("anna@a.example", "anna@b.example"), ("Ána", "Ana")),
         *(("a" * 40, "a" * 39), ("a%2541", "a%41"), ("%41", "A"), ("007", "7")),
+        ("\N{LATIN SMALL LETTER E WITH ACUTE}", "e\N{COMBINING ACUTE ACCENT}"),
     ],
 )
 def test_users_with_similar_ids_are_separate(

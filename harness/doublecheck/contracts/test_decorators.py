@@ -191,7 +191,87 @@ async def _unannotated_default(city: str, days=1) -> Any: ...  # type: ignore[no
 TOOLS = (_forecast, _async_forecast, _no_parameters, _complex, _async_complex)
 
 
-NO_TOOLS = {"'city'": (_unannotated,), "'days'": (_second_unannotated, _unannotated_default)}
+def _unannotated_by_name(city: str, *, days=1) -> Any: ...  # type: ignore[no-untyped-def]
+
+
+def _unannotated_by_position(days, /, city: str = "") -> Any: ...  # type: ignore[no-untyped-def]
+
+
+async def _unannotated_rest(city: str, *days) -> Any: ...  # type: ignore[no-untyped-def]
+
+
+NO_TOOLS = {
+    "'city'": (_unannotated,),
+    "'days'": (
+        *(_second_unannotated, _unannotated_default, _unannotated_by_name),
+        _unannotated_by_position,
+    ),
+    "days'": (_unannotated_rest,),
+}
+NO_FUNCTIONS = ("tool", 42, Place, Place("Rome", []), ["a"])
+
+
+class _Assistant:
+    async def ask(self, prompt: str) -> str:
+        """Answer."""
+        return prompt
+
+
+async def _assistant(prompt: str) -> str:
+    """Answer everything."""
+    return prompt
+
+
+def _sync_assistant(prompt: str) -> str:
+    return ""
+
+
+async def _deaf() -> str:
+    return ""
+
+
+async def _two_prompts(prompt: str, more: str) -> str:
+    return ""
+
+
+async def _number(prompt: int) -> str:
+    return ""
+
+
+async def _answers_a_number(prompt: str) -> int:
+    return 0
+
+
+async def _untyped(prompt) -> str:  # type: ignore[no-untyped-def]
+    return ""
+
+
+async def _by_name(**prompt: str) -> str:
+    return ""
+
+
+async def _rest(*prompt: str) -> str:
+    return ""
+
+
+async def _streaming_assistant(prompt: str) -> AsyncIterator[str]:
+    yield prompt
+
+
+def _sync_strings_of_a_prompt(prompt: str) -> Iterator[str]:
+    yield prompt
+
+
+NO_AGENTS = (
+    *(_sync_assistant, _deaf, _two_prompts, _number, _answers_a_number, _untyped, _by_name, _rest),
+    *(
+        _streaming_assistant,
+        _sync_strings_of_a_prompt,
+        lambda prompt: "",
+        _Assistant,
+        *NO_FUNCTIONS,
+    ),
+)
 
 
 @clause("DEC-04")
@@ -204,8 +284,18 @@ def test_tool_refuses_a_parameter_without_a_type() -> None:
             assert [] == [message for message in messages if parameter not in message]
         assert {} == app.tools
 
-    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool, TOOLS)
-    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool(), TOOLS)
+    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool, (*TOOLS, *NO_FUNCTIONS))
+    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool(), (*TOOLS, *NO_FUNCTIONS, None))
+
+
+@clause("DEC-04")
+def test_agent_as_a_tool_refuses_what_is_no_agent() -> None:
+    """Only async functions that take one text, the prompt, and return a text are accepted."""
+    app, right = agentdouble.MCPApp(), (_assistant, _Assistant().ask)
+
+    assert [*right] == accepted(app.agent_as_a_tool, (*right, *NO_AGENTS)), "others are accepted"
+    assert ["_assistant", "ask"] == sorted(tool_names(app)), "a refused function is a tool"
+    assert "hello" == _text(tool_result(app, "_assistant", {"prompt": "hello"}))
 
 
 @clause("DEC-04")

@@ -15,14 +15,15 @@ from typing import Any
 import pytest
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import hosting, wire
+from doublecheck.contracts import hosting, inputs, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.hosting import Hosted
+from doublecheck.contracts.mcp_servers import structured_of
 from doublecheck.contracts.verdicts import Verdict, not_observable
 
 SAID = "é 日本語 🦉"
-PRINTED = (SAID, f"{SAID} {'0123456789' * 100} end", "second", "a - Z0", SAID * 20, "last")
+PRINTED = (SAID, f"{SAID} {'0123456789' * 1000} end", "second", "a - Z0", SAID * 20, "last")
 METRICS = "/_emulator/metrics"
 IDLE_MINUTES = 60  # longer than any double waits (U-SCALE-IDLE)
 
@@ -51,6 +52,8 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
 def test_each_session_gets_its_own_answers(hosted: Hosted) -> None:
     """Many sessions, with unusual ids, are answered, even at the same time."""
     app = hosted.at(hosting.SIMPLE)
+    many = [uuid.uuid4().hex for _ in range(inputs.MANY)]
+    assert many == [_where(app, {**_session(), "session_id": id_})["session"] for id_ in many]
     ids = [uuid.uuid4().hex + end for end in ("", "-A", "-a", "%41", "%2Fb", "_1", ".1")]
     sessions = [{"user_id": "doublecheck", "session_id": id_} for id_ in ids]
 
@@ -142,22 +145,35 @@ def test_each_kind_of_application_speaks_its_protocol(hosted: Hosted) -> None:
 
 
 def _speak_http(app: Platform) -> None:
-    """Invoke an application for a string and for a stream."""
-    session = _session()
+    """Invoke an application for a string, for what it received, and for a stream."""
+    session, [payload, *_] = _session(), inputs.payloads().always
     text = wire.returned(wire.invoke(app, {"do": "say", "prompt": SAID}, session))
-    chunks = [SAID, "two"]
-    streamed = app.stream("", do="stream", chunks=chunks, headers=session)
+    assert SAID == text, "another string"
 
-    assert SAID == text
-    assert chunks == wire.chunks([event.data for event in streamed], chunks)
+    for headers in inputs.HEADERS:
+        for sent in (payload, {"prompt": "again"}):
+            request = wire.invocation(app, sent, headers)
+            for answer in (app.send(request), wire.send_in_parts(app, request)):
+                received = wire.echoed(answer)
+                assert wire.same(sent, received["payload"]), "another payload"
+                custom = {name: received["headers"].get(name) for name in headers}
+                assert headers == custom, "other headers"
+
+    chunks = [SAID, *(f"number {number}" for number in range(inputs.MANY))]
+    streamed = app.stream("", do="stream", chunks=chunks, headers=session)
+    assert chunks == wire.chunks([event.data for event in streamed], chunks), "other strings"
 
 
 def _speak_mcp(app: Platform) -> None:
-    """List tools and call one twice in a session."""
+    """List tools, call one twice in a session, and one with every kind of value."""
+    [payload, *_] = inputs.payloads().always
+    arguments = {"ratio": 0.5, "exact": True, "tags": [SAID, ""], "fields": payload}
     with app.mcp() as mcp:
+        described = structured_of(mcp.call("describe", **arguments))
         names = {tool.name for tool in mcp.tools()}
         results = [mcp.call("join", first=SAID, second=end).text for end in "!?"]
 
+    assert wire.same(arguments, described), "other arguments arrive"
     assert {"add", "join"} <= names
     assert [f"{SAID}!", f"{SAID}?"] == results
 

@@ -23,28 +23,6 @@ from doublecheck.wire import event_stream
 
 Headers = dict[str, str]
 
-RICH_HEADERS = {
-    "user_id": "Id-0_a.B" * 8,
-    "session_id": "0-0_A.z" * 8,
-    "request_id": "007",
-    "x-custom": 'A, b; c="d" %20+&=/?:@ Z',
-    "x-long": "aZ09" * 100,
-    "x-json": '{"a": [1, null]}',
-    "x-empty": "",
-    "tenant": "Mixed Case, of two",
-    "tenant_id": "007",
-}
-HEADERS = Input(
-    st.fixed_dictionaries(
-        {name: inputs.ids().strategy for name in ("user_id", "session_id", "request_id")},
-        optional={name: inputs.words().strategy for name in ("x-custom", "tenant", "tenant_id")},
-    ),
-    (
-        RICH_HEADERS,
-        {"user_id": "007", "session_id": "%2Fa%41+", "request_id": "Z-1_b.c"},
-        {"user_id": "a%2541", "session_id": "A", "request_id": "1e3"},
-    ),
-)
 BOTH = {"user_id": "the-user", "session_id": "the-session"}
 STRINGS = Input(
     inputs.texts(carriage_returns=True).strategy.map(lambda text: f"{text}\0\x1b\x7f{text}"),
@@ -74,8 +52,18 @@ def test_the_payload_reaches_the_entrypoint(platform: Platform, payload: dict[st
     assert wire.same(payload, wire.echo(platform, payload)["payload"])
 
 
+@clause("INV-01")
+def test_a_body_in_parts_reaches_the_entrypoint(platform: Platform) -> None:
+    """A body whose length is not announced arrives complete."""
+    [payload, *_] = inputs.payloads().always
+
+    answer = wire.send_in_parts(platform, wire.invocation(platform, payload))
+
+    assert wire.same(payload, wire.echoed(answer)["payload"]), "a chunked body arrives otherwise"
+
+
 @clause("INV-02")
-@for_each(headers=HEADERS)
+@for_each(headers=inputs.headers())
 def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) -> None:
     """The entrypoint receives the three named headers and custom ones, and none of other requests."""
     other_headers = {name: f"{value}-2" for name, value in headers.items() if name in wire.NAMED}
@@ -83,11 +71,14 @@ def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) 
     customs = set(headers) - set(wire.NAMED)
 
     received = wire.echo(platform, {"prompt": ""}, headers)["headers"]
+    again = wire.echo(platform, {"prompt": "again"}, headers)
     next_seen = wire.echo(platform, {"prompt": ""}, other_headers)["headers"]
     callers = {name: other_headers[name] for name in ("user_id", "session_id")}
     last = wire.echo(platform, {"prompt": ""}, callers)["headers"]
 
     assert headers == {name: received.get(name) for name in headers}
+    assert "again" == again["payload"]["prompt"], "the payload of an earlier request"
+    assert headers == {name: again["headers"].get(name) for name in headers}
     assert other_headers == {name: next_seen.get(name) for name in other_headers}
     assert set() == customs & {*next_seen, *last}
     assert last.get("request_id") not in (headers["request_id"], other_headers["request_id"])
@@ -117,6 +108,17 @@ def test_a_returned_string_is_json(platform: Platform, text: str) -> None:
     """A returned string arrives inside JSON, with any characters, even if it looks like JSON."""
     for string in (text, json.dumps(text)):
         assert string == wire.returned(wire.invoke(platform, {"do": "say", "prompt": string}))
+
+
+@clause("INV-04")
+def test_a_returned_string_is_json_whatever_is_accepted(platform: Platform) -> None:
+    """The answer to a client that accepts anything does not depend on what it prefers."""
+    payload = {"do": "say", "prompt": inputs.RICH}
+    for accepted in wire.ACCEPTED:
+        answer = wire.invoke(platform, payload, {**wire.CALLER, "Accept": accepted})
+        assert inputs.RICH == wire.returned(answer), f"another string with Accept: {accepted}"
+    answer = wire.send_without_accept(platform, wire.invocation(platform, payload))
+    assert inputs.RICH == wire.returned(answer), "another string without Accept"
 
 
 @clause("INV-07")
@@ -203,13 +205,14 @@ def _texts(outputs: list[dict[str, Any]]) -> list[str]:
 RICH = [
     *(inputs.RICH, "", " ", "\n", "a", "a", " a", "a ", "\na\n", inputs.RICH),
     *(": comment", "data: x", "event: error", "id: 1", '{"a":  [1, {"b": null}]}', "null"),
-    *("0123456789" * 500, *(f"number {number}" for number in range(20)), "the end"),
+    *("0123456789" * 500, *(f"number {number}" for number in range(inputs.MANY)), "the end"),
 ]
+LARGE = [f"{number}" + "0123456789abcdef" * 4096 for number in range(4)]
 CHUNKS = Input(
     st.lists(inputs.texts(long=2000).strategy, min_size=1, max_size=6).map(
         lambda texts: ["first", *texts]  # so that some do not look like JSON
     ),
-    (RICH, ["alone"], ["first", ""]),
+    (RICH, LARGE, ["alone"], ["first", ""]),
 )
 
 
@@ -221,6 +224,18 @@ def test_each_string_is_an_event(platform: Platform, chunks: list[str]) -> None:
         events = [event.data for event in wire.stream(platform, chunks)]
 
         assert chunks == wire.chunks(events, chunks)
+
+
+@clause("INV-05")
+def test_strings_are_events_whatever_is_accepted(platform: Platform) -> None:
+    """The events of a client that accepts anything do not depend on what it prefers."""
+    chunks = ["one", "two"]
+    payload = {"do": "stream", "chunks": chunks, "prompt": ""}
+    for accepted in wire.ACCEPTED:
+        answer = wire.invoke(platform, payload, {**wire.CALLER, "Accept": accepted})
+        assert chunks == wire.chunks(wire.data_of(answer), chunks), f"with Accept: {accepted}"
+    answer = wire.send_without_accept(platform, wire.invocation(platform, payload))
+    assert chunks == wire.chunks(wire.data_of(answer), chunks), "without Accept"
 
 
 @clause("INV-05")
@@ -247,7 +262,7 @@ def test_a_failure_in_a_stream_is_an_event(
     If there are none, the whole response may be an error instead.
     """
     mark = f"mark-{uuid.uuid4().hex}"
-    for some in (chunks, chunks[:1], []):
+    for some in (chunks, chunks[:1], [], chunks):
         order = {"do": "fail_late", "chunks": some, "prompt": message and f"{message}{mark}"}
         answer = wire.invoke(platform, order)
         if not some and not event_stream.is_stream(answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import uuid
 from typing import Any
 
 from hypothesis import strategies as st
@@ -41,6 +42,7 @@ PARAMETERS: dict[str, dict[str, tuple[list[Any], list[Any]]]] = {
         "size": (["small", "large"], ["huge", 1]),
         "express": ([None, True], ["soon"]),
     },
+    "count": {"name": (["a"], [1, None])},
     "shout": {"prompt": (["a"], [1, None])},
 }
 OPTIONAL = ("second", "size", "express")
@@ -71,6 +73,7 @@ ORDERS = Input(
         {"order": {"customer": ""}, "express": None},
         {"order": {"customer": "ann", "items": []}, "size": "small", "express": True},
         {"order": {"customer": "ann", "items": [{"name": "a"}]}},
+        {"order": {"customer": "", "items": [{"name": f"{n}"} for n in range(inputs.MANY)]}},
     ),
 )
 
@@ -90,6 +93,21 @@ def test_functions_are_called(mcp_client: McpClient, a: int, b: int, text: str) 
     assert f"{text}!" == text_of(mcp_client.call("join", first=text))
     assert f"{text} {text}" == text_of(mcp_client.call("join", first=text, second=f" {text}"))
     assert text == text_of(mcp_client.call("join", first=text, second=""))
+    tags = ["", text[:100], *(f"{n % 7}" for n in range(inputs.MANY)), "", "last"]
+    arguments = {"ratio": 0.5, "exact": True, "tags": tags, "fields": {"mixed": inputs.MIXED}}
+    described = structured_of(mcp_client.call("describe", **arguments))
+    assert wire.same(arguments, described), "lists arrive otherwise"
+
+
+@clause("MCP-03")
+def test_each_call_runs_the_function(mcp_client: McpClient) -> None:
+    """A call with the same arguments runs the function again, also after a call that failed."""
+    name = uuid.uuid4().hex
+    counts = [text_of(mcp_client.call("count", name=name)) for _ in range(3)]
+    assert is_refused(mcp_client, "count", {}), "a call without an argument succeeded"
+    counts.append(text_of(mcp_client.call("count", name=name)))
+
+    assert ["1", "2", "3", "4"] == counts, "some calls do not run the function"
 
 
 @clause("MCP-03")
@@ -103,6 +121,8 @@ def test_a_call_that_cannot_be_made_is_an_error(mcp_client: McpClient) -> None:
     )
     for name, arguments in wrong:
         assert is_refused(mcp_client, name, arguments), f"{name}({arguments}) succeeded"
+        listed = sorted(tool.name for tool in mcp_client.tools())
+        assert TOOLS == listed, "other tools are listed after a call that failed"
         assert "5" == text_of(mcp_client.call("add", a=2, b=3))
 
 
@@ -140,10 +160,12 @@ def test_a_dict_arrives(mcp_client: McpClient, text: str, fields: dict[str, Any]
     """Every value that a sync or an async function returns arrives unchanged, with its type."""
     nested = {"list": [1, True, "x"]}
     facts = {"text": text, "number": 1.5, "nothing": None, "nested": nested}
-    arguments = {"ratio": 0.25, "exact": True, "tags": [" ü\n", ""], "fields": fields}
+    arguments = {"ratio": 0.25, "exact": True, "fields": fields}
 
     assert wire.same(facts, structured_of(mcp_client.call("facts", text=text)))
-    assert wire.same(arguments, structured_of(mcp_client.call("describe", **arguments)))
+    for tags in ([" ü\n", ""], [], [f"tag {number}" for number in range(inputs.MANY)]):
+        described = {**arguments, "tags": tags}
+        assert wire.same(described, structured_of(mcp_client.call("describe", **described)))
 
 
 @clause("MCP-06")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
-from doublecheck.contracts import forgeries, mcp_servers
+from doublecheck.contracts import forgeries, mcp_servers, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.inputs import Input
@@ -24,9 +24,15 @@ from doublecheck.wire.mcp import McpServer, McpSession
 
 FIRST_VERSION = "2024-11-05"
 NO_VERSION = "9999-12-31"
+# of requests that the server does not know, or has answered
+NOTIFICATIONS: dict[str, dict[str, Any]] = {
+    "notifications/cancelled": {"requestId": 1, "reason": "on purpose"},
+    "notifications/progress": {"progressToken": "nobodys", "progress": 1},
+    "notifications/roots/list_changed": {},
+}
 IDS = Input(
     st.one_of(st.integers(0, 2**53 - 1), st.text("aZ09-_", min_size=1, max_size=40)),
-    ("Id-0_a", 2**40, 0, "7", 7),
+    ("Id-0_a" * 30, 2**40, -7, 0, "7", 7),
 )
 
 
@@ -85,7 +91,10 @@ def test_an_answer_has_the_id_of_its_request(
 
 @clause("MCP-01")
 def test_a_method_that_is_not_there_is_refused(platform: Platform, mcp_server: McpServer) -> None:
-    """Unknown methods and bodies that are not JSON are refused; the next request is answered."""
+    """Unknown methods and bodies that are not JSON are refused; the next request is answered.
+
+    Notifications have no answer, even the cancellation of a request that was answered.
+    """
     session = open_session(platform, mcp_server)
     unknown = {"jsonrpc": "2.0", "id": 1, "method": "doublecheck/nothing", "params": {}}
     request = mcp.request(mcp_server, session, unknown)
@@ -93,8 +102,29 @@ def test_a_method_that_is_not_there_is_refused(platform: Platform, mcp_server: M
     for wrong in (request, replace(request, content=b'{"jsonrpc')):
         response = platform.send(wrong)
         assert _is_refused(response), response.text
-    [after] = ask(platform, mcp_server, session, {**unknown, "method": "ping"})
-    assert {} == {name: value for name, value in after["result"].items() if name != "_meta"}
+    for method, params in NOTIFICATIONS.items():
+        notification = {"jsonrpc": "2.0", "method": method, "params": params}
+        answer = platform.send(mcp.request(mcp_server, session, notification))
+        assert [] == mcp_servers.answers(answer), f"the notification {method} is answered"
+    wrong_calls = ({"name": NOBODYS_TOOL, "arguments": {}}, {"name": "join", "arguments": {}})
+    for before in ({}, *({"method": "tools/call", "params": params} for params in wrong_calls)):
+        if before:
+            ask(platform, mcp_server, session, {**unknown, **before})
+        [after] = ask(platform, mcp_server, session, {**unknown, "method": "ping"})
+        result = after.get("result", {"no": "result"})
+        assert {} == {name: it for name, it in result.items() if name != "_meta"}, after
+        [after] = ask(platform, mcp_server, session, {**unknown, "method": "tools/list"})
+        assert after.get("result", {}).get("tools"), "no tools are listed after a refusal"
+    if platform.target.reference_app:
+        ask(platform, mcp_server, session, unknown)
+        call = {"name": "join", "arguments": {"first": "a"}}
+        request = mcp.request(
+            mcp_server, session, {**unknown, "method": "tools/call", "params": call}
+        )
+        for answer in (platform.send(request), wire.send_in_parts(platform, request)):
+            [after] = mcp_servers.answers(answer)
+            texts = [block.get("text") for block in after.get("result", {}).get("content", ())]
+            assert "a!" in texts, f"no text after a refusal: {after}"
     platform.send(mcp.end(mcp_server, session).request)
 
 

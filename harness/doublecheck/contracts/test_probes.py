@@ -16,6 +16,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.reference import actions
 from doublecheck.errors import NoAnswerError
+from doublecheck.wire import calls
 
 PROBES = ("/ping", "/health", "/readiness", "/liveness")
 TIMES = 6
@@ -118,7 +119,15 @@ def test_all_four_probes_are_registered(platform: Platform, probe: str) -> None:
 
 
 def _probe_often(platform: Platform, path: str) -> list[str]:
-    """Return what a probe says: several times, after an exception, and to several at once."""
+    """Return what a probe says: several times, after an exception, and to several at once.
+
+    Its form does not depend on what a client prefers.
+    """
+    kinds = {
+        calls.media_type(platform.request("GET", path, headers={"Accept": accepted}))
+        for accepted in wire.ACCEPTED
+    }
+    assert 1 == len(kinds), f"{path} has several forms: {sorted(kinds)}"
     probe = functools.partial(wire.probe, platform, path)
     texts = [probe() for _ in range(TIMES)]
     if platform.target.reference_app:

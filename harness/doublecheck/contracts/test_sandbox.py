@@ -12,7 +12,7 @@ import pytest
 
 from agentdouble.core import ledger
 from doublecheck.client._sync.clock import PlatformClock
-from doublecheck.contracts import inputs, sandboxes, sequences
+from doublecheck.contracts import inputs, sandboxes, sequences, wire
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import InstancesModel
@@ -28,7 +28,7 @@ from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.executions import BashResult, CodeResult, plain
 
-FILE = "file"
+FILE, APPLICATION = "file", "application"
 COUNTED = "/tmp/doublecheck-count"  # noqa: S108 (of the sandbox)
 COUNTS = {
     PYTHON: "x = globals().get('x', 0) + 1; print(x)",
@@ -81,25 +81,87 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
     """An instance keeps its state until thirty minutes have passed; an unused one then ends.
 
     One second later the session has a new instance without state, or is refused (U-TTL-EXTENDS,
-    U-TTL-AFTER). How the instance was created does not matter.
+    U-TTL-AFTER). That instance lives as long.
     """
-    kinds = (*COUNTS, FILE)
     sandbox = replace(sandbox, ttl_s=None)
-    used, unused = ({kind: sandbox.with_session(f"{kind}-{n}") for kind in kinds} for n in (1, 2))
-    id_ = unused[PYTHON].run("pass").session_id
-    paths = sandboxes.leave(unused[PYTHON], "one")
-    for boxes in (used, unused):
-        assert dict.fromkeys(kinds, 1) == {kind: _count(box, kind) for kind, box in boxes.items()}
+    id_ = succeeded(sandbox.run("pass")).session_id
+    paths = sandboxes.leave(sandbox, "one")
 
     clock.advance(BEFORE_THE_END)
-    assert dict.fromkeys(kinds, 2) == {kind: _count(box, kind) for kind, box in used.items()}
+    used = sandbox.with_session("used")
+    assert 1 == _count(used, PYTHON), "a new session has the state of another"
     clock.advance(PAST_IT)
+    assert 2 == _count(used, PYTHON), "a session ends with an older one"
 
-    after = {kind: _count(box, kind) for kind, box in unused.items()}
-    assert {} == {kind: count for kind, count in after.items() if count not in (None, 1)}
-    if after[PYTHON] is not None:
-        assert id_ != succeeded(unused[PYTHON].run("pass")).session_id
-        sandboxes.require_state(unused[PYTHON], paths, None)
+    if _count(sandbox, PYTHON) is None:
+        return
+    assert id_ != succeeded(sandbox.run("pass")).session_id, "the instance outlives its time"
+    sandboxes.require_state(sandbox, paths, None)
+    clock.advance(BEFORE_THE_END)
+    assert 2 == _count(sandbox, PYTHON), "the second instance of a session ends early"
+    clock.advance(minutes=30)  # also past a deadline that was set anew
+    assert _count(sandbox, PYTHON) in (None, 1), (
+        "the second instance of a session outlives its time"
+    )
+
+
+@clause("SBX-03", writes=True)
+def test_a_session_that_is_begun_again_lives_as_long(
+    sandbox: CheckSandbox, clock: PlatformClock
+) -> None:
+    """A session that was ended has a new instance, with thirty minutes of its own."""
+    sandbox = replace(sandbox, ttl_s=None)
+    assert 1 == _count(sandbox, PYTHON), "a new session has state"
+    clock.advance(minutes=20)
+    sandbox.end()
+    if _count(sandbox, PYTHON) is None:
+        not_observable("a session that was ended is refused (U-TOOL-SESSION-ENDED)")
+    clock.advance(minutes=20)
+    assert 2 == _count(sandbox, PYTHON), "a session that was begun again ends early"
+
+
+@clause("SBX-03", writes=True)
+@pytest.mark.parametrize("together", [False, True], ids=["in turn", "at once"])
+def test_every_session_lives_as_long(
+    sandbox: CheckSandbox, clock: PlatformClock, together: bool
+) -> None:
+    """How an instance was created does not matter, nor what else is, nor how often it is used.
+
+    Each kind of call creates one that is not used until the end, and others that are used just
+    before: once, several times, or in every way. At the end, only the first has certainly ended.
+    """
+    sandbox = replace(sandbox, ttl_s=None)
+    kinds = (*COUNTS, FILE, *([APPLICATION] if sandbox.platform.target.reference_app else ()))
+    uses = ("unused", "once", "often", "variously")
+    boxes = {
+        (kind, use): sandbox.with_session(f"{use}-{kind}-{together}")
+        for kind in kinds
+        for use in uses
+    }
+
+    def counts(*chosen: str) -> dict[str, int | None]:
+        some = {
+            f"{key[1]}: {key[0]}": (*key, box) for key, box in boxes.items() if key[1] in chosen
+        }
+        calls = [functools.partial(_count, box, kind) for kind, _, box in some.values()]
+        return dict(zip(some, at_once(calls) if together else [it() for it in calls], strict=True))
+
+    def wrong(count: int, *chosen: str) -> dict[str, int | None]:
+        return {name: it for name, it in counts(*chosen).items() if it != count}
+
+    assert {} == wrong(1, *uses), "a new session has state"
+    for (_, use), box in boxes.items():
+        if use == "variously":
+            _use_variously(box)
+    for count in (2, 3):
+        clock.advance(minutes=10)
+        assert {} == wrong(count, "often"), f"lost after {10 * (count - 1)} minutes"
+    clock.advance(BEFORE_THE_END - dt.timedelta(minutes=20))
+    lost = wrong(2, "once", "variously") | wrong(4, "often")
+    assert {} == lost, "lost before thirty minutes have passed"
+    clock.advance(PAST_IT)
+    outlived = {name: it for name, it in counts("unused").items() if it not in (None, 1)}
+    assert {} == outlived, "alive after thirty minutes"
 
 
 @clause("SBX-03", writes=True)
@@ -119,6 +181,8 @@ def test_nothing_survives_the_end(
 def _count(box: CheckSandbox, kind: str) -> int | None:
     """Return how often this was called in an instance, or None if the session is refused."""
     try:
+        if kind == APPLICATION:
+            return _counted_by_an_application(box)
         if kind != FILE:
             return int(_counted(box, kind).stdout)
         count = len(box.read_file(COUNTED) or b"")
@@ -126,6 +190,25 @@ def _count(box: CheckSandbox, kind: str) -> int | None:
     except RefusedError:
         return None
     return len(box.read_file(COUNTED) or b"")
+
+
+def _use_variously(box: CheckSandbox) -> None:
+    """Use a session in every way, also with code that fails."""
+    for code, language in (("1 / 0", PYTHON), ("throw 1", JAVASCRIPT), ("pass", PYTHON)):
+        box.run(code, language)
+    box.exec_bash("false")
+    box.upload("/tmp/doublecheck-various", b"content")  # noqa: S108 (of the sandbox)
+
+
+def _counted_by_an_application(box: CheckSandbox) -> int | None:
+    """Return the count of a session in which the reference application runs the code."""
+    payload = {"do": "run_code", "prompt": COUNTS[PYTHON]}
+    caller = {"user_id": box.user_id or "", "session_id": box.session_id or ""}
+    answer = wire.invoke(box.platform, payload, caller)
+    if answer.status_code >= 400:
+        return None
+    _, data = wire.inner({"Result": wire.returned(answer)})
+    return int("".join(output.get("text") or "" for output in data["outputs"]))
 
 
 def _counted(box: CheckSandbox, kind: str) -> CodeResult | BashResult:
@@ -141,6 +224,13 @@ RAISING = f"def broken_here():\n    raise {{}}({MESSAGE!r})\n\nbroken_here()"
 RAISING_JAVASCRIPT = (
     f"function broken_here() {{ throw new RangeError({json.dumps(MESSAGE)}); }}\nbroken_here();"
 )
+RAISING_LATER = f"""
+async function broken_later() {{
+    await Promise.resolve();
+    throw new RangeError({json.dumps(MESSAGE)});
+}}
+await broken_later();
+"""
 # a name and a message, which is left open for syntax errors
 ERRORS = (
     (RAISING.format("ValueError"), PYTHON, "ValueError", MESSAGE),
@@ -151,6 +241,8 @@ ERRORS = (
     ("print('before')\ndef f(:", PYTHON, "SyntaxError", None),
     ("if True:\nprint('before')", PYTHON, "IndentationError", None),
     (RAISING_JAVASCRIPT, JAVASCRIPT, "RangeError", MESSAGE),
+    ("print('x' * 300_000)\n1 / 0", PYTHON, "ZeroDivisionError", "division by zero"),
+    (f"console.log('x'.repeat(300_000));\n{RAISING_JAVASCRIPT}", JAVASCRIPT, "RangeError", MESSAGE),
     ("raise ValueError", PYTHON, "ValueError", ""),
     ("let broken = {", JAVASCRIPT, "SyntaxError", None),
 )
@@ -165,6 +257,22 @@ import subprocess, sys, threading
 for n in range(3):
     print('out', n, flush=True)
     print('err', n, file=sys.stderr, flush=True)
+"""
+LOGGING = "console.log('out'); console.error('err'); console.log('last');"
+AWAITING = """
+(async () => {
+    console.log('before');
+    await Promise.resolve();
+    console.log('after');
+})();
+"""
+MANY_OUTPUTS = f"""
+import sys
+from IPython.display import display
+for n in range({inputs.MANY}):
+    print('out', n)
+    print('err', n, file=sys.stderr)
+    display(f'value {{n}}')
 """
 OTHER_WRITERS = """
 thread = threading.Thread(target=print, args=("of a thread",))
@@ -219,12 +327,36 @@ def test_the_streams_are_apart(sandbox: CheckSandbox) -> None:
     out, err = ("".join(f"{name} {n}\n" for n in range(3)) for name in ("out", "err"))
     codes = ("pass", f"{STREAMS}6 * 7", f"{STREAMS}1 / 0", "print(end='after')", OTHER_WRITERS)
     nothing, value, failed, after, others = map(sandbox.run, codes)
+    logged = sandbox.run(LOGGING, JAVASCRIPT)
 
     streams = [(result.stdout, result.stderr) for result in (nothing, value, after)]
     assert [("", ""), (out, err), ("after", "")] == streams
     assert out == failed.stdout
     assert failed.stderr.startswith(err)
     assert ["last", "of a process", "of a thread"] == sorted(others.stdout.splitlines())
+    assert ("out\nlast\n", "err\n") == (logged.stdout, logged.stderr), "the streams of JavaScript"
+
+
+@clause("SBX-05", writes=True)
+def test_many_outputs_arrive(sandbox: CheckSandbox) -> None:
+    """Values, lines and error lines arrive complete and in order, however many there are."""
+    ran = sandbox.run(MANY_OUTPUTS)
+
+    numbers = [f"{number}" for number in range(inputs.MANY)]
+    values = [output.data.get("text/plain") for output in ran.outputs if output.data]
+    assert [f"'value {number}'" for number in numbers] == values, "some values are missing"
+    assert [f"out {number}" for number in numbers] == ran.stdout.splitlines(), "of stdout"
+    assert [f"err {number}" for number in numbers] == ran.stderr.splitlines(), "of stderr"
+
+
+@clause("SBX-05", writes=True)
+def test_what_is_printed_after_an_await_arrives(sandbox: CheckSandbox) -> None:
+    """It arrives once, with this call or with the next one."""
+    first = sandbox.run(AWAITING, JAVASCRIPT)
+    second = sandbox.run("console.log('next');", JAVASCRIPT)
+
+    lines = [*first.stdout.splitlines(), *second.stdout.splitlines()]
+    assert ["after", "before", "next"] == sorted(lines), "other lines than those that were logged"
 
 
 @clause("SBX-06", writes=True)
@@ -241,6 +373,35 @@ def test_a_failure_tells_what_happened(sandbox: CheckSandbox) -> None:
         assert where in text, f"the traceback does not show where {name} was raised: {text!r}"
         following = "print('after')" if language == PYTHON else "console.log('after')"
         assert "after\n" == succeeded(sandbox.run(following, language)).stdout, code
+
+
+@clause("SBX-06", writes=True)
+def test_a_thrown_value_is_a_failure(sandbox: CheckSandbox) -> None:
+    """JavaScript may throw what is no Error. The failure shows it, and the next code runs."""
+    for value in ("a thrown text", 4711, {"reason": "a thrown object"}):
+        error = failure(sandbox.run(f"throw {json.dumps(value)};", JAVASCRIPT))
+
+        told = f"{error.evalue}\n{error.traceback}"
+        assert isinstance(value, dict) or str(value) in told, f"the failure does not show {value}"
+        assert not isinstance(value, str) or value in (error.evalue or ""), "evalue has no message"
+        following = sandbox.run("console.log('after');", JAVASCRIPT)
+        assert "after\n" == succeeded(following).stdout, "the next code does not run"
+
+
+@clause("SBX-06", writes=True)
+def test_what_is_awaited_may_fail(sandbox: CheckSandbox) -> None:
+    """If JavaScript may await outside of functions, a rejected promise is a failure."""
+    if sandbox.run("await Promise.resolve(1);", JAVASCRIPT).status != "ok":
+        not_observable("JavaScript cannot await outside of functions")
+    error = failure(sandbox.run(f"await Promise.reject(new RangeError({MESSAGE!r}));", JAVASCRIPT))
+    assert ("RangeError", MESSAGE) == (error.ename, error.evalue), "another error"
+
+    raised = failure(sandbox.run(RAISING_LATER, JAVASCRIPT))
+    assert ("RangeError", MESSAGE) == (raised.ename, raised.evalue), "another error"
+    assert "broken_later" in plain("\n".join(raised.traceback or ())), "the traceback is missing"
+    assert "after\n" == succeeded(sandbox.run("console.log('after');", JAVASCRIPT)).stdout, (
+        "no more"
+    )
 
 
 @clause("SBX-06", writes=True)
@@ -287,6 +448,8 @@ def test_python_and_javascript_are_spoken(sandbox: CheckSandbox) -> None:
     )
     again = [succeeded(sandbox.run(codes[1], name)) for name, codes in LANGUAGES.items()]
 
+    counted = [_counted(sandbox, language).stdout.strip() for language in [*LANGUAGES] * 3]
+    assert ["1", "1", "2", "2", "3", "3"] == counted, "code that is sent again does not run again"
     expected = {"squares": [0, 1, 4, 9], "text": "ü 日本語 🦉"}
     assert [expected] * 4 == [json.loads(result.stdout) for result in (*printed, *again)]
     assert ["42", "42"] == [result.text for result in valued]

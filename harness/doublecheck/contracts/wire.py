@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
+import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ import pytest
 
 from agentdouble.core import event_stream, invoke_tool, signing
 from agentdouble.core.signing import Credentials
+from doublecheck.client import transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.reference import actions
 from doublecheck.values.agents import StreamEvent
@@ -22,8 +24,17 @@ from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.event_stream import is_stream
 
 NAMED = ("user_id", "session_id", "request_id")
-CALLER = {"user_id": "doublecheck", "session_id": "doublecheck"}  # U-INVOKE-HEADERS
+# U-INVOKE-HEADERS; a request id only traces requests, so that each check may send the same
+CALLER = {"user_id": "doublecheck", "session_id": "doublecheck", "request_id": "doublecheck"}
 READ_WITHIN_S = 20.0
+# what clients accept; each also accepts anything, so that the answer is the same
+ACCEPTED = (
+    "*/*",
+    "application/json, */*;q=0.1",
+    "text/event-stream, */*;q=0.1",
+    "text/html, */*;q=0.8",
+    "text/plain;q=0.9, */*;q=0.5",
+)
 
 T = TypeVar("T")
 Place = tuple["str | int", ...]
@@ -38,12 +49,39 @@ def invoke(
     platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
 ) -> httpx.Response:
     """Invoke the application, by default as a caller, and return the raw response."""
-    return platform.request(
-        "POST",
-        "/invoke",
-        headers={"Content-Type": "application/json", **headers},
-        content=json.dumps(payload).encode(),
-    )
+    return platform.send(invocation(platform, payload, headers))
+
+
+def invocation(
+    platform: Platform, payload: Mapping[str, Any], headers: Mapping[str, str] = CALLER
+) -> Request:
+    """Return the request that invokes the application."""
+    sent = {"Content-Type": "application/json", **headers}
+    content = json.dumps(payload).encode()
+    return calls.request(platform.target, "POST", "/invoke", headers=sent, content=content)
+
+
+def send_in_parts(platform: Platform, request: Request) -> httpx.Response:
+    """Send a body in parts, without announcing its length (RFC 9112, 7.1)."""
+    content, size = request.content, max(len(request.content) // 5, 1)
+    parts = (content[start : start + size] for start in range(0, len(content), size))
+    return _send(platform, request, content=parts)
+
+
+def send_without_accept(platform: Platform, request: Request) -> httpx.Response:
+    """Send a request that does not say what its client accepts, which is anything."""
+    return _send(platform, request, content=request.content)
+
+
+def _send(platform: Platform, request: Request, *, content: Any) -> httpx.Response:
+    """Send a request with httpx alone, without an Accept header."""
+    with transport.client(**transport.options(platform.target, READ_WITHIN_S)) as client:
+        del client.headers["Accept"]
+        sent = dict(request.headers)
+        answer = client.request(request.method, request.url, headers=sent, content=content)
+    # those who read the answer may look at its request, whose parts have been sent
+    answer.request = httpx.Request(request.method, request.url, content=request.content)
+    return answer
 
 
 def returned(response: httpx.Response) -> str:
@@ -96,14 +134,16 @@ def json_of(response: httpx.Response) -> Any:
 
 
 def same(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal as JSON, where true is not a number."""
+    """Whether two values are equal as JSON, with types and signs: 1, 1.0 and true are three values."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(
             same(value, actual[name]) for name, value in expected.items()
         )
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all(map(same, expected, actual))
-    return bool(expected == actual) and isinstance(expected, bool) == isinstance(actual, bool)
+    if isinstance(expected, float) and isinstance(actual, float):
+        return math.copysign(1, expected) == math.copysign(1, actual) and expected == actual
+    return type(expected) is type(actual) and bool(expected == actual)
 
 
 def echo(

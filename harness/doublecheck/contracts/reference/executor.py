@@ -9,9 +9,10 @@ The first part of a message is a JSON object; its ``do`` field selects an action
 ``fail``    an artifact with each of ``texts``, then raises
 ``release`` lets the steps of the gate ``name`` advance by one
 ``forget``  makes the task store delete the task with the id ``name``
+``reply``   a message with the text ``name``
 =========== =====================================================================
 
-The last two return a message and do not create a task. Any other text is echoed.
+The last three return a message and do not create a task. Any other text is echoed.
 """
 
 from __future__ import annotations
@@ -80,9 +81,9 @@ class Steps:
         """Perform the action that a message names, and complete its task."""
         order = _order(context.message)
         do, texts = order["do"], order.get("texts", [])
-        if do in ("release", "forget"):
+        if do in ("release", "forget", "reply"):
             self._obey(do, order["name"])
-            await event_queue.enqueue_event(_message(do))
+            await event_queue.enqueue_event(_message(order["name"] if do == "reply" else do))
             return
         updater = TaskUpdater(event_queue, context.task_id, context.context_id)
 
@@ -104,7 +105,7 @@ class Steps:
         gate = self._gates.get(name)
         if word == "forget":
             self._tasks.pop(name, None)
-        elif gate is not None:
+        elif word == "release" and gate is not None:
             gate.set()
 
     async def _steps(self, name: str, steps: list[str], say: Say) -> None:

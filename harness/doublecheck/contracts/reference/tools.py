@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -62,10 +63,19 @@ def describe(ratio: float, exact: bool, tags: list[str], fields: dict[str, Any])
     return {"ratio": ratio, "exact": exact, "tags": tags, "fields": fields}
 
 
+_counts: Counter[str] = Counter()
+
+
+def count(name: str) -> int:
+    """Count the calls with a name."""
+    _counts[name] += 1
+    return _counts[name]
+
+
 async def shout(prompt: str) -> str:
     """Answer in capitals; nothing else."""
     return prompt.upper()
 
 
-TOOLS: tuple[Callable[..., Any], ...] = (add, join, place, facts, describe)
+TOOLS: tuple[Callable[..., Any], ...] = (add, join, place, facts, describe, count)
 AGENT = shout
