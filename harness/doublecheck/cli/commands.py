@@ -38,6 +38,8 @@ RUN_EXAMPLES = f"""
 
   doublecheck run --html report.html
 
+  doublecheck run --target staging --baseline gaps.json       only what is new fails; gaps.json is from [bold]--json[/bold]
+
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
 and DOUBLECHECK_OTHER_API_KEY for another identity at runtimes
 
@@ -125,6 +127,13 @@ def run(
         bool,
         typer.Option("--strict-should", help="Make failed recommendations (should) fail the run."),
     ] = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A JSON report of an earlier run; its failures are known and do not fail this run.",
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -139,7 +148,7 @@ def run(
 ) -> None:
     """Check a platform clause by clause and print the results."""
     runs = [
-        command.RunOptions({"target": name, **platform}, select, verbose, strict_should)
+        command.RunOptions({"target": name, **platform}, select, verbose, strict_should, baseline)
         for name in (dict.fromkeys(target) if target else (None,))
     ]
     code = command.run_checks(runs, command.Outputs(as_json, html, verbose))

@@ -17,6 +17,7 @@ from doublecheck.core.exit_codes import ExitCode
 CLAUSE = "clause"
 LEVEL = "level"
 VERDICT = "verdict"
+BASELINE, KNOWN = "baseline", "known failure"
 NOT_ASKED = ("could not ask", "error")
 
 
@@ -50,6 +51,8 @@ class ExitStatus:
         properties = dict(report.user_properties)
         if report.failed:
             self._counts[_failure(properties)] += 1
+        elif properties.get(BASELINE) == KNOWN:
+            self._counts["known"] += 1
         elif report.when == "call" and report.passed:
             self._counts["passed"] += 1
         self._counts["checks"] += report.when == "setup" and CLAUSE in properties
@@ -77,7 +80,7 @@ class ExitStatus:
 
     def _nothing_checked(self) -> bool:
         """Whether every contract check was skipped, and no other test passed or failed."""
-        verdicts = ("passed", "failed", "recommended", "not asked")
+        verdicts = ("passed", "failed", "recommended", "known", "not asked")
         return self._counts["checks"] > 0 and not any(self._counts[verdict] for verdict in verdicts)
 
     def _forgives(self) -> bool:

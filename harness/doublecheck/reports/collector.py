@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.run_result import FIXED, KNOWN, Check, InBaseline, Run
 from doublecheck.contracts.verdicts import (
+    BASELINE,
     CAUSE,
     CLAUSE,
     LOST,
@@ -108,9 +109,10 @@ class Collector:
                 str(properties[NAME]),
                 str(properties[CLAUSE]),
                 *outcome,
-                details=report.longreprtext if report.failed else "",
+                details=report.longreprtext if _has_failed(report) else "",
                 role="smoke" if properties[ROLE] == "smoke" else "check",
                 cause=str(properties.get(CAUSE, "")),
+                baseline=_in_baseline(outcome[0], properties.get(BASELINE)),
             )
 
 
@@ -119,11 +121,23 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].removeprefix("Skipped: ")
         return of_skip(reason), reason
-    if report.failed:
+    if _has_failed(report):
         properties = dict(report.user_properties)
         reason = str(properties.get(REASON, report.longreprtext))
         return Verdict(properties.get(VERDICT, Verdict.ERROR)), reason
     return (Verdict.PASSED, "") if report.when == "call" else None
+
+
+def _in_baseline(verdict: Verdict, noted: object) -> InBaseline:
+    """Return what the baseline says about a check with this verdict."""
+    if verdict is Verdict.FAILED and noted == KNOWN:
+        return KNOWN
+    return FIXED if verdict is Verdict.PASSED and noted == FIXED else ""
+
+
+def _has_failed(report: pytest.TestReport) -> bool:
+    """Whether a phase of a check failed, even if the baseline knows the failure."""
+    return report.failed or dict(report.user_properties).get(BASELINE) == KNOWN
 
 
 def write_reports(config: pytest.Config, paths: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import ROLES, Check, Role, Run
+from doublecheck.contracts.run_result import IN_BASELINE, ROLES, Check, InBaseline, Role, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
@@ -132,6 +132,7 @@ def _read(document: Mapping[str, Any]) -> Report:
 def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
     id_ = clauses()[clause["id"]].id
     roles: Mapping[str, Role] = {role: role for role in ROLES}
+    in_baseline: Mapping[str, InBaseline] = {value: value for value in IN_BASELINE}
     for check in clause["checks"]:
         yield Check(
             str(check["name"]),
@@ -142,4 +143,5 @@ def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
             str(check["details"]),
             roles[check["role"]],
             str(check["cause"]),
+            in_baseline[check.get("baseline", "")],  # reports of 1.0 have none
         )

@@ -13,7 +13,7 @@ from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import Check, Finding
+from doublecheck.contracts.run_result import FIXED, Check, Finding
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.core.frames import framed
 from doublecheck.core.markup import Markup, element, joined, whole_page
@@ -69,15 +69,24 @@ def _about(report: Report, name: str) -> Markup:
         element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
         report.cut_short and element("p", report.cut_short, class_="warning"),
-        element("ul", *findings) if findings else None,
+        element("ul", *findings, _fixed(run.fixed())) if findings or run.fixed() else None,
         class_="about",
     )
 
 
 def _finding(finding: Finding) -> Markup:
-    links = (element("a", id_, href=f"#{id_}") for id_ in finding.clauses)
     outcome = _badge(finding.outcome, finding.outcome)
-    return element("li", outcome, " ", finding.cause, ": ", joined(links, " "))
+    return element("li", outcome, " ", finding.cause, ": ", _links(finding.clauses))
+
+
+def _fixed(checks: Sequence[Check]) -> Markup | None:
+    """Return the clauses of checks that failed in the baseline and pass now."""
+    ids = tuple(dict.fromkeys(check.clause for check in checks))
+    return element("li", _badge(Verdict.PASSED, FIXED), " ", _links(ids)) if ids else None
+
+
+def _links(ids: Sequence[str]) -> Markup:
+    return joined((element("a", id_, href=f"#{id_}") for id_ in ids), " ")
 
 
 def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:
@@ -142,7 +151,7 @@ def _check(check: Check, target: str | None) -> Markup:
         element(
             "p",
             target and joined((element("b", target), " ")),
-            _badge(check.verdict, check.verdict.value),
+            _badge(check.baseline or check.verdict, check.baseline or check.verdict.value),
             " ",
             element("code", check.name),
             element("span", f" {check.duration_s:.2f} s", class_="section"),

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.run_result import NOT_CARRIED_OUT, OUTCOMES, PARTLY, Check, Run
+from doublecheck.contracts.run_result import FIXED, NOT_CARRIED_OUT, OUTCOMES, PARTLY, Check, Run
 from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.core.notebook_repr import visible
 from doublecheck.reports.report import Report
@@ -107,7 +107,7 @@ def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> Repor
     if not checks:
         return ReportCell(name, None, checks)
     verdict = worst([check.verdict for check in checks])
-    return ReportCell(name, verdict, checks, run.clause_outcome(clause, checks))
+    return ReportCell(name, verdict, checks, run.clause_outcome(checks))
 
 
 def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:
@@ -139,9 +139,12 @@ def _groups(run: Run) -> Mapping[tuple[str, str], str]:
         (finding.outcome, f"{finding.outcome}: {finding.cause}"): finding.clauses
         for finding in run.findings()
     }
+    fixed = tuple(dict.fromkeys(check.clause for check in run.fixed()))
+    if fixed:
+        findings[Verdict.PASSED.value, FIXED] = fixed
     others: dict[tuple[str, str], list[str]] = {}
     for clause, checks in run.by_clause().items():
-        outcome = run.clause_outcome(clause, checks)
+        outcome = run.clause_outcome(checks)
         if outcome in (Verdict.PASSED.value, PARTLY):
             others.setdefault((outcome, outcome), []).append(clause.id)
         if outcome in (PARTLY, *NOT_CARRIED_OUT):

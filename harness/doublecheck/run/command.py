@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of a run: which platform to check, and which checks to run.
 
-    ``spelled`` returns the form in which an option was given.
+    ``baseline`` is a report whose failures are known. ``spelled`` returns the form in which an
+    option was given.
     """
 
     platform: Mapping[str, Any]
     select: str | None = None
     verbose: bool = False
     strict_should: bool = False
+    baseline: Path | None = None
     spelled: Callable[[str], str] = "--{}".format
 
     @cached_property
@@ -77,9 +79,12 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     require_pytest()
     outputs.require_writable()
     from doublecheck.contracts import verdicts  # optional: pytest
+    from doublecheck.reports import baseline  # optional: pytest
 
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
+        if run.baseline is not None:
+            baseline.report_of(run.baseline, run.plan.name)
         if run.verbose:
             print(*described(run.plan), sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
@@ -97,7 +102,8 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
     reports: list[Report] = []
     codes: set[ExitCode] = set()
     for run in runs:
-        selection = pytest_run.Selection(run.select, run.strict_should)
+        known = None if run.baseline is None else str(run.baseline)
+        selection = pytest_run.Selection(run.select, run.strict_should, known)
         result = pytest_run.run(
             selection.arguments(), verbose=run.verbose, plan=run.plan, modules=selection.modules()
         )
