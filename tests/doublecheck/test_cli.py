@@ -19,7 +19,7 @@ from doublecheck.cli import main
 from doublecheck.client import preflight
 from doublecheck.contracts.clauses import clauses
 from doublecheck.reports.document import schema
-from tests.doublecheck import bad_servers
+from tests.doublecheck import bad_servers, other_servers
 
 pytestmark = pytest.mark.once
 
@@ -341,3 +341,27 @@ def test_version(doublecheck: Command) -> None:
     from agentdouble import __version__
 
     assert f"doublecheck {__version__}\n" == doublecheck("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("level", "surface", "group"), [("quick", "a2a", "A2A"), ("smoke", "runtimes", "HST")]
+)
+def test_a_declared_surface_that_the_level_leaves_out_is_named(
+    doublecheck: Command, level: str, surface: str, group: str
+) -> None:
+    """The default level leaves none out, and other surfaces are not named."""
+    declared = ("--target", "live", "--offers", f"application,{surface}")
+    declared += ("--only", f"PRB-01 or {group}")
+    with other_servers.serving(other_servers.APPLICATION) as server:
+        ended = doublecheck("run", "--url", server.url, *declared, "--level", level)
+        full = doublecheck("run", "--url", server.url, *declared, "--json")
+        nothing = doublecheck(
+            *("run", "--url", server.url, "--target", "live", "--offers", surface),
+            *("--only", group, "--level", level),
+        )
+
+    note = f"Not checked at level {level}: {surface}; use --level full."
+    assert (0, note) == (ended.returncode, ended.stdout.strip().splitlines()[-1])
+    assert [] == json.loads(full.stdout)["left_out"]
+    assert 2 == nothing.returncode
+    assert f"at level {level}, which leaves out {surface}" in nothing.stderr

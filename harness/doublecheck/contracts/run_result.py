@@ -20,6 +20,7 @@ FORGIVEN = "failed (should)"
 KNOWN_FAILURE = "failed (known)"  # in the baseline, for the same cause
 # Some of its checks passed and others did not run, or a smoke check replaced them.
 PARTLY = "partly passed"
+UNASKED = "passed without a request"
 Role = Literal["check", "smoke"]
 ROLES: tuple[Role, ...] = get_args(Role)
 KNOWN: Final = "known failure"
@@ -39,7 +40,8 @@ class Check:
     ``details`` describes a failure: its location, the last exchanges, and how to repeat them.
     ``role`` says whether the check covers its whole clause, or replaces a check that does.
     ``baseline`` compares it with the baseline of the run: ``known failure`` if it failed there for
-    the same cause, ``no longer fails`` if it failed there and passes now.
+    the same cause, ``no longer fails`` if it failed there and passes now. ``requests`` is the
+    number of requests that it sent to the platform; None if nobody counted them.
     """
 
     name: str
@@ -51,12 +53,19 @@ class Check:
     role: Role = "check"
     cause: str = ""
     baseline: InBaseline = ""
+    requests: int | None = None
 
     @property
     def line(self) -> str:
         """The first line of the reason."""
         first = self.reason.partition("\n")[0].rstrip()
         return f"{self.verdict.value}: {first}" if self.verdict is Verdict.COULD_NOT_ASK else first
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether the check of a platform passed without a request to it."""
+        is_wire = clauses()[self.clause].surface != "library"
+        return is_wire and self.verdict is Verdict.PASSED and self.requests == 0
 
     @property
     def root_cause(self) -> str:
@@ -89,7 +98,8 @@ class Run:
     ``chosen`` is the number of selected checks: more than in ``checks`` if the run was interrupted.
     ``strict_should``: a failed recommendation also fails the run. ``requests`` is the number of
     requests that the checks sent, and ``lost`` the number of answers that were lost on the way.
-    Each check tried ``examples`` generated inputs, from the ``seed``.
+    Each check tried ``examples`` generated inputs, from the ``seed``. ``left_out`` are the declared
+    surfaces that none of the checks of the ``level`` is about.
     """
 
     checks: tuple[Check, ...]
@@ -103,6 +113,8 @@ class Run:
     lost: int = 0
     examples: int = 0
     seed: int = 0
+    level: str = "full"
+    left_out: tuple[str, ...] = ()
 
     def by_clause(self) -> Mapping[Clause, Sequence[Check]]:
         """Return the checks of each clause that has any, in the specification's order."""

@@ -36,6 +36,8 @@ def to_document(report: Report) -> dict[str, Any]:
         "target": {"name": report.name, "kind": report.kind, "url": report.url},
         "started": None if run.started is None else run.started.isoformat(),
         **{name: getattr(run, name) for name in _OF_A_RUN},
+        "level": run.level,
+        "left_out": list(run.left_out),
         "exit_code": int(run.exit_code),
         "findings": [
             {
@@ -122,6 +124,8 @@ def _read(document: Mapping[str, Any]) -> Report:
         tuple(check for clause in document["clauses"] for check in _checks(clause)),
         started=None if started is None else dt.datetime.fromisoformat(started),
         **{name: kind(document[name]) for name, kind in _OF_A_RUN.items()},
+        level=str(document.get("level", "full")),  # reports of 1.0 do not have these two
+        left_out=tuple(map(str, document.get("left_out", ()))),
     )
     url = target["url"]
     return Report(
@@ -143,5 +147,6 @@ def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
             str(check["details"]),
             roles[check["role"]],
             str(check["cause"]),
-            in_baseline[check.get("baseline", "")],  # reports of 1.0 have none
+            in_baseline[check.get("baseline", "")],  # reports of 1.0 do not have these two
+            None if check.get("requests") is None else int(check["requests"]),
         )

@@ -13,7 +13,7 @@ from importlib import resources
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import FIXED, Check, Finding
+from doublecheck.contracts.run_result import FIXED, UNASKED, Check, Finding
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.core.frames import framed
 from doublecheck.core.markup import Markup, element, joined, whole_page
@@ -68,7 +68,7 @@ def _about(report: Report, name: str) -> Markup:
         element("h2", name),
         element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
-        report.cut_short and element("p", report.cut_short, class_="warning"),
+        *(element("p", warning, class_="warning") for warning in report.warnings),
         element("ul", *findings, _fixed(run.fixed())) if findings or run.fixed() else None,
         class_="about",
     )
@@ -154,10 +154,18 @@ def _check(check: Check, target: str | None) -> Markup:
             _badge(check.baseline or check.verdict, check.baseline or check.verdict.value),
             " ",
             element("code", check.name),
-            element("span", f" {check.duration_s:.2f} s", class_="section"),
+            element("span", f" {_effort(check)}", class_="section"),
+            joined((" ", _badge(UNASKED, UNASKED))) if check.is_unasked else None,
         ),
         (check.details or check.reason) and element("pre", check.details or check.reason),
         class_="check",
+    )
+
+
+def _effort(check: Check) -> str:
+    duration = f"{check.duration_s:.2f} s"
+    return (
+        duration if check.requests is None else f"{counted(check.requests, 'request')}, {duration}"
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from doublecheck.contracts.exit_status import left_out
 from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.core import atomic_files
@@ -101,6 +102,16 @@ class Report(Shown, drawn_by="reports.html.report"):
         cut = ", interrupted" if self.run.interrupted else ""
         clauses = counted(len(self.verdicts), "clause")
         return f"<Report {self.name}: {clauses}, {summary}{cut}, {self.run.duration_s:.1f} s>"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Notes about what was not checked: the run was interrupted, or its level leaves it out."""
+        return tuple(note for note in (self.cut_short, self._left_out) if note)
+
+    @property
+    def _left_out(self) -> str | None:
+        run = self.run
+        return f"{left_out(run.level, run.left_out)}." if run.left_out else None
 
     @property
     def cut_short(self) -> str | None:

@@ -17,6 +17,7 @@ from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
 
 if TYPE_CHECKING:
+    from doublecheck.contracts.run_result import Run
     from doublecheck.reports.report import Report
 
 
@@ -108,7 +109,7 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
             selection.arguments(), verbose=run.verbose, plan=run.plan, modules=selection.modules()
         )
         if not result.checks and not result.interrupted:
-            codes.add(_nothing_ran(run, result.pytest_exit))
+            codes.add(_nothing_ran(run, result))
             continue
         reports.append(Report(run.plan.name, run.plan.kind, run.plan.value("url"), result))
         codes.add(result.exit_code)
@@ -142,9 +143,12 @@ def _require_double() -> None:
         raise MissingExtraError(subject, install=f"agentdouble[{error.extra}]") from None
 
 
-def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
-    if run.select is not None and pytest_exit != 2:  # 2: interrupted
-        raise nothing_matches(f"--only {run.select!r}", "--only INV")
+def _nothing_ran(run: RunOptions, result: Run) -> ExitCode:
+    if run.select is not None and result.pytest_exit != 2:  # 2: interrupted
+        selection = f"--only {run.select!r}"
+        if result.left_out:
+            selection += f" at level {result.level}, which leaves out {', '.join(result.left_out)}"
+        raise nothing_matches(selection, "--only INV")
     print("doublecheck: no checks ran.", file=sys.stderr)  # noqa: T201
     return ExitCode.COULD_NOT_ASK
 

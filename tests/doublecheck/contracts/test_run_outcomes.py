@@ -125,6 +125,39 @@ def test_pytest_exits_with_the_same_codes(
     assert (expected is ExitCode.NOTHING_CHECKED) == (message in result.outlines)
 
 
+BREAKS = """
+import pytest
+from doublecheck.contracts.clauses import clause
+
+@pytest.fixture
+def broken():
+    raise RuntimeError("it broke")
+
+@clause("DEC-05")
+def test_breaks(broken): pass
+"""
+
+
+def test_each_kind_of_failure_has_its_letter(pytester: pytest.Pytester) -> None:
+    """What could not be asked is neither a failure nor an error, and gives its reason."""
+    folder = pytester.mkpydir("checks")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_checks.py").write_text(CHECKS)
+    (folder / "test_more.py").write_text(BREAKS)
+
+    brief = pytester.runpytest_inprocess(folder, "-p", "no:cacheprovider")
+    verbose = pytester.runpytest_inprocess(folder, "-p", "no:cacheprovider", "-v")
+
+    brief.stdout.fnmatch_lines(["checks/test_checks.py .F?s *", "checks/test_more.py E *"])
+    brief.stdout.fnmatch_lines(
+        [
+            "1 could not ask: http://a accepted*",
+            "*1 failed, 1 passed, 1 skipped, 1 error, 1 could not ask*",
+        ]
+    )
+    verbose.stdout.fnmatch_lines(["*::test_asks_nobody COULD NOT ASK*", "*::test_breaks ERROR*"])
+
+
 @pytest.fixture(scope="module")
 def double() -> Iterator[Target]:
     with serving_double(*reference_apps(), reference_app=True) as target:

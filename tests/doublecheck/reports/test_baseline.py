@@ -119,6 +119,7 @@ def test_pytest_knows_the_failures_of_an_earlier_run(
     other = run(pytester, "other", "pass", "--platform-baseline=gaps.json")
 
     assert (1, 0, 1) == (first.ret, again.ret, other.ret)
+    again.stdout.fnmatch_lines(["*2 passed, 1 known*"])
     (now,) = document.read(pytester.path / "now.json")
     assert ["", KNOWN, FIXED] == [check.baseline for check in now.checks]
     assert "it is broken in 3 ways" in now.checks[1].details

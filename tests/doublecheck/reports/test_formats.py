@@ -350,3 +350,36 @@ def test_images_may_be_url_safe_base64() -> None:
 
     assert html == markup.image_of("image/png", "-_8=") == markup.image_of("image/png", "+/8=")
     assert markup.image_of("image/png", "?") is None
+
+
+def test_checks_that_passed_without_a_request_are_marked() -> None:
+    """A check of the library needs none, and one of an older report may have had some."""
+    checks = (
+        Check("a", "INV-04", Verdict.PASSED, requests=0),
+        Check("b", "PRB-01", Verdict.PASSED, requests=3),
+        Check("c", "DEC-01", Verdict.PASSED, requests=0),
+        Check("d", "CTL-04", Verdict.PASSED),
+    )
+    shown = Report("live", "live", "http://a", Run(checks, 0))
+    page = html.render([shown])
+
+    lines = _lines([shown], width=120, verbose=True)
+    assert ["passed without a request: a"] == [it.strip() for it in lines if "without a" in it]
+    assert 1 == page.count(">passed without a request<")
+    assert "3 requests, 0.00 s" in page
+    counted = [
+        check["requests"]
+        for clause in document.to_document(shown)["clauses"]
+        for check in clause["checks"]
+    ]
+    assert [0, 3, None, 0] == counted
+
+
+def test_surfaces_that_the_level_leaves_out_are_named() -> None:
+    run = Run(RUN.checks[1:], 0, level="quick", left_out=("a2a", "runtimes"))
+    shown = Report("live", "live", "http://a", run)
+
+    note = "Not checked at level quick: a2a, runtimes; use --level full."
+    assert note == _lines([shown], width=100)[-1]
+    assert note in html.render([shown])
+    assert shown == document.from_document(document.to_document(shown))
