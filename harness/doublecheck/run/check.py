@@ -93,8 +93,8 @@ def calibrate(
     a live platform. Call ``write("profile.toml")`` on the result for a profile that makes a double
     behave the same.
 
-    Raises CalibrationError for an unknown id, UnreachableError, and InterruptedCalibrationError,
-    which contains the findings so far.
+    Raises CalibrationError for an unknown id, UnreachableError, AbsentSurfaceError if a server is
+    no platform, and InterruptedCalibrationError, which contains the findings so far.
     """
     ids = findings.ids_of([only] if isinstance(only, str) else only)
     with ExitStack() as stack:
