@@ -352,6 +352,7 @@ def pytest_runtest_makereport(
     ]
     report.longrepr = explained(
         mark.args[0],
+        reason,
         report.longrepr,
         exchanges,
         secrets=secrets,
