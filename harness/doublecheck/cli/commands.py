@@ -75,7 +75,7 @@ CALIBRATE_EXAMPLES = """
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
 
-[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or nothing answers
+[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or no platform answers
 """
 
 APP_EXAMPLES = """
@@ -244,7 +244,7 @@ def twin(
 ) -> None:
     """Send the same requests to a double and to another platform and print the differences."""
     from doublecheck.client import transport  # slow: httpx
-    from doublecheck.compare import rendering, twin  # slow: 0.5 s
+    from doublecheck.compare import page, rendering, twin  # slow: 0.5 s
 
     if html is not None and not html.parent.is_dir():
         raise TargetError(f"The folder {html.parent} for {html.name} does not exist.")
@@ -259,7 +259,7 @@ def twin(
         )
     if html is not None:
         try:
-            atomic_files.write(html, rendering.page(comparison))
+            atomic_files.write(html, page.render(comparison))
         except OSError as error:
             raise TargetError(f"{html} cannot be written: {error.strerror}.") from None
     if as_json:
