@@ -1,8 +1,9 @@
 """The baseline of a run: an earlier report, whose failures are known and do not fail the run.
 
 A failure is known if the same check failed in the baseline for the same cause. Causes that differ
-only in numbers, ids and quoted values are the same, because generated inputs differ. A failed
-assertion without a sentence has no stable cause, so any such failure of the check is known.
+only in numbers, ids and quoted values are the same, because generated inputs differ; an HTTP status
+is a part of the cause. A failed assertion without a sentence has no stable cause, so any such
+failure of the check is known.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from doublecheck.reports import document
 from doublecheck.reports.report import Report
 from doublecheck.target import pytest_options
 
-_VARYING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d+""")
+_VARYING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<!HTTP )(?<!\d)\d+""")
 
 
 class Baseline:
