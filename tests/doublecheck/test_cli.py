@@ -14,12 +14,12 @@ import jsonschema
 import pytest
 
 from agentdouble.apps import simple
-from doublecheck import Target
+from doublecheck import Platform, Target, check
 from doublecheck.cli import main
 from doublecheck.client import preflight
 from doublecheck.contracts.clauses import clauses
 from doublecheck.reports.document import schema
-from tests.doublecheck import bad_servers
+from tests.doublecheck import bad_servers, other_servers
 
 pytestmark = pytest.mark.once
 
@@ -341,3 +341,61 @@ def test_version(doublecheck: Command) -> None:
     from agentdouble import __version__
 
     assert f"doublecheck {__version__}\n" == doublecheck("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("level", "surface", "group"), [("quick", "a2a", "A2A"), ("smoke", "runtimes", "HST")]
+)
+def test_a_declared_surface_that_the_level_leaves_out_is_named(
+    doublecheck: Command, level: str, surface: str, group: str
+) -> None:
+    """The default level leaves none out, and other surfaces are not named."""
+    declared = ("--target", "live", "--offers", f"application,{surface}")
+    declared += ("--only", f"PRB-01 or {group}")
+    with other_servers.serving(other_servers.APPLICATION) as server:
+        ended = doublecheck("run", "--url", server.url, *declared, "--level", level)
+        full = doublecheck("run", "--url", server.url, *declared, "--json")
+        nothing = doublecheck(
+            *("run", "--url", server.url, "--target", "live", "--offers", surface),
+            *("--only", group, "--level", level),
+        )
+
+    note = f"Not checked at level {level}: {surface}; use --level full."
+    assert (0, note) == (ended.returncode, ended.stdout.strip().splitlines()[-1])
+    assert [] == json.loads(full.stdout)["left_out"]
+    assert 2 == nothing.returncode
+    assert f"at level {level}, which leaves out {surface}" in nothing.stderr
+
+
+def test_with_a_baseline_only_new_failures_fail(doublecheck: Command, tmp_path: Path) -> None:
+    """check() takes the file or a report. A bad file is wrong usage."""
+    probes = {("GET", f"/{name}"): (200, "ok") for name in ("ping", "health", "readiness")}
+    routes: dict[tuple[str, str], other_servers.Answer] = {
+        **probes,
+        ("POST", "/invoke"): (400, {"error": "not JSON"}),
+    }
+    words = ("run", "--target", "live", "--offers", "application", "--only", "PRB-03 or PRB-04")
+    known = ("--baseline", "gaps.json")
+    with other_servers.serving(lambda *request: other_servers.of(routes)(*request)) as server:
+        words = (*words, "--url", server.url)
+        first = doublecheck(*words, "--json")
+        (tmp_path / "gaps.json").write_text(first.stdout)
+        again = doublecheck(*words, *known)
+        target = Target(server.url, kind="live", offered=frozenset({"application"}))
+        with Platform(target) as platform:
+            only = "PRB-03 or PRB-04"
+            checked = check(platform, only=only, baseline=tmp_path / "gaps.json")
+            same = check(platform, only=only, baseline=checked)
+        del routes["GET", "/readiness"]
+        worse = doublecheck(*words, *known)
+        routes |= {("GET", f"/{name}"): (200, "ok") for name in ("readiness", "liveness")}
+        repaired = doublecheck(*words, *known)
+        bad = doublecheck(*words, "--baseline", "absent.json")
+
+    codes = [ended.returncode for ended in (first, again, worse, repaired, bad)]
+    assert [1, 0, 1, 0, 2] == codes, first.stdout
+    assert "failed (known): " in again.stdout
+    assert "\nfailed: " in worse.stdout
+    assert "no longer fails  PRB-04" in repaired.stdout
+    assert "absent.json cannot be read" in bad.stderr
+    assert [((), 0)] * 2 == [(it.failed, it.exit_code) for it in (checked, same)]

@@ -36,7 +36,7 @@ def calibrate(
     """Calibrate a platform, write its profile, print the findings, and return the exit code.
 
     ``options`` give the address of the platform, by key. Raises TargetError, UnreachableError,
-    CalibrationError and MissingExtraError.
+    AbsentSurfaceError if it is no platform, CalibrationError and MissingExtraError.
     """
     from doublecheck.calibration import profile_file  # optional: tomlkit
 

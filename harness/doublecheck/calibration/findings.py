@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent import futures
 from pathlib import Path
 
@@ -13,12 +13,14 @@ from agentdouble.core.ledger import Unknown
 from agentdouble.errors import LedgerError
 from doublecheck.calibration import api_server, control_plane, invocation, sessions  # noqa: F401 (each registers its probes)
 from doublecheck.calibration.finding import Finding
+from doublecheck.calibration.presence import absent_surfaces
 from doublecheck.calibration.probe import PROBES as PROBES
 from doublecheck.calibration.probe import Probe
 from doublecheck.calibration.probing import NotSettledError, ProbePatience, Probing
 from doublecheck.client._sync.platform import Platform
 from doublecheck.core.notebook_repr import Series, counted
 from doublecheck.errors import CalibrationError, DoubleCheckError
+from doublecheck.target.facts import Surface
 from doublecheck.wire.exchanges import HIDDEN, Exchange, redacted
 
 _KEPT = 12  # the most exchanges stored for an unknown
@@ -72,13 +74,17 @@ def calibrate(
     """Yield the finding for each unknown that has alternatives, in the ledger's order.
 
     ``only`` holds the ids to probe; ``slow`` also runs the slow probes. ``patience`` is how time
-    passes on the platform. Raises CalibrationError for an unknown id.
+    passes on the platform. A live platform must first show the surfaces that the probes ask. Raises
+    CalibrationError for an unknown id, and AbsentSurfaceError if it shows none.
     """
     ids = ids_of(only)
     patience = patience or ProbePatience.of(platform)
+    asked = [PROBES[id_] for id_ in ids if id_ in PROBES]
+    asked = [probe for probe in asked if probe.why_not(platform.target, slow=slow) is None]
+    absent = absent_surfaces(platform, {surface for probe in asked for surface in probe.surfaces})
     for id_, unknown in ledger.unknowns().items():
         if unknown.alternatives and id_ in ids:
-            yield _finding(platform, unknown, PROBES.get(id_), slow, patience)
+            yield _finding(platform, unknown, PROBES.get(id_), slow, patience, absent)
 
 
 def ids_of(only: Collection[str]) -> Collection[str]:
@@ -91,9 +97,16 @@ def ids_of(only: Collection[str]) -> Collection[str]:
 
 
 def _finding(
-    platform: Platform, unknown: Unknown, probe: Probe | None, slow: bool, patience: ProbePatience
+    platform: Platform,
+    unknown: Unknown,
+    probe: Probe | None,
+    slow: bool,
+    patience: ProbePatience,
+    absent: Mapping[Surface, str],
 ) -> Finding:
     reason = _UNSEEN if probe is None else probe.why_not(platform.target, slow=slow)
+    if probe is not None and reason is None:
+        reason = next((absent[it] for it in probe.surfaces if it in absent), None)
     if probe is None or reason is not None:
         return Finding(unknown.id, reason=str(reason))
     platform.exchanges.clear()

@@ -38,6 +38,8 @@ RUN_EXAMPLES = f"""
 
   doublecheck run --html report.html
 
+  doublecheck run --target staging --baseline gaps.json       only what is new fails; gaps.json is from [bold]--json[/bold]
+
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
 and DOUBLECHECK_OTHER_API_KEY for another identity at runtimes
 
@@ -73,7 +75,7 @@ CALIBRATE_EXAMPLES = """
 
 [bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
 
-[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or nothing answers
+[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or no platform answers
 """
 
 APP_EXAMPLES = """
@@ -125,6 +127,13 @@ def run(
         bool,
         typer.Option("--strict-should", help="Make failed recommendations (should) fail the run."),
     ] = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A JSON report of an earlier run; its failures are known and do not fail this run.",
+        ),
+    ] = None,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -139,7 +148,7 @@ def run(
 ) -> None:
     """Check a platform clause by clause and print the results."""
     runs = [
-        command.RunOptions({"target": name, **platform}, select, verbose, strict_should)
+        command.RunOptions({"target": name, **platform}, select, verbose, strict_should, baseline)
         for name in (dict.fromkeys(target) if target else (None,))
     ]
     code = command.run_checks(runs, command.Outputs(as_json, html, verbose))
@@ -235,7 +244,7 @@ def twin(
 ) -> None:
     """Send the same requests to a double and to another platform and print the differences."""
     from doublecheck.client import transport  # slow: httpx
-    from doublecheck.compare import rendering, twin  # slow: 0.5 s
+    from doublecheck.compare import page, rendering, twin  # slow: 0.5 s
 
     if html is not None and not html.parent.is_dir():
         raise TargetError(f"The folder {html.parent} for {html.name} does not exist.")
@@ -250,7 +259,7 @@ def twin(
         )
     if html is not None:
         try:
-            atomic_files.write(html, rendering.page(comparison))
+            atomic_files.write(html, page.render(comparison))
         except OSError as error:
             raise TargetError(f"{html} cannot be written: {error.strerror}.") from None
     if as_json:

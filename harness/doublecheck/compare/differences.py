@@ -13,6 +13,7 @@ from doublecheck.core.notebook_repr import Shown, counted
 from doublecheck.wire.exchanges import Exchange
 
 Kind = Literal["value", "type", "only double", "only live"]
+Side = Literal["double", "live"]
 
 
 class Class(str, Enum):
@@ -76,16 +77,22 @@ def worst(classes: Iterable[Class]) -> Class:
 
 @dataclass(frozen=True)
 class Compared:
-    """One call on both platforms, without secrets. If a side did not make the call, it is None."""
+    """One call on both platforms, without secrets. If a side did not make the call, it is None.
+
+    ``only`` is the side that alone has the surface of the call, if the other lacks it.
+    """
 
     operation: str
     double: Exchange | None
     live: Exchange | None
     differences: tuple[Difference, ...] = ()
+    only: Side | None = None
 
     @property
     def cls(self) -> Class:
         """The class of the call."""
+        if self.only is not None:
+            return Class.ONLY_DOUBLE if self.only == "double" else Class.ONLY_LIVE
         if self.live is None:
             return Class.ONLY_DOUBLE
         if self.double is None:
@@ -95,11 +102,15 @@ class Compared:
 
 @dataclass(frozen=True)
 class ConversationPart:
-    """A part of a conversation; ``skipped`` is the reason why it was skipped."""
+    """A part of a conversation; ``skipped`` is the reason why it was skipped.
+
+    ``only`` says which platform alone has its surface: ``only the double has a2a``.
+    """
 
     name: str
     calls: tuple[Compared, ...] = ()
     skipped: str | None = None
+    only: str = ""
 
     @property
     def cls(self) -> Class:
@@ -108,12 +119,16 @@ class ConversationPart:
 
 
 @dataclass(frozen=True)
-class Comparison(Shown, drawn_by="compare.rendering.frame"):
-    """A whole conversation on both platforms. ``double`` and ``live`` are their addresses."""
+class Comparison(Shown, drawn_by="compare.page.frame"):
+    """A whole conversation on both platforms. ``double`` and ``live`` are their addresses.
+
+    ``name`` is the name of the platform at ``live``.
+    """
 
     double: str
     live: str
     parts: tuple[ConversationPart, ...]
+    name: str = "live"
 
     @property
     def calls(self) -> tuple[Compared, ...]:

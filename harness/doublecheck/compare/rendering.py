@@ -1,8 +1,7 @@
-"""A comparison as text for a terminal, and as an HTML page."""
+"""A comparison as text for a terminal, and as JSON."""
 
 from __future__ import annotations
 
-import io
 import json
 from collections import Counter
 from typing import Any
@@ -12,8 +11,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from doublecheck.compare.differences import Class, Comparison, ConversationPart, Difference
-from doublecheck.core.frames import framed
-from doublecheck.core.markup import Markup
 from doublecheck.core.notebook_repr import counted, without_controls
 from doublecheck.wire.exchanges import Exchange
 
@@ -26,7 +23,6 @@ _STYLES = {
     Class.SAME: "green",
 }
 _VALUE_CHARS = 120
-_WIDTH = 140  # of the page, in characters
 
 
 def show(comparison: Comparison, console: Console | None = None) -> None:
@@ -35,6 +31,11 @@ def show(comparison: Comparison, console: Console | None = None) -> None:
     for part in comparison.parts:
         if part.skipped:
             tree.add(Text(f"{part.name}  skipped: {part.skipped}", "dim"))
+            continue
+        if part.only:
+            tree.add(
+                Text.assemble(without_controls(part.name), "  ", (part.only, _STYLES[part.cls]))
+            )
             continue
         branch = tree.add(_labelled(part.name, part.cls))
         for call in part.calls:
@@ -86,6 +87,7 @@ def _part(part: ConversationPart) -> dict[str, Any]:
         "name": part.name,
         "class": None if part.skipped else part.cls.value,
         "skipped": part.skipped,
+        "only": part.only or None,
         "calls": [
             {
                 "operation": call.operation,
@@ -118,15 +120,3 @@ def _exchange(exchange: Exchange | None) -> dict[str, Any] | None:
         "content_type": headers.get("content-type"),
         "body": exchange.body.decode("utf-8", "replace"),
     }
-
-
-def page(comparison: Comparison) -> str:
-    """Return the tree as an HTML page; answers of the platforms appear as text."""
-    console = Console(record=True, file=io.StringIO(), width=_WIDTH)
-    show(comparison, console)
-    return console.export_html(inline_styles=True)
-
-
-def frame(comparison: Comparison) -> Markup:
-    """Return the page in a frame, for a notebook."""
-    return framed(page(comparison))

@@ -10,6 +10,7 @@ from contextlib import suppress
 from agentdouble.core.diff.operations import operation
 from agentdouble.core.diff.pairs import Pairs
 from doublecheck.client import preflight
+from doublecheck.compare import absent_surfaces
 from doublecheck.compare.alternatives import DoubleAnswers
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Compared, Comparison, ConversationPart
@@ -102,7 +103,11 @@ def run(
             if sessions := resources.remove():
                 reason = f"{', '.join(sessions)} could not be removed from {resources.platform.url}"
                 parts.append(ConversationPart("removing its sessions", skipped=reason))
-    return Comparison(double.url, live.url, tuple(parts))
+    name = live.target.name if live.target.name != double.target.name else "the other"
+    of_topics, removal = parts[: len(topics)], parts[len(topics) :]
+    return Comparison(
+        double.url, live.url, (*absent_surfaces.marked(topics, of_topics, name), *removal), name
+    )
 
 
 def _seeded(double: Target, live: Target) -> Pairs:

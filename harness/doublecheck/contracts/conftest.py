@@ -6,7 +6,7 @@ import inspect
 import secrets
 import tempfile
 import uuid
-from collections.abc import Collection, Generator, Iterator, Set
+from collections.abc import Collection, Generator, Iterator, Sequence, Set
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from doublecheck.contracts.agent_users import app, other_user, user, user_elsewh
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.engine import FAILURES, Examples, chosen, renewed
 from doublecheck.contracts.evidence import SurfaceStates
-from doublecheck.contracts.exit_status import LEVEL
+from doublecheck.contracts.exit_status import LEFT_OUT, LEVEL
 from doublecheck.contracts.failure_report import cause, explained, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
 from doublecheck.contracts.leftovers import Leftovers
@@ -81,7 +81,11 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
 
 def _selected_surfaces(session: pytest.Session) -> Set[Surface]:
     """Return the surfaces of the selected checks; the double has what they need and no more."""
-    marks = filter(None, (item.get_closest_marker(MARKER) for item in session.items))
+    return _surfaces_of(session.items)
+
+
+def _surfaces_of(items: Sequence[pytest.Item]) -> Set[Surface]:
+    marks = filter(None, (item.get_closest_marker(MARKER) for item in items))
     return {mark.kwargs["surface"] for mark in marks}
 
 
@@ -258,6 +262,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         verdicts.require_consistent(plan.value("level"), strict, "--platform-{}".format)
     except TargetError as error:
         raise pytest.UsageError(str(error)) from None
+    declared_surfaces = set(plan.value("offers") or ()) & _surfaces_of(items)
     verdicts.select(
         config,
         items,
@@ -266,6 +271,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         writes=plan.kind == "double" or bool(plan.value("allow_writes")),
         in_process=plan.in_process,
     )
+    config.stash[LEFT_OUT] = tuple(sorted(declared_surfaces - _surfaces_of(items)))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -329,6 +335,7 @@ def pytest_runtest_makereport(
     ]
     report.longrepr = explained(
         mark.args[0],
+        reason,
         report.longrepr,
         exchanges,
         secrets=secrets,

@@ -8,16 +8,28 @@ could not be reached has not failed, and a run in which every check was skipped 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from doublecheck.core.exit_codes import ExitCode
+from doublecheck.target import pytest_options
 
 CLAUSE = "clause"
 LEVEL = "level"
 VERDICT = "verdict"
-NOT_ASKED = ("could not ask", "error")
+BASELINE, KNOWN = "baseline", "known failure"
+REASON = "reason"
+COULD_NOT_ASK, ERROR = "could not ask", "error"
+NOT_ASKED = (COULD_NOT_ASK, ERROR)
+_YELLOW = {"yellow": True}
+LEFT_OUT = pytest.StashKey[tuple[str, ...]]()  # declared surfaces without a check at the level
+
+
+def left_out(level: str, surfaces: Sequence[str]) -> str:
+    """Return the note about the declared surfaces that a level leaves out."""
+    return f"Not checked at level {level}: {', '.join(surfaces)}; use --level full"
 
 
 def add(group: pytest.OptionGroup) -> None:
@@ -50,6 +62,8 @@ class ExitStatus:
         properties = dict(report.user_properties)
         if report.failed:
             self._counts[_failure(properties)] += 1
+        elif properties.get(BASELINE) == KNOWN:
+            self._counts["known"] += 1
         elif report.when == "call" and report.passed:
             self._counts["passed"] += 1
         self._counts["checks"] += report.when == "setup" and CLAUSE in properties
@@ -65,8 +79,30 @@ class ExitStatus:
         elif exitstatus == pytest.ExitCode.OK and self._nothing_checked():
             session.exitstatus = ExitCode.NOTHING_CHECKED
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Report how many recommendations failed, and whether anything was checked."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(
+        self, report: pytest.TestReport
+    ) -> tuple[str, str, tuple[str, Mapping[str, bool]]] | None:
+        """Return the category, the letter and the word of a check that did not simply fail."""
+        properties = dict(report.user_properties)
+        if report.skipped and properties.get(BASELINE) == KNOWN:
+            return "known", "k", ("KNOWN", _YELLOW)
+        if report.failed and properties.get(VERDICT) == COULD_NOT_ASK:
+            return COULD_NOT_ASK, "?", ("COULD NOT ASK", _YELLOW)
+        if report.failed and properties.get(VERDICT) == ERROR:
+            return ERROR, "E", ("ERROR", {"red": True})
+        return None
+
+    def pytest_terminal_summary(self, terminalreporter: Any, config: pytest.Config) -> None:
+        """Report how many recommendations failed, what could not be asked, and what is left out."""
+        if config.option.tbstyle != "no":
+            reports = terminalreporter.stats.get(COULD_NOT_ASK, ())
+            reasons = Counter(str(dict(it.user_properties).get(REASON)) for it in reports)
+            for reason, count in reasons.items():
+                terminalreporter.write_line(f"{count} could not ask: {reason}")
+        if surfaces := config.stash.get(LEFT_OUT, ()):
+            level = pytest_options.plan_of(config).value("level")
+            terminalreporter.write_line(f"{left_out(level, surfaces)} (--platform-level full).")
         if self._forgives():
             terminalreporter.write_line(
                 f"{self._counts['recommended']} failed recommendations (should) do not fail the "
@@ -77,7 +113,7 @@ class ExitStatus:
 
     def _nothing_checked(self) -> bool:
         """Whether every contract check was skipped, and no other test passed or failed."""
-        verdicts = ("passed", "failed", "recommended", "not asked")
+        verdicts = ("passed", "failed", "recommended", "known", "not asked")
         return self._counts["checks"] > 0 and not any(self._counts[verdict] for verdict in verdicts)
 
     def _forgives(self) -> bool:

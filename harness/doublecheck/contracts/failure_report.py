@@ -1,4 +1,4 @@
-"""The report of a failed check: its cause, the last exchanges, and a command to repeat it."""
+"""The report of a failed check: its cause, the last exchanges, how to repeat it, the traceback."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from doublecheck.wire.exchanges import Exchange, curl, redact, redacted
 
 SHOWN = 2
 BODY_CHARS = 2000
+_FRAMES = "Where the check failed:"
 _NAMED = re.compile(r"/(app|user|session|artifact)s/[^/]+")
 _ID = re.compile(r"\b(?=[a-z-]*\d)[0-9a-f-]{8,}\b")
 _CLASS = re.compile(r"^(?:AssertionError|Failed|doublecheck\.errors\.\w+): ")
@@ -41,12 +42,13 @@ def cause(error: BaseException, reason: str, exchanges: Sequence[Exchange]) -> s
         about_it = any(mark and mark in reason for mark in marks)
         if status >= 400 and (about_it or re.search(rf"\b{status}\b", reason)):
             return f"{route(exchange.request.method, url)} answers HTTP {status}"
-    first = _CLASS.sub("", reason.lstrip()).partition("\n")[0]
+    first = sentence(reason).partition("\n")[0]
     return _ID.sub("...", first)
 
 
 def explained(
     clause: Clause,
+    reason: str,
     pytest_text: Any,
     exchanges: Sequence[Exchange],
     *,
@@ -54,20 +56,36 @@ def explained(
     where: Sequence[str] = (),
     example: str = "",
 ) -> str:
-    """Return pytest's failure text with the clause above and the last exchanges below, redacted.
+    """Return the reason of a failure, its clause, the last exchanges and pytest's text, redacted.
 
     ``where`` holds the options of ``doublecheck run`` for the platform. ``example`` describes the
     smallest generated input for which the check fails.
     """
-    lines = [str(clause), f"specification, section {clause.section}"]
+    lines = [sentence(reason), heading(clause)]
     lines += [f"fails for {example}"] if example else []
-    lines += ["", str(pytest_text)]
     for exchange in exchanges:
         lines += ["", *_exchange_lines(redacted(exchange))]
     lines += ["", "Again:"]
     lines += [f"  {curl(exchange)}" for exchange in exchanges[-1:]]
     lines.append(f"  {shlex.join(['doublecheck', 'run', *where, '--only', clause.id])}")
+    lines += ["", _FRAMES, str(pytest_text)]
     return redact("\n".join(lines), secrets)
+
+
+def heading(clause: Clause) -> str:
+    """Return the lines about the clause of a failed check."""
+    return f"{clause}\nspecification, section {clause.section}"
+
+
+def sentence(reason: str) -> str:
+    """Return a reason without the class of the error."""
+    return _CLASS.sub("", reason.strip())
+
+
+def without_frames(details: str) -> tuple[str, str]:
+    """Return a failure's report without pytest's text, and that text."""
+    shown, _, frames = details.partition(f"\n{_FRAMES}\n")
+    return shown, frames
 
 
 def last_exchanges(arguments: Mapping[str, Any]) -> tuple[Exchange, ...]:

@@ -31,7 +31,7 @@ from doublecheck.target.target import Target
 
 # the properties of reports
 CLAUSE, VERDICT, REASON, CAUSE = "clause", "verdict", "reason", "cause"
-ROLE, NAME, REQUESTS, LOST = "role", "name", "requests", "lost"
+ROLE, NAME, REQUESTS, LOST, BASELINE = "role", "name", "requests", "lost", "baseline"
 SMOKE, QUICK = "smoke", "quick"
 
 

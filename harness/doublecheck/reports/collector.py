@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.exit_status import LEFT_OUT
+from doublecheck.contracts.run_result import FIXED, KNOWN, Check, InBaseline, Run
 from doublecheck.contracts.verdicts import (
+    BASELINE,
     CAUSE,
     CLAUSE,
     LOST,
@@ -43,10 +45,12 @@ class Collector:
         self._chosen: Sequence[str] = ()
         self._checks: dict[str, Check] = {}
         self._seconds: dict[str, float] = {}
-        self._requests = self._lost = 0
+        self._requests: dict[str, int] = {}
+        self._lost = 0
         self._interrupted = False
         self._strict_should = False
         self._examples, self._seed = 0, 0
+        self._level, self._left_out = "full", tuple[str, ...]()
 
     def run(self, pytest_exit: int) -> Run:
         """Return the results so far."""
@@ -58,17 +62,23 @@ class Collector:
             chosen=len(self._chosen),
             interrupted=self._interrupted,
             strict_should=self._strict_should,
-            requests=self._requests,
+            requests=sum(self._requests.values()),
             lost=self._lost,
             examples=self._examples,
             seed=self._seed,
+            level=self._level,
+            left_out=self._left_out,
         )
 
     def checks(self) -> tuple[Check, ...]:
         """Return the checks that have a verdict, in the order of collection."""
         position = {id_: index for index, id_ in enumerate(self._chosen)}
         return tuple(
-            replace(self._checks[id_], duration_s=round(self._seconds[id_], 4))
+            replace(
+                self._checks[id_],
+                duration_s=round(self._seconds[id_], 4),
+                requests=self._requests.get(id_),
+            )
             for id_ in sorted(self._checks, key=lambda id_: position.get(id_, len(position)))
         )
 
@@ -78,9 +88,12 @@ class Collector:
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         from doublecheck.contracts import engine  # slow: Hypothesis
 
-        self._examples, self._seed = engine.chosen(pytest_options.plan_of(session.config))
+        plan = pytest_options.plan_of(session.config)
+        self._examples, self._seed = engine.chosen(plan)
+        self._level = plan.value("level") or self._level
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._left_out = session.config.stash.get(LEFT_OUT, ())
         if session.items:  # under xdist only the workers have items
             self._chosen = [
                 item.nodeid for item in session.items if item.get_closest_marker(MARKER)
@@ -98,7 +111,8 @@ class Collector:
         if CLAUSE not in properties:
             return
         id_ = report.nodeid
-        self._requests += int(str(properties.get(REQUESTS, 0))) if report.when == "teardown" else 0
+        if report.when == "teardown" and REQUESTS in properties:
+            self._requests[id_] = int(str(properties[REQUESTS]))
         self._lost += int(str(properties.get(LOST, 0)))
         self._seconds[id_] = self._seconds.get(id_, 0.0) + report.duration
         outcome = _outcome(report)
@@ -108,9 +122,10 @@ class Collector:
                 str(properties[NAME]),
                 str(properties[CLAUSE]),
                 *outcome,
-                details=report.longreprtext if report.failed else "",
+                details=report.longreprtext if _has_failed(report) else "",
                 role="smoke" if properties[ROLE] == "smoke" else "check",
                 cause=str(properties.get(CAUSE, "")),
+                baseline=_in_baseline(outcome[0], properties.get(BASELINE)),
             )
 
 
@@ -119,11 +134,23 @@ def _outcome(report: pytest.TestReport) -> tuple[Verdict, str] | None:
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = report.longrepr[2].removeprefix("Skipped: ")
         return of_skip(reason), reason
-    if report.failed:
+    if _has_failed(report):
         properties = dict(report.user_properties)
         reason = str(properties.get(REASON, report.longreprtext))
         return Verdict(properties.get(VERDICT, Verdict.ERROR)), reason
     return (Verdict.PASSED, "") if report.when == "call" else None
+
+
+def _in_baseline(verdict: Verdict, noted: object) -> InBaseline:
+    """Return what the baseline says about a check with this verdict."""
+    if verdict is Verdict.FAILED and noted == KNOWN:
+        return KNOWN
+    return FIXED if verdict is Verdict.PASSED and noted == FIXED else ""
+
+
+def _has_failed(report: pytest.TestReport) -> bool:
+    """Whether a phase of a check failed, even if the baseline knows the failure."""
+    return report.failed or dict(report.user_properties).get(BASELINE) == KNOWN
 
 
 def write_reports(config: pytest.Config, paths: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import ROLES, Check, Role, Run
+from doublecheck.contracts.run_result import IN_BASELINE, ROLES, Check, InBaseline, Role, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import ReportError
 from doublecheck.reports.report import Report
@@ -36,6 +36,8 @@ def to_document(report: Report) -> dict[str, Any]:
         "target": {"name": report.name, "kind": report.kind, "url": report.url},
         "started": None if run.started is None else run.started.isoformat(),
         **{name: getattr(run, name) for name in _OF_A_RUN},
+        "level": run.level,
+        "left_out": list(run.left_out),
         "exit_code": int(run.exit_code),
         "findings": [
             {
@@ -122,6 +124,8 @@ def _read(document: Mapping[str, Any]) -> Report:
         tuple(check for clause in document["clauses"] for check in _checks(clause)),
         started=None if started is None else dt.datetime.fromisoformat(started),
         **{name: kind(document[name]) for name, kind in _OF_A_RUN.items()},
+        level=str(document.get("level", "full")),  # reports of 1.0 do not have these two
+        left_out=tuple(map(str, document.get("left_out", ()))),
     )
     url = target["url"]
     return Report(
@@ -132,6 +136,7 @@ def _read(document: Mapping[str, Any]) -> Report:
 def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
     id_ = clauses()[clause["id"]].id
     roles: Mapping[str, Role] = {role: role for role in ROLES}
+    in_baseline: Mapping[str, InBaseline] = {value: value for value in IN_BASELINE}
     for check in clause["checks"]:
         yield Check(
             str(check["name"]),
@@ -142,4 +147,6 @@ def _checks(clause: Mapping[str, Any]) -> Iterator[Check]:
             str(check["details"]),
             roles[check["role"]],
             str(check["cause"]),
+            in_baseline[check.get("baseline", "")],  # reports of 1.0 do not have these two
+            None if check.get("requests") is None else int(check["requests"]),
         )

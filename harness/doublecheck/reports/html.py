@@ -1,23 +1,17 @@
-"""Reports as one HTML page: the findings, and the matrix with the results of the checks.
-
-Pages are built from elements, without templates: every text that is not an element is escaped, so a
-forgotten filter cannot turn an answer of a platform into HTML. The page has no script, and the
-policy in its head forbids scripts and every request.
-"""
+"""Reports as one HTML page: the findings, and the matrix with the results of the checks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from importlib import resources
 
-from agentdouble import __version__
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import Check, Finding
+from doublecheck.contracts.failure_report import heading, sentence, without_frames
+from doublecheck.contracts.run_result import FIXED, KNOWN, UNASKED, Check, Finding
 from doublecheck.contracts.verdicts import NOT_ASKED, Verdict
 from doublecheck.core.frames import framed
-from doublecheck.core.markup import Markup, element, joined, whole_page
+from doublecheck.core.markup import Markup, element, joined
 from doublecheck.core.notebook_repr import counted
+from doublecheck.reports.page import badge, exchanges, folded, page
 from doublecheck.reports.report import Report
 from doublecheck.reports.terminal import ReportCell, Row, carried_out, groups, matrix, names
 
@@ -29,15 +23,12 @@ def render(reports: Sequence[Report]) -> str:
     """Return the page."""
     rows = matrix(reports)
     carried = carried_out(rows)
-    title = f"Contract checks: {', '.join(names(reports))}"
-    return whole_page(
-        title,
-        resources.files("doublecheck.reports").joinpath("report.css").read_text("utf-8"),
+    return page(
+        f"Contract checks: {', '.join(names(reports))}",
         element("h1", "Contract checks"),
         *(_about(report, name) for report, name in zip(reports, names(reports), strict=True)),
         _table(carried, names(reports)),
         _folded([row for row in rows if row not in carried], names(reports)),
-        element("footer", f"doublecheck {__version__}"),
     )
 
 
@@ -66,18 +57,27 @@ def _about(report: Report, name: str) -> Markup:
     return element(
         "section",
         element("h2", name),
-        element("p", joined([_badge(word, f"{n} {word}") for word, n in counts.items()])),
+        element("p", joined([badge(word, f"{n} {word}") for word, n in counts.items()])),
         element("p", joined([line for line in lines if line], " · "), class_="facts"),
-        report.cut_short and element("p", report.cut_short, class_="warning"),
-        element("ul", *findings) if findings else None,
+        *(element("p", warning, class_="warning") for warning in report.warnings),
+        element("ul", *findings, _fixed(run.fixed())) if findings or run.fixed() else None,
         class_="about",
     )
 
 
 def _finding(finding: Finding) -> Markup:
-    links = (element("a", id_, href=f"#{id_}") for id_ in finding.clauses)
-    outcome = _badge(finding.outcome, finding.outcome)
-    return element("li", outcome, " ", finding.cause, ": ", joined(links, " "))
+    outcome = badge(finding.outcome)
+    return element("li", outcome, " ", finding.cause, ": ", _links(finding.clauses))
+
+
+def _fixed(checks: Sequence[Check]) -> Markup | None:
+    """Return the clauses of checks that failed in the baseline and pass now."""
+    ids = tuple(dict.fromkeys(check.clause for check in checks))
+    return element("li", badge(FIXED), " ", _links(ids)) if ids else None
+
+
+def _links(ids: Sequence[str]) -> Markup:
+    return joined((element("a", id_, href=f"#{id_}") for id_ in ids), " ")
 
 
 def _folded(rows: Sequence[Row], targets: Sequence[str]) -> Markup | None:
@@ -112,8 +112,8 @@ def _row(row: Row) -> Markup:
 
 
 def _verdict(cell: ReportCell, *, alone: bool) -> Markup:
-    badge = _badge(cell.outcome, cell.outcome) if cell.outcome else "-"
-    return element("td", badge, class_="verdict", data_target=None if alone else cell.name)
+    shown = badge(cell.outcome) if cell.outcome else "-"
+    return element("td", shown, class_="verdict", data_target=None if alone else cell.name)
 
 
 def _explained(row: Row) -> Markup:
@@ -122,18 +122,22 @@ def _explained(row: Row) -> Markup:
     return joined(
         (
             element("p", f"{row.clause.text} ", section),
-            element(
-                "details",
-                element("summary", f"{checks} check{'' if checks == 1 else 's'}"),
+            folded(
+                counted(checks, "check"),
                 *(
                     _check(check, cell.name if len(row.cells) > 1 else None)
                     for cell in row.cells
-                    for check in cell.checks
+                    for check in sorted(cell.checks, key=_is_quiet)
                 ),
-                open=any(verdict in _TO_LOOK_AT for verdict in row.verdicts),
+                opened=not all(_is_quiet(check) for cell in row.cells for check in cell.checks),
             ),
         )
     )
+
+
+def _is_quiet(check: Check) -> bool:
+    """Whether nobody needs to look at a check: it passed, did not run, or its failure is known."""
+    return check.verdict not in _TO_LOOK_AT or check.baseline == KNOWN
 
 
 def _check(check: Check, target: str | None) -> Markup:
@@ -142,15 +146,32 @@ def _check(check: Check, target: str | None) -> Markup:
         element(
             "p",
             target and joined((element("b", target), " ")),
-            _badge(check.verdict, check.verdict.value),
+            badge(check.baseline or check.verdict.value),
             " ",
             element("code", check.name),
-            element("span", f" {check.duration_s:.2f} s", class_="section"),
+            element("span", f" {_effort(check)}", class_="section"),
+            joined((" ", badge(UNASKED))) if check.is_unasked else None,
         ),
-        (check.details or check.reason) and element("pre", check.details or check.reason),
+        _failure(check) if check.details else check.reason and element("pre", check.reason),
         class_="check",
     )
 
 
-def _badge(word: str, text: str) -> Markup:
-    return element("span", text, class_=f"badge {re.sub('[^a-z]+', '-', word).strip('-')}")
+def _failure(check: Check) -> Markup:
+    """Return the reason, the requests and answers, and, folded, where the check failed."""
+    reason, about_clause = sentence(check.reason), heading(clauses()[check.clause])
+    shown, frames = without_frames(check.details)
+    return joined(
+        (
+            element("p", reason, class_="reason"),
+            exchanges(shown.removeprefix(reason).lstrip("\n").removeprefix(about_clause)),
+            folded("where the check failed", element("pre", frames)) if frames else None,
+        )
+    )
+
+
+def _effort(check: Check) -> str:
+    duration = f"{check.duration_s:.2f} s"
+    return (
+        duration if check.requests is None else f"{counted(check.requests, 'request')}, {duration}"
+    )

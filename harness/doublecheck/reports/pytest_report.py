@@ -1,8 +1,9 @@
 """What the plugin adds to pytest's reports: results, captured calls, short tracebacks.
 
 ``--platform-report`` writes the results of the contract checks to a file, whose suffix selects the
-format. It also works with pytest-xdist's workers. Every test run loads this module, so it imports
-the modules for a report only if one is requested.
+format, and ``--platform-baseline`` reads a former one, whose failures are known. Both also work
+with pytest-xdist's workers. Every test run loads this module, so it imports the modules for a
+report only if one is requested.
 
 Tracebacks of failed tests end at the user's line if the error is one of ours: an error with a clear
 message needs none of our frames. The report is cut when it is drawn, innermost, and the error
@@ -40,16 +41,27 @@ def add_option(group: pytest.OptionGroup) -> None:
         type=Path,
         help="write the results of the contract checks: .html or .json; repeatable",
     )
+    group.addoption(
+        "--platform-baseline",
+        metavar="FILE",
+        type=Path,
+        help="a JSON report of an earlier run: its failures are known and do not fail this one",
+    )
 
 
 def configure(config: pytest.Config) -> None:
-    """Prepare a report. Raise UsageError, before the run, if it could not be written."""
-    paths = config.getoption("platform_report")
-    if not paths or hasattr(config, "workerinput"):  # xdist's workers report to their controller
+    """Prepare a report. Raise UsageError, before the run, if it could not be written or read."""
+    paths, known = config.getoption("platform_report"), config.getoption("platform_baseline")
+    if hasattr(config, "workerinput"):  # xdist's workers report to their controller
         return
-    from doublecheck.reports import collector  # slow: 0.1 s
+    if paths:
+        from doublecheck.reports import collector  # slow: 0.1 s
 
-    collector.write_reports(config, paths)
+        collector.write_reports(config, paths)
+    if known is not None:
+        from doublecheck.reports import baseline  # slow: 0.1 s
+
+        baseline.configure(config, known)
 
 
 def add_section(item: pytest.Item, report: pytest.TestReport) -> None:

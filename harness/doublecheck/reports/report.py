@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from doublecheck.contracts.run_result import FORGIVEN, Check, Run
+from doublecheck.contracts.exit_status import left_out
+from doublecheck.contracts.run_result import Check, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.core import atomic_files
 from doublecheck.core.exit_codes import ExitCode
@@ -47,14 +48,22 @@ class Report(Shown, drawn_by="reports.html.report"):
 
     @property
     def failed(self) -> tuple[Check, ...]:
-        """The checks that fail the run. A "should" does so only in a strict run."""
+        """The checks that fail the run. A "should" does so only in a strict run.
+
+        Known failures, of a baseline, do not.
+        """
+        failed = Verdict.FAILED.value
         return tuple(
             check
-            for clause, checks in self.run.by_clause().items()
+            for checks in self.run.by_clause().values()
             for check in checks
-            if check.verdict is Verdict.FAILED
-            and self.run.outcome(clause, check.verdict) != FORGIVEN
+            if self.run.check_outcome(check) == failed
         )
+
+    @property
+    def fixed(self) -> tuple[Check, ...]:
+        """The checks that failed in the baseline and pass now."""
+        return tuple(self.run.fixed())
 
     @property
     def exit_code(self) -> ExitCode:
@@ -76,7 +85,7 @@ class Report(Shown, drawn_by="reports.html.report"):
         """Count the clauses by verdict, worst first.
 
         ``failed`` are the clauses with checks in ``failed``, which fail the run; other failed
-        recommendations are ``failed (should)``.
+        recommendations are ``failed (should)``, and failures of the baseline ``failed (known)``.
         """
         return self.run.counts()
 
@@ -93,6 +102,16 @@ class Report(Shown, drawn_by="reports.html.report"):
         cut = ", interrupted" if self.run.interrupted else ""
         clauses = counted(len(self.verdicts), "clause")
         return f"<Report {self.name}: {clauses}, {summary}{cut}, {self.run.duration_s:.1f} s>"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Notes about what was not checked: the run was interrupted, or its level leaves it out."""
+        return tuple(note for note in (self.cut_short, self._left_out) if note)
+
+    @property
+    def _left_out(self) -> str | None:
+        run = self.run
+        return f"{left_out(run.level, run.left_out)}." if run.left_out else None
 
     @property
     def cut_short(self) -> str | None:

@@ -14,7 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from doublecheck.contracts.clauses import Clause, clauses
-from doublecheck.contracts.run_result import NOT_CARRIED_OUT, OUTCOMES, PARTLY, Check, Run
+from doublecheck.contracts.run_result import (
+    FIXED,
+    NOT_CARRIED_OUT,
+    OUTCOMES,
+    PARTLY,
+    UNASKED,
+    Check,
+    Run,
+)
 from doublecheck.contracts.verdicts import Verdict, worst
 from doublecheck.core.notebook_repr import visible
 from doublecheck.reports.report import Report
@@ -64,7 +72,7 @@ def matrix(reports: Sequence[Report]) -> Sequence[Row]:
     reported = list(zip(names(reports), checked, strict=True))
     rows = []
     for clause in clauses().values():
-        cells = [_cell(name, run, clause, by.get(clause, ())) for name, (run, by) in reported]
+        cells = [_cell(name, run, by.get(clause, ())) for name, (run, by) in reported]
         if any(cell.checks for cell in cells):
             rows.append(Row(clause, cells))
     return rows
@@ -103,11 +111,11 @@ def groups(rows: Sequence[Row]) -> Mapping[str, Sequence[Row]]:
     return by_group
 
 
-def _cell(name: str, run: Run, clause: Clause, checks: Sequence[Check]) -> ReportCell:
+def _cell(name: str, run: Run, checks: Sequence[Check]) -> ReportCell:
     if not checks:
         return ReportCell(name, None, checks)
     verdict = worst([check.verdict for check in checks])
-    return ReportCell(name, verdict, checks, run.clause_outcome(clause, checks))
+    return ReportCell(name, verdict, checks, run.clause_outcome(checks))
 
 
 def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) -> None:
@@ -129,8 +137,8 @@ def show(reports: Sequence[Report], console: Console, *, verbose: bool = False) 
     console.print()
     for report in reports:
         console.print(Text(summary(report)), soft_wrap=True)
-        if report.cut_short:
-            console.print(Text(report.cut_short, "bold yellow"), soft_wrap=True)
+        for warning in report.warnings:
+            console.print(Text(warning, "bold yellow"), soft_wrap=True)
 
 
 def _groups(run: Run) -> Mapping[tuple[str, str], str]:
@@ -139,9 +147,12 @@ def _groups(run: Run) -> Mapping[tuple[str, str], str]:
         (finding.outcome, f"{finding.outcome}: {finding.cause}"): finding.clauses
         for finding in run.findings()
     }
+    fixed = tuple(dict.fromkeys(check.clause for check in run.fixed()))
+    if fixed:
+        findings[Verdict.PASSED.value, FIXED] = fixed
     others: dict[tuple[str, str], list[str]] = {}
     for clause, checks in run.by_clause().items():
-        outcome = run.clause_outcome(clause, checks)
+        outcome = run.clause_outcome(checks)
         if outcome in (Verdict.PASSED.value, PARTLY):
             others.setdefault((outcome, outcome), []).append(clause.id)
         if outcome in (PARTLY, *NOT_CARRIED_OUT):
@@ -193,6 +204,7 @@ def _reasons(row: Row) -> Iterator[str]:
     """Yield each reason's first line once per platform; name the platform if there are several."""
     for cell in row.cells:
         prefix = f"{cell.name}: " if len(row.cells) > 1 else ""
-        lines = (check.line for check in cell.checks if check.reason)
+        lines = [check.line for check in cell.checks if check.reason]
+        lines += [f"{UNASKED}: {check.name}" for check in cell.checks if check.is_unasked]
         for line in dict.fromkeys(lines):
             yield visible(prefix + line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from doublecheck.calibration import findings
@@ -35,6 +36,7 @@ def check(
     allow_writes: bool = False,
     examples: int | None = None,
     seed: int | None = None,
+    baseline: Report | str | Path | None = None,
 ) -> Report:
     """Check a platform clause by clause and return the report.
 
@@ -44,10 +46,11 @@ def check(
     ``"smoke"``: a first look, for which nothing has to be deployed. With ``strict_should``, a
     clause that is only recommended can also fail the run. With ``allow_writes``, checks also create
     and delete things on a live platform. Each check tries ``examples`` generated inputs, by default
-    6, and 2 on a live platform; the same ``seed`` makes the same ones. The checks run in a separate
-    process.
+    6, and 2 on a live platform; the same ``seed`` makes the same ones. The failures of a
+    ``baseline``, an earlier report or its JSON file, are known and do not fail the run. The checks
+    run in a separate process.
 
-    Raises TargetError, UnreachableError, MissingExtraError before the first check,
+    Raises TargetError, UnreachableError, MissingExtraError, ReportError before the first check,
     InterruptedChecksError, which contains the report so far, and ChecksCrashedError.
     """
     checks_process.require_runnable()
@@ -55,7 +58,9 @@ def check(
     plan = _plan(
         platform, target, allow_writes=allow_writes, level=level, examples=examples, seed=seed
     )
-    return checks_process.run_checks(plan, only=only, strict_should=strict_should)
+    return checks_process.run_checks(
+        plan, only=only, strict_should=strict_should, baseline=baseline
+    )
 
 
 def _plan(
@@ -88,8 +93,8 @@ def calibrate(
     a live platform. Call ``write("profile.toml")`` on the result for a profile that makes a double
     behave the same.
 
-    Raises CalibrationError for an unknown id, UnreachableError, and InterruptedCalibrationError,
-    which contains the findings so far.
+    Raises CalibrationError for an unknown id, UnreachableError, AbsentSurfaceError if a server is
+    no platform, and InterruptedCalibrationError, which contains the findings so far.
     """
     ids = findings.ids_of([only] if isinstance(only, str) else only)
     with ExitStack() as stack:

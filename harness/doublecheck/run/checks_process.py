@@ -50,10 +50,15 @@ _UNWANTED = ("PYTEST_", "JPY_", "DOUBLECHECK_", "PLATFORM_")
 class ChecksProcess:
     """A run of the checks of a plan. Use it in a with statement."""
 
-    def __init__(self, plan: Plan, checks: Selection) -> None:
+    def __init__(self, plan: Plan, checks: Selection, known: str = "") -> None:
+        """Start the process. ``known`` is the JSON of a baseline."""
         self._folder = tempfile.TemporaryDirectory(prefix="doublecheck-")
         self._report = Path(self._folder.name, "report.json")
         self._printed = Path(self._folder.name, "printed.txt")
+        if known:
+            file = Path(self._folder.name, "baseline.json")
+            file.write_text(known, "utf-8")
+            checks = dataclasses.replace(checks, baseline=str(file))
         order = {
             "path": [entry for entry in sys.path if entry],
             "report": str(self._report),
@@ -135,6 +140,7 @@ def check_target(
     only: str | None = None,
     level: str | None = None,
     strict_should: bool = False,
+    baseline: Report | str | Path | None = None,
     on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
     **of_the_run: Any,
 ) -> Report:
@@ -146,7 +152,9 @@ def check_target(
     require_runnable()
     require_consistent(level, strict_should)
     plan = plan_of_platform(target, level=level, **of_the_run)
-    return run_checks(plan, only=only, strict_should=strict_should, on_begun=on_begun)
+    return run_checks(
+        plan, only=only, strict_should=strict_should, baseline=baseline, on_begun=on_begun
+    )
 
 
 def plan_of_platform(target: Target, **of_the_run: Any) -> Plan:
@@ -210,13 +218,18 @@ def run_checks(
     *,
     only: str | None,
     strict_should: bool,
+    baseline: Report | str | Path | None = None,
     on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
 ) -> Report:
     """Run the checks. Raise InterruptedChecksError if they are interrupted."""
-    from doublecheck.reports.document import from_document  # optional: pytest
+    from doublecheck.reports import document  # optional: pytest
+    from doublecheck.reports.baseline import report_of  # optional: pytest
     from doublecheck.run.pytest_run import Selection  # optional: pytest
 
-    with ChecksProcess(plan, Selection(only, strict_should)) as process:
+    if isinstance(baseline, (str, Path)):
+        baseline = report_of(Path(baseline), plan.name)
+    known = "" if baseline is None else document.render([baseline])
+    with ChecksProcess(plan, Selection(only, strict_should), known) as process:
         on_begun(process)
         try:
             with Bar("contract checks") as bar:
@@ -225,7 +238,10 @@ def run_checks(
         except KeyboardInterrupt:
             process.end()
         report = dataclasses.replace(
-            from_document(process.document()), name=plan.name, kind=plan.kind, url=plan.value("url")
+            document.from_document(process.document()),
+            name=plan.name,
+            kind=plan.kind,
+            url=plan.value("url"),
         )
     if report.run.interrupted:
         raise InterruptedChecksError(report)

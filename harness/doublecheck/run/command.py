@@ -17,6 +17,7 @@ from doublecheck.errors import MissingExtraError, TargetError
 from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
 
 if TYPE_CHECKING:
+    from doublecheck.contracts.run_result import Run
     from doublecheck.reports.report import Report
 
 
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 class RunOptions:
     """The options of a run: which platform to check, and which checks to run.
 
-    ``spelled`` returns the form in which an option was given.
+    ``baseline`` is a report whose failures are known. ``spelled`` returns the form in which an
+    option was given.
     """
 
     platform: Mapping[str, Any]
     select: str | None = None
     verbose: bool = False
     strict_should: bool = False
+    baseline: Path | None = None
     spelled: Callable[[str], str] = "--{}".format
 
     @cached_property
@@ -77,9 +80,12 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     require_pytest()
     outputs.require_writable()
     from doublecheck.contracts import verdicts  # optional: pytest
+    from doublecheck.reports import baseline  # optional: pytest
 
     for run in runs:
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
+        if run.baseline is not None:
+            baseline.report_of(run.baseline, run.plan.name)
         if run.verbose:
             print(*described(run.plan), sep="\n", file=sys.stderr)  # noqa: T201
         require_target(run)
@@ -97,12 +103,13 @@ def _run_all(runs: Sequence[RunOptions]) -> tuple[list[Report], set[ExitCode]]:
     reports: list[Report] = []
     codes: set[ExitCode] = set()
     for run in runs:
-        selection = pytest_run.Selection(run.select, run.strict_should)
+        known = None if run.baseline is None else str(run.baseline)
+        selection = pytest_run.Selection(run.select, run.strict_should, known)
         result = pytest_run.run(
             selection.arguments(), verbose=run.verbose, plan=run.plan, modules=selection.modules()
         )
         if not result.checks and not result.interrupted:
-            codes.add(_nothing_ran(run, result.pytest_exit))
+            codes.add(_nothing_ran(run, result))
             continue
         reports.append(Report(run.plan.name, run.plan.kind, run.plan.value("url"), result))
         codes.add(result.exit_code)
@@ -136,9 +143,12 @@ def _require_double() -> None:
         raise MissingExtraError(subject, install=f"agentdouble[{error.extra}]") from None
 
 
-def _nothing_ran(run: RunOptions, pytest_exit: int) -> ExitCode:
-    if run.select is not None and pytest_exit != 2:  # 2: interrupted
-        raise nothing_matches(f"--only {run.select!r}", "--only INV")
+def _nothing_ran(run: RunOptions, result: Run) -> ExitCode:
+    if run.select is not None and result.pytest_exit != 2:  # 2: interrupted
+        selection = f"--only {run.select!r}"
+        if result.left_out:
+            selection += f" at level {result.level}, which leaves out {', '.join(result.left_out)}"
+        raise nothing_matches(selection, "--only INV")
     print("doublecheck: no checks ran.", file=sys.stderr)  # noqa: T201
     return ExitCode.COULD_NOT_ASK
 

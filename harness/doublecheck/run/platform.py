@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from doublecheck.client._async import platform as async_client
@@ -40,6 +41,7 @@ class Platform(sync_client.Platform):
         allow_writes: bool = False,
         examples: int | None = None,
         seed: int | None = None,
+        baseline: Report | str | Path | None = None,
     ) -> Report:
         """Run the contract checks on the platform. See ``doublecheck.check``."""
         return checks_process.check_target(
@@ -50,6 +52,7 @@ class Platform(sync_client.Platform):
             allow_writes=allow_writes,
             examples=examples,
             seed=seed,
+            baseline=baseline,
         )
 
 
@@ -69,6 +72,7 @@ class AsyncPlatform(async_client.AsyncPlatform):
         allow_writes: bool = False,
         examples: int | None = None,
         seed: int | None = None,
+        baseline: Report | str | Path | None = None,
     ) -> Report:
         """Run the contract checks on the platform. See ``doublecheck.check``.
 
@@ -82,6 +86,7 @@ class AsyncPlatform(async_client.AsyncPlatform):
             allow_writes=allow_writes,
             examples=examples,
             seed=seed,
+            baseline=baseline,
         )
 
 

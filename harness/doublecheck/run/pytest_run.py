@@ -41,16 +41,19 @@ _UNWANTED = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 class Selection:
     """The checks to run: ``select`` is an expression of clauses, groups and names of checks.
 
-    If ``strict_should``, a clause that is only recommended can fail the run.
+    If ``strict_should``, a clause that is only recommended can fail the run. ``baseline`` is the
+    path of a report whose failures are known.
     """
 
     select: str | None = None
     strict_should: bool = False
+    baseline: str | None = None
 
     def arguments(self) -> list[str]:
         """Return the pytest options that select them."""
-        strict = ["--platform-strict-should"] if self.strict_should else []
-        return strict if self.select is None else [*strict, "-k", clauses.selection(self.select)]
+        options = ["--platform-strict-should"] if self.strict_should else []
+        options += [] if self.baseline is None else [f"--platform-baseline={self.baseline}"]
+        return options if self.select is None else [*options, "-k", clauses.selection(self.select)]
 
     def modules(self) -> list[str]:
         """Return the modules to collect, [] for all."""

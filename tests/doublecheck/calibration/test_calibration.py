@@ -17,10 +17,12 @@ from doublecheck import Platform, Target
 from doublecheck.calibration import command, findings, profile_file
 from doublecheck.calibration.finding import Finding
 from doublecheck.calibration.probing import ProbePatience
-from doublecheck.cli import app
+from doublecheck.cli import app, main
 from doublecheck.contracts.conftest import REFERENCE_AGENTS
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
+from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import CalibrationError
+from tests.doublecheck import other_servers
 
 LIVED = {
     "U-EXEC-SUCCESS": "true",
@@ -143,15 +145,51 @@ def test_unexpected_answers_settle_nothing() -> None:
     async def entrypoint(payload: dict, headers: dict) -> str:  # type: ignore[type-arg]
         raise RuntimeError("no")
 
-    with Emulator(rubbish) as double:
-        at = dataclasses.replace(live(double), url=f"{double.url}/mcp", a2a=f"{double.url}/v1")
-        with Platform(at) as platform:
-            only = ["U-INVOKE-ENVELOPE", "U-INVOKE-ERROR", "U-PROBE-BODIES", "U-A2A-TASK"]
-            results = list(findings.calibrate(platform, only=only))
+    with Emulator(rubbish) as double, Platform(live(double)) as platform:
+        only = ["U-INVOKE-ENVELOPE", "U-INVOKE-ERROR", "U-INVOKE-SSE-CHUNK", "U-LIST-APPS"]
+        results = list(findings.calibrate(platform, only=only))
 
-    assert len(only) == len(results)
-    assert [] == [item for item in results if item.settled and item.unknown != "U-INVOKE-ERROR"]
+    assert ["U-INVOKE-ERROR", "U-LIST-APPS"] == [it.unknown for it in results if it.settled]
     assert all(finding.reason or finding.settled for finding in results)
+
+
+STRANGER = other_servers.of(
+    {("GET", path): (200, "ok") for path in ("/", "/ping", "/health", "/metrics")}
+)
+COMMAND = ["calibrate", "--target", "live", "--url"]
+
+
+def test_a_stranger_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Any server may have a /ping and a /health; nothing is settled, and no profile is written."""
+    monkeypatch.chdir(tmp_path)
+    with other_servers.serving(STRANGER) as server:
+        monkeypatch.setattr("sys.argv", ["doublecheck", *COMMAND, server.url])
+        with pytest.raises(SystemExit) as ended:
+            main()
+
+    error = capsys.readouterr().err
+    assert ExitCode.COULD_NOT_ASK == ended.value.code
+    assert f"doublecheck: Nothing at {server.url} answers as a platform: " in error
+    assert "GET /list-apps answers HTTP 404" in error
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_surfaces_that_are_not_there_settle_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are skipped by name."""
+    monkeypatch.chdir(tmp_path)
+    with other_servers.serving(other_servers.APPLICATION) as server:
+        result = CliRunner().invoke(app, [*COMMAND, server.url, "--json"])
+
+    found = {it["unknown"]: it for it in json.loads(result.stdout)["findings"]}
+    assert (0, "text") == (result.exit_code, found["U-PROBE-BODIES"]["answer"])
+    reason = f"api_server is not there: Nothing at {server.url} answers as an API server"
+    for unknown in ("U-LIST-APPS", "U-HEALTH-CLASH"):
+        assert found[unknown]["reason"].startswith(reason)
+    assert found["U-WEBHOOKS"]["reason"].startswith("a2a is not there: ")
 
 
 def test_an_existing_profile_is_extended(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from doublecheck.client.doubles import serving_double
 from doublecheck.compare import conversation, rendering
 from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Class, Compared, Comparison, ConversationPart
+from doublecheck.compare.page import render as page_of
 from doublecheck.compare.run import run
 from tests.doublecheck.compare.conftest import CHOSEN, application
 from tests.doublecheck.compare.liar import LIES, Liar, seen_as_live, serving_liar
@@ -120,7 +121,7 @@ def test_secrets_are_redacted(two: Platform) -> None:
     with Platform(dataclasses.replace(two.target, api_key=Secret(secret))) as keyed:
         comparison = run([Topic("t", (), talk)], keyed, keyed, allow_writes=False)
 
-    output = json.dumps(rendering.document(comparison)) + rendering.page(comparison)
+    output = json.dumps(rendering.document(comparison)) + page_of(comparison)
     assert (False, True) == (secret in output, "invoke?***" in output)
 
 
@@ -130,7 +131,7 @@ def test_pages_and_notebooks_escape_platform_answers(base: Platform, two: Platfo
 
     comparison = run([topic], base, two, allow_writes=False)
 
-    page = rendering.page(comparison)
+    page = page_of(comparison)
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     bundle = comparison._repr_mimebundle_()
@@ -226,7 +227,7 @@ def test_a_lie_diverges_and_the_reports_show_its_path(
     console = Console(width=300, file=io.StringIO(), record=True)
     rendering.show(comparison, console)
     assert f"{path}: " in console.export_text()
-    assert path in rendering.page(comparison).replace("&quot;", '"')
+    assert path in page_of(comparison).replace("&quot;", '"')
     assert path in {
         difference["path"]
         for part in rendering.document(comparison)["parts"]

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import doublecheck
 from doublecheck import Platform, Target
 from doublecheck.cli import app
 from doublecheck.client.doubles import serving_double
+from doublecheck.compare import page, rendering
+from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Class, Comparison
+from doublecheck.compare.run import run
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import TargetError, UnreachableError
+from tests.doublecheck import other_servers
 
 pytestmark = pytest.mark.once  # each compares two platforms
 
@@ -168,17 +175,17 @@ def test_the_command_prints_json_and_writes_a_page(
     double: Target, live_target: Target, other: Target, tmp_path: Path
 ) -> None:
     """Differences that the specification leaves open exit with 0."""
-    page = tmp_path / "twin.html"
+    file = tmp_path / "twin.html"
 
     same = CliRunner().invoke(app, words(double, live_target))
     differs = CliRunner().invoke(
-        app, words(double, other, "--allow-writes", "--json", "--html", str(page))
+        app, words(double, other, "--allow-writes", "--json", "--html", str(file))
     )
 
     document = json.loads(differs.stdout)
     assert (0, 1) == (same.exit_code, differs.exit_code), same.output
     assert ("doublecheck-comparison/1", "diverges") == (document["format"], document["class"])
-    assert "Good day." in page.read_text("utf-8")
+    assert "Good day." in file.read_text("utf-8")
     assert ["twin.html"] == [path.name for path in tmp_path.iterdir()]
 
 
@@ -197,3 +204,68 @@ def test_the_command_refuses_invalid_options(double: Target, tmp_path: Path) -> 
     errors = [type(CliRunner().invoke(app, command).exception) for command, _ in cases]
 
     assert [expected for _, expected in cases] == errors
+
+
+def test_surfaces_that_only_one_platform_has_are_one_difference(platform: Platform) -> None:
+    """Each is named, in every report; the surface that both have is compared call by call."""
+    with other_servers.serving(other_servers.api_server) as server:
+        live = Target(server.url, kind="live", name="staging")
+        with Platform(live) as other:
+            comparison = doublecheck.twin(platform, other)
+
+    only = {part.name: part.only for part in comparison.parts if part.only}
+    assert {
+        "probes": "only the double has application",
+        "refusals of the control plane": "only the double has control_plane",
+        "MCP": "only the double has mcp",
+        "the agent card": "only the double has a2a",
+    } == only
+    lists = next(part for part in comparison.parts if part.name == "API server lists")
+    assert (Class.DIVERGES, "") == (lists.cls, lists.only)
+    absent = [call for part in comparison.parts if part.only for call in part.calls]
+    assert Class.DIVERGES not in {call.cls for call in absent}
+    assert ExitCode.FAILED is comparison.exit_code
+    console = Console(file=io.StringIO(), width=100, record=True)
+    rendering.show(comparison, console)
+    assert "├── MCP  only the double has mcp\n├── an MCP tool" in console.export_text()
+    html = page.render(comparison)
+    assert '<span class="badge only-double">only the double has mcp</span>' in html
+    assert html.index("API server lists") < html.index("only the double has mcp")
+    parts = rendering.document(comparison)["parts"]
+    assert only == {part["name"]: part["only"] for part in parts if part["only"]}
+
+
+def test_the_other_platform_may_have_a_surface_alone(platform: Platform) -> None:
+    with other_servers.serving(other_servers.web_site) as server:
+        double = dataclasses.replace(platform.target, mcp=server.url)
+        topic = Topic("MCP", ("mcp",), lambda it: it.request("GET", "/mcp", surface="mcp"))
+        with Platform(double) as first, Platform(platform.target) as second:
+            comparison = run([topic], first, second, allow_writes=False)
+
+    assert [("only the other has mcp", Class.ONLY_LIVE)] == [
+        (part.only, part.cls) for part in comparison.parts
+    ]
+
+
+def test_the_page_has_differences_first_and_exchanges_behind_a_click(
+    double: Target, other: Target
+) -> None:
+    """It loads nothing, follows the reader's mode, and a notebook shows the same page."""
+
+    def talk(platform: Platform) -> None:
+        platform.request("GET", "/ping")
+        headers = {"Content-Type": "application/json", "user_id": "a", "session_id": "b"}
+        platform.request("POST", "/invoke", headers=headers, content=b'{"prompt": "hi"}')
+
+    with Platform(double) as first, Platform(other) as second:
+        comparison = doublecheck.twin(first, second, conversation=talk, allow_writes=True)
+
+    html = page.render(comparison)
+    difference, behind = html.index('"Good day."'.replace('"', "&quot;")), html.index("<details>")
+    assert difference < behind < html.index("{\n  &quot;prompt&quot;: &quot;hi&quot;\n}")
+    assert html.index("POST /invoke") < html.index("GET /ping")
+    assert ["1 other call"] == re.findall("<summary>([^<]*call)</summary>", html)
+    assert "prefers-color-scheme: dark" in html
+    assert "default-src &#x27;none&#x27;" in html
+    assert [] == re.findall(r"<script|<link|<img|url\(", html)
+    assert "Good day." in comparison._repr_mimebundle_()["text/html"]

@@ -125,6 +125,39 @@ def test_pytest_exits_with_the_same_codes(
     assert (expected is ExitCode.NOTHING_CHECKED) == (message in result.outlines)
 
 
+BREAKS = """
+import pytest
+from doublecheck.contracts.clauses import clause
+
+@pytest.fixture
+def broken():
+    raise RuntimeError("it broke")
+
+@clause("DEC-05")
+def test_breaks(broken): pass
+"""
+
+
+def test_each_kind_of_failure_has_its_letter(pytester: pytest.Pytester) -> None:
+    """What could not be asked is neither a failure nor an error, and gives its reason."""
+    folder = pytester.mkpydir("checks")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_checks.py").write_text(CHECKS)
+    (folder / "test_more.py").write_text(BREAKS)
+
+    brief = pytester.runpytest_inprocess(folder, "-p", "no:cacheprovider")
+    verbose = pytester.runpytest_inprocess(folder, "-p", "no:cacheprovider", "-v")
+
+    brief.stdout.fnmatch_lines(["checks/test_checks.py .F?s *", "checks/test_more.py E *"])
+    brief.stdout.fnmatch_lines(
+        [
+            "1 could not ask: http://a accepted*",
+            "*1 failed, 1 passed, 1 skipped, 1 error, 1 could not ask*",
+        ]
+    )
+    verbose.stdout.fnmatch_lines(["*::test_asks_nobody COULD NOT ASK*", "*::test_breaks ERROR*"])
+
+
 @pytest.fixture(scope="module")
 def double() -> Iterator[Target]:
     with serving_double(*reference_apps(), reference_app=True) as target:
@@ -157,7 +190,7 @@ def test_a_failure_report_is_complete(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """It has the clause, pytest's output, the last exchanges and how to repeat the request."""
+    """It has the reason, the clause, the last exchanges, how to repeat them, and the traceback."""
     accept_any_body(monkeypatch)
 
     run(*declared, "-k", "INV-08", module="test_invocation", verbose=True)
@@ -167,8 +200,8 @@ def test_a_failure_report_is_complete(
         "INV-08 (should): A body that is not JSON is refused with a 4xx status and a clear error."
     )
     report = lines[at:]
-    assert ["specification, section 4.1", ""] == report[1:3]
-    assert [line for line in report if line.startswith("E   ")]
+    assert "specification, section 4.1" == report[1]
+    assert any(line.endswith(lines[at - 1]) for line in report if line.startswith("E   "))
     request_at = report.index(f"> POST {double.url}/invoke")
     assert "> Content-Type: application/json" in report[request_at:]
     answer_line = next(line for line in report[request_at:] if line.startswith("< HTTP"))
@@ -176,7 +209,8 @@ def test_a_failure_report_is_complete(
     again = report.index("Again:")
     assert report[again + 1].endswith(": its body is not text")
     words = f"--url {double.url} --reference-app --only INV-08"
-    assert f"  doublecheck run {words}" == report[again + 2]
+    assert [f"  doublecheck run {words}", "", "Where the check failed:"] == report[again + 2 :][:3]
+    assert again < min(at for at, line in enumerate(report) if line.startswith("E   "))
     assert "--strict-should makes them" in "\n".join(report[-2:])
 
 

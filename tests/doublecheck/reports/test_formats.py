@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,16 @@ import pytest
 from rich.console import Console
 
 from doublecheck.contracts.clauses import clauses
-from doublecheck.contracts.run_result import Check, Run
+from doublecheck.contracts.failure_report import explained
+from doublecheck.contracts.run_result import KNOWN, Check, Run
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.core import markup
 from doublecheck.core.markup import element
 from doublecheck.errors import ReportError
 from doublecheck.reports import document, html, terminal
 from doublecheck.reports.report import Report
+from doublecheck.wire import calls
+from doublecheck.wire.exchanges import Exchange
 from tests.doublecheck.reports.examples import DOUBLE, INTERRUPTED, STAGING
 
 pytestmark = pytest.mark.smoke
@@ -350,3 +354,58 @@ def test_images_may_be_url_safe_base64() -> None:
 
     assert html == markup.image_of("image/png", "-_8=") == markup.image_of("image/png", "+/8=")
     assert markup.image_of("image/png", "?") is None
+
+
+def test_checks_that_passed_without_a_request_are_marked() -> None:
+    """A check of the library needs none, and one of an older report may have had some."""
+    checks = (
+        Check("a", "INV-04", Verdict.PASSED, requests=0),
+        Check("b", "PRB-01", Verdict.PASSED, requests=3),
+        Check("c", "DEC-01", Verdict.PASSED, requests=0),
+        Check("d", "CTL-04", Verdict.PASSED),
+    )
+    shown = Report("live", "live", "http://a", Run(checks, 0))
+    page = html.render([shown])
+
+    lines = _lines([shown], width=120, verbose=True)
+    assert ["passed without a request: a"] == [it.strip() for it in lines if "without a" in it]
+    assert 1 == page.count(">passed without a request<")
+    assert "3 requests, 0.00 s" in page
+    counted = [
+        check["requests"]
+        for clause in document.to_document(shown)["clauses"]
+        for check in clause["checks"]
+    ]
+    assert [0, 3, None, 0] == counted
+
+
+def test_surfaces_that_the_level_leaves_out_are_named() -> None:
+    run = Run(RUN.checks[1:], 0, level="quick", left_out=("a2a", "runtimes"))
+    shown = Report("live", "live", "http://a", run)
+
+    note = "Not checked at level quick: a2a, runtimes; use --level full."
+    assert note == _lines([shown], width=100)[-1]
+    assert note in html.render([shown])
+    assert shown == document.from_document(document.to_document(shown))
+
+
+def test_a_failure_shows_request_and_answer_first() -> None:
+    """The sentence is at the top; where the check failed is folded, and so are known failures."""
+    request = calls.Request("POST", "http://a/invoke", {}, b"> not a request <")
+    exchange = Exchange(request, 500, {"content-type": "text/html"}, body=b"<h1>no</h1>")
+    reason = "AssertionError: it must say why\nassert '' == 'why'"
+    details = explained(clauses()["INV-04"], reason, "test_x.py:7: AssertionError", [exchange])
+    failed = Check("a", "INV-04", Verdict.FAILED, reason, details=details)
+    known = replace(failed, clause="PRB-01", baseline=KNOWN)
+
+    page = html.render([Report("live", "live", "http://a", Run((failed, known), 1))])
+
+    lines = details.splitlines()
+    assert ["it must say why", "assert '' == 'why'"] == lines[:2]
+    assert ["Where the check failed:", "test_x.py:7: AssertionError"] == lines[-2:]
+    reason_at = page.index('<p class="reason">it must say why\n')
+    request_at = page.index('<pre class="request">&gt; POST http://a/invoke')
+    answer_at = page.index('<pre class="answer">&lt; HTTP 500')
+    frames = "<details><summary>where the check failed</summary><pre>test_x.py:7: AssertionError"
+    assert reason_at < request_at < answer_at < page.index(frames)
+    assert (1, 1) == (page.count("<details open>"), page.count("<details><summary>1 check<"))
