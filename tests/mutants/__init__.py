@@ -31,8 +31,12 @@ class Witnessed:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A platform that breaks a clause; ``breaks`` are changes on the wire or of public names."""
+    """A platform that breaks a clause; ``breaks`` are changes on the wire or of public names.
 
+    ``table`` is the module that it is in.
+    """
+
+    table: str
     clause: str
     name: str
     breaks: Breaks

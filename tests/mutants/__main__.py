@@ -1,4 +1,4 @@
-"""``python -m tests.mutants``: run the mutants, print the survivors and the kill rate by clause."""
+"""``python -m tests.mutants``: run the mutants, print the survivors and the kill rates."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def main() -> int:
         number
         for number, mutant in enumerate(campaign.mutants())
         if any(word in str(mutant) for word in words)
+        and mutant.table in (options.tables or [mutant.table])
     ]
     began, outcomes = time.monotonic(), {}
     spawn = multiprocessing.get_context("spawn")
@@ -38,6 +39,7 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("only", nargs="*", help="parts of names, such as API-05")
+    parser.add_argument("-t", "--tables", nargs="+", help="modules of tests/mutants")
     parser.add_argument("-n", "--processes", type=int, default=os.cpu_count())
     return parser.parse_args()
 
@@ -47,14 +49,14 @@ def _print(outcomes: dict[int, str]) -> None:
     for number, outcome in sorted(outcomes.items()):
         if outcome != campaign.CAUGHT:
             print(f"{outcome}: {mutants[number]}")
-    every = Counter(mutants[number].clause for number in outcomes)
-    caught = Counter(
-        mutants[number].clause for number, outcome in outcomes.items() if outcome == campaign.CAUGHT
-    )
-    for id_ in sorted(every):
-        print(f"{id_}  {caught[id_]:3} of {every[id_]:3}")
-    total = sum(caught.values())
-    print(f"all     {total:3} of {len(outcomes):3}, {total / max(len(outcomes), 1):.1%}")
+    caught = [mutants[it] for it, outcome in outcomes.items() if outcome == campaign.CAUGHT]
+    every = [mutants[number] for number in outcomes]
+    for name in ("table", "clause"):
+        most, some = (Counter(getattr(it, name) for it in them) for them in (every, caught))
+        for key in sorted(most):
+            print(f"{key:12} {some[key]:3} of {most[key]:3}")
+    total = len(caught)
+    print(f"{'all':12} {total:3} of {len(outcomes):3}, {total / max(len(outcomes), 1):.1%}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 import io
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -59,13 +60,17 @@ def mutants() -> Sequence[Mutant]:
         *(negotiation, languages, agreements, decorators, keys),
     )
     return [
-        Mutant(clause, name, entry.breaks, entry.witness)
-        if isinstance(entry, Witnessed)
-        else Mutant(clause, name, entry)
+        _mutant(table.__name__.rpartition(".")[2], clause, name, entry)
         for table in tables
         for clause, mutants in table.TABLE.items()
         for name, entry in mutants.items()
     ]
+
+
+def _mutant(table: str, clause: str, name: str, entry: Any) -> Mutant:
+    if isinstance(entry, Witnessed):
+        return Mutant(table, clause, name, entry.breaks, entry.witness)
+    return Mutant(table, clause, name, entry)
 
 
 def verdicts(mutant: Mutant) -> dict[str, Verdict]:

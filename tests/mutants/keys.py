@@ -37,7 +37,8 @@ def has_more(request: Request, sent: str) -> bool:
 
 def is_repeated(request: Request, sent: str) -> bool:
     """Return whether the key is the right one in a list of keys."""
-    return sent.removeprefix("Bearer ") in request.header("authorization").split(", ")
+    some = request.header("authorization").split(", ")
+    return len(some) > 1 and sent.removeprefix("Bearer ") in some
 
 
 def signed_within(age: dt.timedelta) -> Callable[[Request], bool]:

@@ -130,7 +130,12 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "SBX-08": {
         "run_what_follows_an_await_not_at_all": Witnessed(
-            sandbox.code(lambda text: re.sub(r"(?s)(\bawait [^;]*;).*", r"\1", text), python=False),
+            sandbox.code(
+                lambda text: (
+                    text if "{" in text else re.sub(r"(?s)(\bawait [^;]*;).*", r"\1", text)
+                ),
+                python=False,
+            ),
             prints(AWAITED, "1\n2\n"),
         ),
     },
