@@ -166,8 +166,9 @@ class Examples:
         fixtures = fixtures or {}
         alone = functools.partial(check, **fixtures)
         examples = self._search(alone, inputs, max(1, self.count // cost))
+        *_, usual = examples[: max(len(examples) - 1, 1)]  # the last may be empty
         for number in range(REPEATS if at_once and not self.quick else 0):
-            self._attempt(alone, examples[0], f", {number + 2} times")
+            self._attempt(alone, usual, f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
             with contextlib.suppress(*FAILURES):
                 disturbance.act(fixtures)

@@ -84,7 +84,7 @@ def texts(
     rich += "\0 \b" if nul else ""
     filled = (rich + "0123456ü日🦉" * (long // 10))[: long - len(rich)] + rich
     whole = "0123456789abcdef" * (min(long, BUFFER) // 16)
-    return Input(strategy.map("".join), (filled, " " if not empty else "", "\n", "ü", whole))
+    return Input(strategy.map("".join), (filled, whole, " " if not empty else "", "\n", "ü"))
 
 
 def words(longest: int = 60) -> Input:
@@ -147,7 +147,7 @@ def files(longest: int = LONG) -> Input:
     contents = st.lists(parts, max_size=6).map(b"".join)
     every = bytes(range(256))
     large = every * (LARGE_FILE // 256) + b"\r\n\0"
-    return Input(contents, (every * (longest // 256) + b"\0", b"", b"\n", b"no newline", large))
+    return Input(contents, (every * (longest // 256) + b"\0", large, b"", b"\n", b"no newline"))
 
 
 HEADERS = (

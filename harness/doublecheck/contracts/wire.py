@@ -27,6 +27,7 @@ NAMED = ("user_id", "session_id", "request_id")
 # U-INVOKE-HEADERS; a request id only traces requests, so that each check may send the same
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck", "request_id": "doublecheck"}
 READ_WITHIN_S = 20.0
+LENGTH_REQUIRED = 411
 # what clients accept; each also accepts anything, so that the answer is the same
 ACCEPTED = (
     "*/*",
@@ -62,10 +63,14 @@ def invocation(
 
 
 def send_in_parts(platform: Platform, request: Request) -> httpx.Response:
-    """Send a body in parts, without announcing its length (RFC 9112, 7.1)."""
+    """Send a body in parts, without announcing its length (RFC 9112, 7.1).
+
+    Send it as usual if a server wants to know the length, as it may (RFC 9110, 15.5.12).
+    """
     content, size = request.content, max(len(request.content) // 5, 1)
     parts = (content[start : start + size] for start in range(0, len(content), size))
-    return _send(platform, request, content=parts)
+    answer = _send(platform, request, content=parts)
+    return platform.send(request) if answer.status_code == LENGTH_REQUIRED else answer
 
 
 def send_without_accept(platform: Platform, request: Request) -> httpx.Response:
