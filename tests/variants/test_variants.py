@@ -22,7 +22,7 @@ from doublecheck.run import pytest_run
 from doublecheck.target.facts import Surface
 from tests.mutants import campaign
 from tests.mutants.wire import Change, installed
-from tests.variants import agents, protocols, sandbox
+from tests.variants import a2a, agents, application, protocols, sandbox
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -44,13 +44,13 @@ class Variant:
 
 
 TABLE: dict[Surface, dict[str, Any]] = {
-    "application": agents.APPLICATION,
+    "application": application.APPLICATION,
     "api_server": agents.API_SERVER,
     "control_plane": sandbox.CONTROL_PLANE,
     "sandbox": sandbox.SANDBOX,
     "mcp": protocols.MCP_SERVERS,
     "services": protocols.SERVICES,
-    "a2a": protocols.A2A_VARIANTS,
+    "a2a": a2a.A2A_VARIANTS,
     "library": {"results_in_other_forms": list(sandbox.OUTPUTS.values())},
 }
 VARIANTS = tuple(
@@ -118,7 +118,7 @@ def test_variants_have_unique_names() -> None:
     names = Counter(map(str, VARIANTS))
 
     assert [] == [name for name, count in names.items() if count > 1]
-    assert 250 <= len(VARIANTS)
+    assert 400 <= len(VARIANTS)
 
 
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:

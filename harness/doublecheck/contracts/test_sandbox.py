@@ -232,8 +232,9 @@ def test_a_failure_tells_what_happened(sandbox: CheckSandbox) -> None:
     for code, language, name, value in ERRORS:
         error = failure(sandbox.run(code, language))
 
-        assert (name, error.evalue if value is None else value) == (error.ename, error.evalue), code
-        assert error.evalue or value == "", code
+        message = error.evalue or ""  # null if the exception has none
+        assert (name, message if value is None else value) == (error.ename, message), code
+        assert message or value == "", code
         where = "broken_here" if "broken_here" in code else ""
         text = plain("\n".join(error.traceback or ()))
         assert name in text, f"the traceback does not name {name}: {text!r}"
