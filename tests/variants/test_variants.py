@@ -114,6 +114,17 @@ def test_fault_fails_only_its_clause(name: str, monkeypatch: pytest.MonkeyPatch)
     assert [mutant.clause] == [clause.id for clause, verdict in verdicts if verdict in BLAMED]
 
 
+def test_a_run_without_a_message_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both routes have one cause, and the model of sessions does not blame other clauses."""
+    (mutant,) = (it for it in campaign.mutants() if it.name == "run_without_a_message")
+    mutant.install(monkeypatch)
+
+    findings = _checked("api_server", monkeypatch).findings()
+
+    expected = [(("API-12",), "A run without newMessage is answered 200.")]
+    assert expected == [(finding.clauses, finding.cause) for finding in findings]
+
+
 def test_variants_have_unique_names() -> None:
     names = Counter(map(str, VARIANTS))
 

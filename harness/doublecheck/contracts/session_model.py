@@ -94,12 +94,15 @@ class SessionsModel(Model):
 
     @rule(place=sessions, route=st.sampled_from(ROUTES))
     def say_nothing(self, place: Place, route: str) -> None:
-        """Run a turn without a message, which changes nothing."""
-        if place in self.histories:
-            owner = self.owners[place[0]]
-            body = owner.body(place[1], "")
-            del body["newMessage"]
-            assert ends_in_error(owner.post(route, body))
+        """Run a turn without a message, which changes nothing if it is refused (API-12)."""
+        if place not in self.histories:
+            return
+        owner = self.owners[place[0]]
+        body = owner.body(place[1], "")
+        del body["newMessage"]
+        if not ends_in_error(owner.post(route, body)):
+            self.histories[place] = self._events(place)
+            self.sent[place] = [text for role, text in self.histories[place] if role == "user"]
 
     @rule(place=sessions, number=st.integers(1, 2))
     def intrude(self, place: Place, number: int) -> None:
