@@ -15,6 +15,7 @@ from hypothesis.stateful import Bundle, consumes, multiple, rule
 from doublecheck.contracts import inputs
 from doublecheck.contracts.agent_users import HISTORY, ROUTES, User, ends_in_error, texts
 from doublecheck.contracts.engine import TEXTS, Model, at_once
+from doublecheck.contracts.sentences import instead, listed
 
 MOST_CALLERS = 5
 MOST_SESSIONS = 50  # more than a page of any usual length
@@ -57,7 +58,8 @@ class SessionsModel(Model):
         place = (number % len(self.owners), id_)
         if place in self.histories:
             return multiple()
-        assert id_ == self._owner(number).create(id_)
+        created = self._owner(number).create(id_)
+        assert id_ == created, f"the created session has the id {instead(created, id_)}"
         return self._created(number, id_)
 
     @rule(places=SOME_SESSIONS, text=TEXTS, route=st.sampled_from(ROUTES))
@@ -119,7 +121,8 @@ class SessionsModel(Model):
                 intruder.delete(id_)
             # shorter texts may be part of any answer
             secrets = [text for _, text in self.histories.get(place, ()) if len(text) > 9]
-            assert not any(secret in text for text in texts for secret in secrets)
+            shown = [secret for text in texts for secret in secrets if secret in text]
+            assert not shown, f"another user gets texts of a session: {listed(shown)}"
             self._read(place)
 
     @rule(places=st.lists(consumes(sessions), min_size=1, max_size=3, unique=True))
@@ -141,23 +144,28 @@ class SessionsModel(Model):
         if place in self.histories:
             owner = self.owners[place[0]]
             owner.delete(place[1])
-            assert place[1] == owner.create(place[1])
+            created = owner.create(place[1])
+            assert place[1] == created, (
+                f"the created session has the id {instead(created, place[1])}"
+            )
             self.histories[place], self.sent[place] = [], []
             self._read(place)
 
     def _read(self, place: Place) -> None:
         number, id_ = place
         if place not in self.histories:
-            assert not self.owners[number].has(id_), f"{id_} was deleted"
+            assert not self.owners[number].has(id_), f"the deleted session {id_} can be read"
             return
-        assert self.histories[place] == self._events(place)
+        expected, actual = self.histories[place], self._events(place)
+        assert expected == actual, f"the history is wrong: {instead(actual, expected)}"
 
     @rule(place=sessions, route=st.sampled_from(ROUTES))
     def remember(self, place: Place, route: str) -> None:
         """Ask the reference agent for the messages of the session."""
         if place in self.histories:
             self._say(place, HISTORY, route)
-            assert self.sent[place] == json.loads(self.histories[place][-1][1])
+            expected, known = self.sent[place], json.loads(self.histories[place][-1][1])
+            assert expected == known, f"the agent sees other messages: {instead(known, expected)}"
 
     @rule(number=OWNERS)
     def list_sessions(self, number: int) -> None:
@@ -166,7 +174,8 @@ class SessionsModel(Model):
 
     def _list(self, number: int) -> None:
         expected = sorted(id_ for owner, id_ in self.histories if owner == number)
-        assert expected == self.owners[number].ids()
+        actual = self.owners[number].ids()
+        assert expected == actual, f"the list of sessions is wrong: {instead(actual, expected)}"
 
     def compare(self) -> None:
         """Fail if a session with turns or a list differs."""
@@ -184,7 +193,7 @@ class SessionsModel(Model):
 
     def _created(self, number: int, id_: str) -> Place:
         place = (number % len(self.owners), id_)
-        assert id_, "a session without an id"
+        assert id_, "a created session has no id"
         assert place not in self.histories, f"{id_} was already the id of another session"
         self.histories[place], self.sent[place] = [], []
         return place
@@ -197,6 +206,6 @@ class SessionsModel(Model):
         self._said(place, text, self._turn(place, text, route)())
 
     def _said(self, place: Place, text: str, replies: Sequence[str]) -> None:
-        assert replies, "a turn without a reply"
+        assert replies, "a turn has no reply"
         self.sent[place].append(text)
         self.histories[place] += [("user", text), *(("model", reply) for reply in replies)]
