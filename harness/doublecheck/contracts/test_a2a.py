@@ -21,6 +21,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import TEXTS, Examples, Model, at_once, for_each, model
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
+from doublecheck.contracts.sentences import instead, listed
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
@@ -119,17 +120,20 @@ class TasksModel(Model):
     def _streamed(self, texts: list[str]) -> str:
         order = json.dumps({"do": "say", "texts": texts})
         events = list(self.agent.stream(order))
-        assert texts == a2a.artifact_texts(event for event in events if event.kind != "task")
-        assert events[-1].state == "completed"
+        sent = a2a.artifact_texts(event for event in events if event.kind != "task")
+        assert texts == sent, f"the stream has results {instead(sent, texts)}"
+        state = events[-1].state
+        assert state == "completed", f"the stream ends with the state {state}"
         id_ = str(events[-1].task_id)
         task = self.agent.task(id_)
-        assert task is not None
+        assert task is not None, "the task of a stream is not stored"
         return self._created(task, texts)
 
     @rule(texts=st.sampled_from([[], ["sent"]]))
     def fail(self, texts: list[str]) -> None:
         """Send a message whose executor raises, before or after a result."""
-        assert self.agent.failure(texts) in ENDED_BADLY
+        state = self.agent.failure(texts)
+        assert state in ENDED_BADLY, f"the task of an executor that raises is {state}"
 
     @rule(ids=st.lists(tasks, min_size=1, max_size=4, unique=True))
     def read(self, ids: list[str]) -> None:
@@ -150,14 +154,22 @@ class TasksModel(Model):
             self._read(id_)
 
     def _created(self, answer: A2aAnswer, texts: list[str]) -> str:
-        assert ("completed", texts) == (answer.state, a2a.artifact_texts([answer]))
+        _require_results(answer, texts)
         id_ = str(answer.task_id)
         assert id_ not in {*self.answers, *self.deleted}, f"{id_} is the id of two tasks"
         self.answers[id_] = answer
         return id_
 
     def _read(self, id_: str) -> None:
-        assert _told(self.answers.get(id_)) == _told(self.agent.task(id_)), f"task {id_}"
+        expected, stored = _told(self.answers.get(id_)), _told(self.agent.task(id_))
+        assert expected == stored, f"the stored task is {instead(stored, expected)}"
+
+
+def _require_results(answer: A2aAnswer, texts: list[str]) -> None:
+    """Fail unless a task is completed with these results."""
+    assert "completed" == answer.state, f"the state of the task is {answer.state}"
+    results = a2a.artifact_texts([answer])
+    assert texts == results, f"the task has results {instead(results, texts)}"
 
 
 def _told(task: A2aAnswer | None) -> tuple[Any, ...] | None:
@@ -181,12 +193,15 @@ def test_the_card_is_served(platform: Platform) -> None:
     card, urls = agent.card, _urls(agent)
     names = ("name", "description", "version", "skills")
 
-    assert [*names] == [name for name in names if card.get(name)]
-    assert urls
-    assert [] == [url for url in urls if not url.startswith(("http://", "https://"))]
-    assert card == platform.a2a().card
+    missing = [name for name in names if not card.get(name)]
+    assert [] == missing, f"the card lacks {listed(missing)}"
+    assert urls, "the card has no URL for JSON-RPC"
+    wrong = [url for url in urls if not url.startswith(("http://", "https://"))]
+    assert [] == wrong, f"the card has URLs of another scheme: {listed(wrong)}"
+    again = platform.a2a().card
+    assert card == again, f"the card changes: {instead(dict(again), dict(card))}"
     if platform.target.reference_app:
-        assert EXECUTOR_NAME == card["name"]
+        assert EXECUTOR_NAME == card["name"], f"the card is of {card['name']!r}"
 
 
 @clause("A2A-01")
@@ -199,8 +214,8 @@ def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
         answer = platform.send(replace(request, url=url))
 
         document = wire.json_of(answer)
-        assert isinstance(document, dict), f"{url}: HTTP {answer.status_code} {answer.text!r}"
-        assert {"jsonrpc", "error"} <= document.keys(), f"{url}: {answer.text!r}"
+        is_rpc = isinstance(document, dict) and {"jsonrpc", "error"} <= document.keys()
+        assert is_rpc, f"{url} answers {answer.status_code} without a JSON-RPC error"
 
 
 @clause("A2A-02", writes=True)
@@ -216,12 +231,15 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
 
     expected = {"texts": parts, "task": heard.task_id, "context": heard.context_id}
     results = a2a.artifact_texts([heard])
-    assert ("completed", 1) == (heard.state, len(results)), heard
-    assert expected == wire.parsed(results[0])
-    assert ("completed", [text, "ü"]) == (echoed.state, a2a.artifact_texts([echoed]))
-    assert echoed.task_id
+    assert 1 == len(results), f"one result arrives as {len(results)}"
+    received = wire.parsed(results[0])
+    assert expected == received, f"execute() gets a message {instead(received, expected)}"
+    _require_results(heard, results)
+    _require_results(echoed, [text, "ü"])
+    assert echoed.task_id, "the task has no id"
     for texts in ([], [text]):
-        assert agent.failure(texts) in ENDED_BADLY
+        state = agent.failure(texts)
+        assert state in ENDED_BADLY, f"the task of an executor that raises is {state}"
 
 
 @clause("A2A-02", writes=True)
@@ -232,12 +250,14 @@ def test_a_message_continues_its_context(agent: Agent) -> None:
 
     more = [agent.send(order, context_id=first.context_id) for _ in range(5)]
 
-    assert first.context_id
-    assert {first.context_id} == {answer.context_id for answer in more}
+    assert first.context_id, "the task has no contextId"
+    answered = {answer.context_id for answer in more}
+    assert {first.context_id} == answered, f"a context continues in {len(answered)}"
     contexts = {wire.parsed("".join(a2a.artifact_texts([it])))["context"] for it in more}
-    assert {first.context_id} == contexts
-    assert separate.context_id != first.context_id
-    assert 7 == len({answer.task_id for answer in (first, separate, *more)})
+    assert {first.context_id} == contexts, "execute() gets another contextId than the client"
+    assert separate.context_id != first.context_id, "a message without a context gets an old one"
+    ids = {answer.task_id for answer in (first, separate, *more)}
+    assert 7 == len(ids), f"seven messages have {len(ids)} tasks"
 
 
 @clause("A2A-03", writes=True)
@@ -248,8 +268,8 @@ def test_intermediate_results_arrive_while_it_works(agent: Agent, text: str) -> 
     for event in _in_step(agent, ["one", text, "three", "ü", "one", "six"]):
         tasks.add(event.task_id)
 
-    assert "completed" == event.state
-    assert 1 == len(tasks), tasks
+    assert "completed" == event.state, f"the stream ends with the state {event.state}"
+    assert 1 == len(tasks), f"the stream has {len(tasks)} tasks"
 
 
 def _in_step(agent: Agent, steps: list[str]) -> Iterator[A2aAnswer]:
@@ -263,10 +283,12 @@ def _in_step(agent: Agent, steps: list[str]) -> Iterator[A2aAnswer]:
                 updates.append(event)
                 texts = a2a.artifact_texts(updates)
                 *before, last = steps[: len(texts)]
-                assert [*before, last[: len(texts[-1])]] == texts
+                begun = [*before, last[: len(texts[-1])]]
+                assert begun == texts, f"the stream has results {instead(texts, begun)}"
                 if last == texts[-1]:
                     agent.obey("release", gate)
-    assert steps == a2a.artifact_texts(updates)
+    results = a2a.artifact_texts(updates)
+    assert steps == results, f"the stream has results {instead(results, steps)}"
 
 
 def _require_ours(platform: Platform, url: str) -> None:
@@ -295,9 +317,9 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
             states.append(task.state)
 
     ended = agent.task(event.task_id)
-    assert "completed" not in states
-    assert ended is not None
-    assert ("completed", steps) == (ended.state, a2a.artifact_texts([ended]))
+    assert "completed" not in states, "the task is completed while its executor works"
+    assert ended is not None, "the task is not found after its stream has ended"
+    _require_results(ended, steps)
 
 
 @clause("A2A-04", writes=True)
@@ -307,6 +329,7 @@ def test_there_is_nothing_for_another_id(agent: Agent) -> None:
     id_ = str(answer.task_id)
     others = {uuid.uuid4().hex, id_[:-1], id_[1:], id_[: len(id_) // 2], f"{id_}0", id_.swapcase()}
 
-    assert _told(answer) == _told(agent.task(id_))
-    assert {} == {id_: task for id_ in others - {id_} if (task := agent.task(id_)) is not None}
-    assert _told(answer) == _told(agent.task(id_))
+    for ids in ({id_}, others - {id_}, {id_}):
+        for other in ids:
+            expected, found = _told(answer if other == id_ else None), _told(agent.task(other))
+            assert expected == found, f"for {other}, the stored task is {instead(found, expected)}"
