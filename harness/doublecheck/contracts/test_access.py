@@ -96,7 +96,7 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
             answer = local.request("GET", path, surface="api_server", headers=headers)
             sent = "authorization" in answer.request.headers
             assert sent == bool(headers), f"sent {listed(answer.request.headers)}"
-            assert answer.is_success, path
+            assert answer.is_success, f"GET {path} is answered {answer.status_code}"
 
 
 @clause("AUT-01", writes=True)
@@ -107,7 +107,7 @@ def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> Non
         for endpoint in (*others, *agent_users.endpoints(user, session)):
             answer = endpoint.ask(local)
             assert "authorization" not in answer.request.headers, "doublecheck sent a key"
-            assert endpoint.works(answer), f"{endpoint.name}: {answer.text}"
+            assert endpoint.works(answer), f"{endpoint.name} is answered {answer.status_code}"
         assert not user.has(session), "the deleted session can still be read"
 
 
@@ -196,7 +196,8 @@ def test_an_identity_reaches_nothing_of_another(hosted: Hosted, new_user: NewUse
         for headers in ({}, {}, claims, claims):
             for endpoint in agent_users.endpoints(saved.user, saved.session, HISTORY):
                 text = endpoint.ask(intruder, headers).text
-                assert saved.secret not in text, endpoint.name
+                leaked = saved.secret in text
+                assert not leaked, f"{endpoint.name} shows an identity what another one said"
                 assert endpoint.name != "GET sessions" or saved.session not in text, (
                     "an identity lists the sessions of another one"
                 )

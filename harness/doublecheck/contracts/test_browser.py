@@ -61,7 +61,7 @@ class Page:
         while True:
             answer = json.loads(self.connection.recv(_PATIENCE_S))
             if answer.get("id") == message["id"]:
-                assert "error" not in answer, f"{method}: {answer['error']}"
+                assert "error" not in answer, f"{method} is refused: {short(answer['error'])}"
                 return answer["result"]
 
     def pages(self) -> list[str]:

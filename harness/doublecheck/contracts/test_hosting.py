@@ -19,7 +19,7 @@ from doublecheck.contracts import hosting, wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.hosting import Hosted
-from doublecheck.contracts.sentences import instead, listed
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import Verdict, not_observable
 
 SAID = "é 日本語 🦉"
@@ -49,7 +49,8 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
     assert [session["session_id"], other["session_id"]] == [place["session"] for place in places], (
         f"a session is answered as another one: {listed(place['session'] for place in places)}"
     )
-    assert 1 == len({place["environment"] for place in places}), places
+    environments = {place["environment"] for place in places}
+    assert 1 == len(environments), "two sessions at the same time have two environments"
 
 
 @clause("HST-01")
@@ -119,7 +120,8 @@ def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
         if time.monotonic() > deadline:
             break
 
-    assert [2] * len(PRINTED) == [logs.count(line) for line in printed], logs
+    missing = [line for line in printed if logs.count(line) != 2]
+    assert [] == missing, f"not twice in the logs: {listed(map(short, missing))}"
 
 
 @clause("HST-04")
@@ -136,7 +138,7 @@ def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Pla
     after = _figures(platform, hosting.SIMPLE)
 
     grown = after - before  # without what has not grown
-    assert grown.pop("request_duration_seconds_sum", 0) > 0, grown
+    assert grown.pop("request_duration_seconds_sum", 0) > 0, "no durations are measured"
     expected = {"request_duration_seconds_count": 3, "errors_total": 1, "200": 2, "500": 1}
     assert expected == grown, f"wrong counts of requests: {instead(dict(grown), expected)}"
     assert elsewhere == _figures(platform, hosting.NEIGHBOUR), (

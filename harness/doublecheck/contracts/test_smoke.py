@@ -119,7 +119,7 @@ def test_an_unknown_session_is_refused(platform: Platform, app: str) -> None:
     answer = platform.request("GET", path)
 
     refused = 400 <= answer.status_code < 500 or not wire.words_of(answer)
-    assert refused, f"HTTP {answer.status_code}: {answer.text}"
+    assert refused, f"an unknown session is answered {answer.status_code}: {short(answer.text)}"
 
 
 @clause("CTL-04", smoke=True)
