@@ -454,6 +454,7 @@ TABLE: dict[str, dict[str, Any]] = {
     "API-12": {
         "run_without_appName": filled(RUN, "appName"),
         "stream_without_sessionId": filled(STREAM, "sessionId"),
+        "run_without_a_message": filled(RUNS, "newMessage"),
         "answer_refusals_with_200": in_place(RUN, lambda answer, _: setattr(answer, "status", 200)),
     },
     "API-13": {"list_the_artifacts_of_the_session_before": artifacts(previous())},

@@ -349,10 +349,17 @@ class _Sender:
         for change in self._changes:
             if change.answer is not None:
                 change.answer(answer, self._request)
-        answer.headers["content-length"] = str(len(answer.body))
+        pieces = [answer.body]
+        if "transfer-encoding" in answer.headers:
+            pieces = [bytes([byte]) for byte in answer.body[:20]] + [answer.body[20:]]
+        else:
+            answer.headers["content-length"] = str(len(answer.body))
         start = {"type": "http.response.start", "status": answer.status}
         await self._send({**start, "headers": _encoded(answer.headers)})
-        await self._send({"type": "http.response.body", "body": answer.body})
+        for piece in pieces:
+            body = {"type": "http.response.body", "body": piece, "more_body": True}
+            await self._send(body)
+        await self._send({"type": "http.response.body", "body": b""})
 
 
 def _decoded(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -1,4 +1,4 @@
-"""The variants of applications and of API-server mode."""
+"""The variants of API-server mode."""
 
 from __future__ import annotations
 
@@ -34,13 +34,10 @@ from tests.mutants.wire import (
     Change,
     Request,
     answers,
-    data_of,
-    event_of,
     events,
     in_place,
     raw_events,
 )
-from tests.mutants.wire import text_of as data_text
 from tests.variants.forms import (
     IN_CAPITALS,
     OF_A_VENDOR,
@@ -48,13 +45,11 @@ from tests.variants.forms import (
     of_json,
     of_list,
     of_streams,
-    of_text,
     several_lines,
     status,
     succeeding,
 )
 
-INVOKE = "POST /invoke"
 numbers = itertools.count()
 
 
@@ -100,29 +95,6 @@ def parts(change: Any) -> list[Change]:
     return of_every_event(at("content.parts.*", change))
 
 
-def in_an_object(raw: bytes) -> bytes:
-    """Send a string of a stream in an object."""
-    return raw if is_failure(raw) else event_of({"delta": data_text(raw)})
-
-
-def beside_an_index(raw: bytes) -> bytes:
-    """Send a string of a stream beside another value."""
-    wrapped = {"type": "text", "index": next(numbers), "text": data_text(raw)}
-    return raw if is_failure(raw) else event_of(wrapped)
-
-
-def is_failure(raw: bytes) -> bool:
-    """Return whether an event of a stream reports a failure."""
-    document = data_of(raw)
-    return isinstance(document, dict) and "error_type" in document
-
-
-def refused_with_text(answer: Answer, _request: Request) -> None:
-    """Refuse with text."""
-    if answer.status == 400:
-        answer.body, answer.headers["content-type"] = b"Not JSON.", "text/plain"
-
-
 def as_error_event(answer: Answer, _request: Request) -> None:
     """Refuse with an event."""
     if answer.status == 422:
@@ -131,79 +103,9 @@ def as_error_event(answer: Answer, _request: Request) -> None:
 
 
 WITHOUT_PARTS = {"id": "e", "content": {"role": "model", "parts": []}, "actions": {"stateDelta": 1}}
+NO_FIELDS = dict.fromkeys(("errorCode", "errorMessage", "error", "partial", "author", "usage"))
 NO_TEXT = {"thought": None, "inlineData": None, "text": None}
 ERROR = {"errorCode": "INVALID", "errorMessage": "No."}
-APPLICATION: dict[str, Any] = {
-    **of_json("* /invoke"),
-    **of_streams(INVOKE),
-    "content_type_in_capitals": in_place(INVOKE, IN_CAPITALS),
-    "content_type_of_a_vendor": in_place(INVOKE, OF_A_VENDOR),
-    "an_invocation_is_201": status(INVOKE, 200, 201),
-    "result_in_an_object": answers(INVOKE, of_text(lambda text: {"result": text})),
-    "output_in_an_object": answers(INVOKE, of_text(lambda text: {"output": text})),
-    "result_in_a_list": answers(INVOKE, of_text(lambda text: [text])),
-    "result_beside_a_status": answers(
-        INVOKE, of_text(lambda text: {"status": "success", "response": text})
-    ),
-    "result_beside_a_code": answers(
-        INVOKE,
-        of_text(
-            lambda text: {"code": "0", "message": "", "data": text, "trace": f"{next(numbers)}"}
-        ),
-    ),
-    "result_in_nested_objects": answers(
-        INVOKE, of_text(lambda text: {"data": {"output": {"text": text}}, "usage": {"tokens": 3}})
-    ),
-    "result_as_a_message": answers(
-        INVOKE,
-        of_text(lambda text: {"choices": [{"message": {"role": "assistant", "content": text}}]}),
-    ),
-    "result_beside_its_request": answers(
-        INVOKE,
-        lambda text, request: (
-            {"input": request.json, "output": text} if isinstance(text, str) else text
-        ),
-    ),
-    "result_beside_its_request_as_text": answers(
-        INVOKE,
-        lambda text, request: (
-            {"input": json.dumps(request.json), "output": text} if isinstance(text, str) else text
-        ),
-    ),
-    "strings_in_objects": raw_events(INVOKE, in_an_object),
-    "strings_beside_an_index": raw_events(INVOKE, beside_an_index),
-    "probes_with_further_fields": [
-        answers(f"GET /{name}", put(further={"a": [None]}))
-        for name in ("ping", "health", "readiness", "liveness")
-    ],
-    "ping_is_text": as_text("GET /ping", lambda document: str(document["status"])),
-    "ping_is_text_of_a_page": as_text(
-        "GET /ping", lambda document: str(document["status"]), "text/html; charset=utf-8"
-    ),
-    "ping_is_a_message": answers("GET *ping", lambda it: {"message": it["status"], "error": None}),
-    "ping_beside_other_texts": answers(
-        "GET *ping",
-        lambda it: {"code": "0", "data": {"text": it["status"]}, "at": f"{next(numbers)}"},
-    ),
-    "health_is_text": as_text("GET /health", lambda _: "ok\n"),
-    "health_is_up": answers("GET /health", always({"status": "UP", "checks": []})),
-    "health_counts_errors": answers("GET *health", always({"healthy": True, "errors": 0})),
-    "liveness_is_a_number": answers("GET *liveness", lambda _: {"uptime_s": next(numbers) + 0.5}),
-    "readiness_is_true": answers("GET /readiness", always({"ready": True})),
-    "readiness_is_a_list": answers("GET *readiness", always([{"name": "db", "status": "pass"}])),
-    "broken_json_is_422": status(INVOKE, 400, 422),
-    "broken_json_is_refused_with_text": in_place(INVOKE, refused_with_text),
-    "an_exception_is_502": status(INVOKE, 500, 502),
-    "an_exception_is_400": status(INVOKE, 500, 400),
-    "an_exception_is_no_success": succeeding(INVOKE, 500, {"success": False, "message": "No."}),
-    "an_exception_has_a_code": succeeding(INVOKE, 500, {"code": 500, "message": "No."}),
-    "stream_errors_have_further_fields": events(
-        INVOKE, where(lambda value: "error" in value, put(code=7))
-    ),
-    "stream_errors_have_a_type": raw_events(
-        INVOKE, lambda raw: b"event: error\n" + raw if b'"error"' in raw else raw
-    ),
-}
 API_SERVER: dict[str, Any] = {
     **of_json("* /*"),
     **of_streams(STREAM),
@@ -237,6 +139,25 @@ API_SERVER: dict[str, Any] = {
         answers(route, where(lambda it: "id" in it, put(title=None, tags=[], createTime="2026")))
         for route in (CREATE, NAMED, READ)
     ],
+    "sessions_with_a_time_as_text": [
+        answers(route, where(lambda it: "id" in it, put(lastUpdateTime="2026-11-29T00:00:00Z")))
+        for route in (CREATE, NAMED, READ)
+    ],
+    "sessions_with_a_time_of_whole_seconds": [
+        answers(route, where(lambda it: "id" in it, put(lastUpdateTime=1795910400)))
+        for route in (CREATE, NAMED, READ)
+    ],
+    "sessions_with_further_state": [
+        answers(route, at("state", put(_platform={"region": "a"}, empty=None)))
+        for route in (CREATE, NAMED, READ)
+    ],
+    "no_state_and_no_events_are_null": [
+        answers(route, lambda it: {name: value or None for name, value in it.items()})
+        for route in (CREATE, NAMED, READ)
+    ],
+    "new_sessions_without_events": [
+        answers(route, drop("events", "state")) for route in (CREATE, NAMED)
+    ],
     "events_of_a_session_under_another_name": answers(
         READ, lambda it: {"history" if name == "events" else name: it[name] for name in it}
     ),
@@ -262,6 +183,14 @@ API_SERVER: dict[str, Any] = {
     ),
     "events_with_further_fields": answers(RUN, of_list(at("*", put(model={"name": "m"})))),
     "events_with_nulls": answers(RUN, of_list(at("*", put(errorCode=None)))),
+    "events_with_nulls_everywhere": of_every_event(lambda event: {**NO_FIELDS, **event}),
+    "events_of_content_alone": of_every_event(
+        lambda event: {
+            name: event[name] for name in ("content", "error", "errorMessage") if name in event
+        }
+    ),
+    "events_with_a_time_as_text": of_every_event(put(timestamp="2026-11-29T00:00:00Z")),
+    "events_with_a_time_in_milliseconds": of_every_event(put(timestamp=1795910400000)),
     "events_without_parts_between": [
         answers(RUN, of_list(lambda some: [it for event in some for it in (event, WITHOUT_PARTS)])),
         events(STREAM, lambda event: [WITHOUT_PARTS, event]),
@@ -271,11 +200,13 @@ API_SERVER: dict[str, Any] = {
     "increments_that_split_words": events(STREAM, split_words),
     "increments_joined_by_two": unless_gated(stream_events(joined_by_two)),
     "parts_with_nulls": parts(lambda part: {**NO_TEXT, **part}),
+    "parts_with_signatures": parts(put(thoughtSignature="c2lnbmVk")),
     "parts_in_snake_case": parts(snake_case),
     "answers_of_tools_have_the_role_tool": of_every_event(
         at("content", where(lambda it: "functionResponse" in json.dumps(it), put(role="tool")))
     ),
     "a_missing_field_is_400": status("POST /run*", 422, 400),
+    "a_missing_field_is_404": status("POST /run*", 422, 404),
     "a_missing_field_is_an_event": in_place(STREAM, as_error_event),
     "a_missing_field_is_in_the_list": succeeding(RUN, 422, [ERROR]),
     "health_counts_errors": answers(HEALTH, always({"status": "pass", "errors": []})),
@@ -284,6 +215,7 @@ API_SERVER: dict[str, Any] = {
     "version_is_a_string": answers(VERSION, always("1.2.3")),
     "version_is_a_word": answers(VERSION, always({"version": "nightly"})),
     "version_is_text_of_a_word": as_text(VERSION, lambda _: "main\n"),
+    "version_is_a_number": answers(VERSION, always({"version": 3})),
     "version_is_nested": answers(VERSION, always({"build": {"commit": "abcdef"}, "status": "ok"})),
     "version_beside_an_uptime": answers(VERSION, lambda it: {**it, "uptime_s": next(numbers)}),
 }

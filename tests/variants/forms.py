@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,6 +48,38 @@ def typed(new: str, old: str = "application/json") -> Callable[[Answer, Request]
     return in_place
 
 
+def escaped(document: Any) -> str:
+    """Write JSON with every character of a string escaped."""
+    if isinstance(document, str):
+        units = document.encode("utf-16-be", "surrogatepass").hex()
+        return '"' + re.sub("....", r"\\u\g<0>", units) + '"'
+    if isinstance(document, list):
+        return f"[{','.join(map(escaped, document))}]"
+    if isinstance(document, dict):
+        fields = (f"{escaped(name)}:{escaped(value)}" for name, value in document.items())
+        return f"{{{','.join(fields)}}}"
+    return json.dumps(document)
+
+
+def in_chunks(answer: Answer, _request: Request) -> None:
+    """Send an answer in chunks, without its length."""
+    if answer.body:
+        answer.headers["transfer-encoding"] = "chunked"
+        answer.headers.pop("content-length", None)
+
+
+def headers_in_capitals(answer: Answer, _request: Request) -> None:
+    """Begin the words of header names with capitals."""
+    headers = {name.title(): value for name, value in answer.headers.items()}
+    headers.pop("Content-Length", None)  # is set when the answer is sent
+    answer.headers = headers
+
+
+def with_cookies(answer: Answer, request: Request) -> None:
+    """Set a cookie that tells requests apart, such as that of a load balancer."""
+    answer.headers["set-cookie"] = f"node={len(request.path)}; Path=/; HttpOnly"
+
+
 IN_CAPITALS = typed("Application/JSON; Charset=UTF-8")
 OF_A_VENDOR = typed("application/vnd.example.v1+json")
 
@@ -82,6 +115,31 @@ def marked(route: str) -> Change:
     return Change(routed(route), event=event)
 
 
+def compressed_stream(route: str) -> Change:
+    """Compress a stream, event by event."""
+
+    def head(headers: dict[str, str]) -> None:
+        headers["content-encoding"] = "gzip"
+
+    def deflate(request: Request) -> Any:
+        return request.state.setdefault("deflate", zlib.compressobj(wbits=zlib.MAX_WBITS | 16))
+
+    def event(raw: bytes, request: Request) -> list[bytes]:
+        return [deflate(request).compress(raw) + deflate(request).flush(zlib.Z_SYNC_FLUSH)]
+
+    return Change(
+        lambda request: routed(route)(request) and "gzip" in request.header("accept-encoding"),
+        event=event,
+        end=lambda request: [deflate(request).flush()],
+        head=head,
+    )
+
+
+def ended_with(route: str, last: bytes) -> Change:
+    """Send something that is not an event at the end of a stream."""
+    return Change(routed(route), end=lambda _request: [last])
+
+
 def stream_typed(route: str) -> Change:
     """Send the content type of streams in capitals, with a charset."""
     kind = "Text/Event-Stream; Charset=UTF-8"
@@ -95,7 +153,11 @@ JSON = {
     "json_keys_backwards": written(lambda document: json.dumps(backwards(document))),
     "json_compressed": compressed,
     "further_headers": lambda answer, _: answer.headers.update({"x-trace": "1", "vary": "Origin"}),
+    "json_escaped_throughout": written(escaped),
     "connections_closed": lambda answer, _: answer.headers.update({"connection": "close"}),
+    "answers_in_chunks": in_chunks,
+    "header_names_in_capitals": headers_in_capitals,
+    "cookies": with_cookies,
 }
 STREAMS: Mapping[str, Callable[[bytes], Any]] = {
     "events_with_ids_and_comments": lambda raw: b": alive\nid: 7\nretry: 3000\n" + raw,
@@ -105,6 +167,11 @@ STREAMS: Mapping[str, Callable[[bytes], Any]] = {
     "lines_that_end_with_crlf": ended_by(b"\r\n"),
     "lines_that_end_with_cr": ended_by(b"\r"),
     "data_without_a_space": closer,
+    "events_with_the_default_name": lambda raw: b"event: message\n" + raw,
+    "ids_and_times_without_values": lambda raw: b"id\nretry\n" + raw,
+    "fields_after_the_data": lambda raw: raw[:-1] + b"id: 9\nretry: 10\n\n",
+    "comments_between_lines": lambda raw: raw.replace(b"\ndata:", b"\n: a comment\ndata:"),
+    "empty_lines_between": lambda raw: raw + b"\n\n",
     "bytes_one_by_one": lambda raw: (
         [raw[i : i + 1] for i in range(len(raw))] if len(raw) < 5000 else [raw]
     ),
@@ -121,6 +188,8 @@ def of_streams(route: str) -> dict[str, Change]:
     return {
         **{name: raw_events(route, change) for name, change in STREAMS.items()},
         "a_byte_order_mark": marked(route),
+        "a_compressed_stream": compressed_stream(route),
+        "a_comment_at_the_end": ended_with(route, b": bye\n\n"),
         "stream_type_in_capitals": stream_typed(route),
     }
 
@@ -134,6 +203,16 @@ def status(route: str, of: int, new: int) -> Change:
             answer.body = b"" if new == 204 else answer.body
 
     return in_place(route, change_status)
+
+
+def with_status(route: str, new: int) -> Change:
+    """Send JSON-RPC errors with an HTTP status."""
+
+    def change_answer(answer: Answer, _request: Request) -> None:
+        if isinstance(answer.json, dict) and "error" in answer.json:
+            answer.status = new
+
+    return in_place(route, change_answer)
 
 
 def as_text(route: str, text: Callable[[Any], str], kind: str = "text/plain") -> Change:

@@ -1,4 +1,4 @@
-"""The variants of MCP servers, of services and of A2A applications."""
+"""The variants of MCP servers and of services."""
 
 from __future__ import annotations
 
@@ -8,35 +8,22 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.mutants.changes import OfValue, at, drop, put, where, with_header
-from tests.mutants.protocols import (
-    CARD,
-    DICTS,
-    ENDPOINT,
-    SERVICE,
-    schemas,
-    streamed,
-    tasks,
-    tools,
-    update_of,
-)
+from tests.mutants.protocols import DICTS, ENDPOINT, SERVICE, schemas, tools
 from tests.mutants.wire import (
     Answer,
     Ask,
     Change,
     Request,
-    answers,
     around,
     called_with,
     calls,
     data_of,
     event_of,
-    in_place,
     messages,
-    raw_events,
 )
-from tests.variants.forms import JSON, nested, of_json, of_streams, several_lines, status, typed
+from tests.variants.forms import compressed_stream, nested, of_json, of_streams, status, with_status
 
-A2A, MCP = "POST /", ENDPOINT
+MCP = ENDPOINT
 
 # ---- MCP
 
@@ -80,16 +67,6 @@ def as_tool_error(document: Any) -> Any:
         "id": document["id"],
         "result": {"content": content, "isError": True},
     }
-
-
-def with_status(route: str, new: int) -> Change:
-    """Send JSON-RPC errors with an HTTP status."""
-
-    def change_answer(answer: Answer, _request: Request) -> None:
-        if isinstance(answer.json, dict) and "error" in answer.json:
-            answer.status = new
-
-    return in_place(route, change_answer)
 
 
 def without_sessions() -> list[Change]:
@@ -158,10 +135,36 @@ def untold(result: Any, request: Request) -> Any:
     return {**result, "content": []} if of_dict else result
 
 
+def ids_in_another_form() -> list[Change]:
+    """Give sessions ids of other visible characters, and know them by these."""
+    name, suffix = "mcp-session-id", "~!#{}"
+
+    async def reply(request: Request, ask: Ask) -> Answer:
+        if id_ := request.header(name):
+            request = with_header(request, name, id_.removesuffix(suffix))
+        answer = await ask(request)
+        if name in answer.headers:
+            answer.headers[name] += suffix
+        return answer
+
+    return [around(f"{method} {ENDPOINT[2:]}", reply) for method in ("POST", "DELETE")]
+
+
+def multiples(schema: Any) -> Any:
+    """Write integers as numbers without a fraction."""
+    whole = schema.get("type") == "integer"
+    return {**schema, "type": "number", "multipleOf": 1} if whole else schema
+
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+PING = {"jsonrpc": "2.0", "id": "of-the-server", "method": "ping"}
+ICON = {"src": "https://icons.example/a.png", "mimeType": "image/png", "sizes": ["48x48"]}
 LINK = {"type": "resource_link", "uri": "file:///a", "name": "a"}
 MCP_VARIANTS: dict[str, Any] = {
     "tools_in_another_order": tools(lambda some: some[::-1]),
     "tools_with_annotations": tools(at("*", put(title="T", annotations={"readOnlyHint": True}))),
+    "tools_with_icons_and_metadata": tools(at("*", put(icons=[ICON], _meta={"trace": "1"}))),
+    "tools_that_run_at_once": tools(at("*", put(execution={"taskSupport": "forbidden"}))),
     "tools_without_output_schemas": tools(at("*", drop("outputSchema"))),
     "tools_on_two_pages": on_pages(),
     "schemas_with_titles": schemas(put(title="Arguments")),
@@ -175,9 +178,17 @@ MCP_VARIANTS: dict[str, Any] = {
             },
         )
     ),
+    "schemas_of_draft_7": schemas(lambda it: {"$schema": DRAFT_7, **definitions(it)}),
+    "schemas_of_numbers_without_a_fraction": schemas(nested(multiples)),
     "schemas_with_types_in_a_list": schemas(nested(types_in_a_list)),
     "schemas_with_constants": schemas(nested(constants)),
     "results_with_metadata": calls("tools/call", put(_meta={"trace": "1"})),
+    "every_result_with_metadata": [
+        calls(method, put(_meta={"trace": "1"})) for method in ("initialize", "tools/list", "ping")
+    ],
+    "blocks_with_annotations": calls(
+        "tools/call", at("content.*", put(annotations={"audience": ["user"]}, _meta={}))
+    ),
     "results_with_links": calls("tools/call", at("content", lambda some: [*some, LINK])),
     "results_without_structure": calls("tools/call", unstructured),
     "results_without_text": calls("tools/call", untold),
@@ -186,6 +197,8 @@ MCP_VARIANTS: dict[str, Any] = {
     ),
     "wrong_arguments_are_errors_of_the_protocol": messages("tools/call", as_protocol_error),
     "unknown_tools_are_errors_of_a_tool": messages("tools/call", as_tool_error),
+    "errors_with_data": messages("*", at("error", put(message="No.", data={"a": 1}))),
+    "the_oldest_version": calls("initialize", put(protocolVersion="2025-03-26")),
     "an_older_version": calls("initialize", put(protocolVersion="2025-06-18")),
     "an_agreement_with_further_fields": calls(
         "initialize",
@@ -195,12 +208,19 @@ MCP_VARIANTS: dict[str, Any] = {
     "replies_as_events": sent_as(as_events()),
     "replies_after_an_empty_event": sent_as(as_events(b"id: 1\nretry: 9\ndata:\n\n")),
     "replies_after_a_notification": sent_as(as_events(event_of(NOTE))),
+    "replies_after_a_request": sent_as(as_events(event_of(PING), event_of(NOTE))),
+    "replies_in_capitals": [
+        sent_as(lambda it: ("Application/JSON; Charset=UTF-8", json.dumps(it).encode()))
+    ],
     "replies_with_further_members": messages("*", put(trace="1"), MCP),
     "errors_with_a_status": [
         sent_as(lambda it: ("application/json", json.dumps(it).encode())),
         with_status(f"POST {ENDPOINT[2:]}", 400),
     ],
     "sessions_without_ids": without_sessions(),
+    "session_ids_in_another_form": ids_in_another_form(),
+    "an_ended_session_is_204": status(f"DELETE {ENDPOINT[2:]}", 200, 204),
+    "an_ended_session_is_202": status(f"DELETE {ENDPOINT[2:]}", 200, 202),
     "no_stream_of_the_server": around(f"GET {ENDPOINT[2:]}", lambda *_: refused_method()),
     "notifications_are_204": status(f"POST {ENDPOINT[2:]}", 202, 204),
     "a_refused_key_is_403": status(MCP, 401, 403),
@@ -208,7 +228,12 @@ MCP_VARIANTS: dict[str, Any] = {
 }
 
 
-MCP_SERVERS = {**of_json(MCP), **of_streams(MCP), **MCP_VARIANTS}
+MCP_SERVERS = {
+    **of_json(MCP),
+    **of_streams(MCP),
+    "a_compressed_stream": compressed_stream(SERVICE),  # its backend's would be compressed twice
+    **MCP_VARIANTS,
+}
 
 
 async def refused_method() -> Answer:
@@ -256,44 +281,4 @@ SERVICES: dict[str, Any] = {
     "answers_of_an_api_in_an_envelope": of_the_api(
         lambda it: at("content.*.text", in_an_envelope)(drop("structuredContent")(it))
     ),
-}
-
-
-# ---- A2A
-
-
-def further_updates(document: Any, _request: Request) -> Any:
-    """Report after each result that the executor is still working."""
-    update = update_of(document)
-    if update is None:
-        return document
-    status = {"state": "TASK_STATE_WORKING"}
-    ids = {"taskId": update["taskId"], "contextId": update["contextId"]}
-    return [document, {**document, "result": {"statusUpdate": {**ids, "status": status}}}]
-
-
-GRPC = {"url": "https://grpc.example", "protocolBinding": "GRPC", "protocolVersion": "1.0"}
-TASKS = ("SendMessage", "GetTask")
-A2A_VARIANTS: dict[str, Any] = {
-    **of_json(A2A),
-    **of_streams(A2A),
-    "several_data_lines": raw_events(A2A, several_lines),
-    "card_over_several_lines": in_place(CARD, JSON["json_over_several_lines"]),
-    "card_of_a_vendor_s_type": in_place(CARD, typed("application/a2a+json")),
-    "a_card_with_further_fields": answers(
-        CARD, put(provider={"organization": "o", "url": "https://o.example"})
-    ),
-    "a_card_with_further_interfaces": answers(
-        CARD, at("supportedInterfaces", lambda some: [GRPC, *some])
-    ),
-    "replies_with_further_members": messages("*", put(trace="1")),
-    "tasks_with_metadata": tasks(TASKS, put(metadata={"x": 1})),
-    "tasks_without_a_history": tasks(TASKS, drop("history")),
-    "named_artifacts": tasks(TASKS, at("artifacts.*", put(name="result", metadata={}))),
-    "artifacts_with_further_parts": tasks(
-        TASKS, at("artifacts.*.parts", lambda some: [*some, {"data": {"a": 1}}])
-    ),
-    "streamed_updates_of_the_state": streamed(further_updates),
-    "other_texts_of_errors": answers(A2A, at("error", put(message="No.", data=[]))),
-    "errors_with_a_status": with_status(A2A, 404),
 }

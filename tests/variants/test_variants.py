@@ -22,7 +22,7 @@ from doublecheck.run import pytest_run
 from doublecheck.target.facts import Surface
 from tests.mutants import campaign
 from tests.mutants.wire import Change, installed
-from tests.variants import agents, protocols, sandbox
+from tests.variants import a2a, agents, application, protocols, sandbox
 
 pytestmark = [pytest.mark.once, pytest.mark.slow]
 
@@ -44,13 +44,13 @@ class Variant:
 
 
 TABLE: dict[Surface, dict[str, Any]] = {
-    "application": agents.APPLICATION,
+    "application": application.APPLICATION,
     "api_server": agents.API_SERVER,
     "control_plane": sandbox.CONTROL_PLANE,
     "sandbox": sandbox.SANDBOX,
     "mcp": protocols.MCP_SERVERS,
     "services": protocols.SERVICES,
-    "a2a": protocols.A2A_VARIANTS,
+    "a2a": a2a.A2A_VARIANTS,
     "library": {"results_in_other_forms": list(sandbox.OUTPUTS.values())},
 }
 VARIANTS = tuple(
@@ -114,11 +114,22 @@ def test_fault_fails_only_its_clause(name: str, monkeypatch: pytest.MonkeyPatch)
     assert [mutant.clause] == [clause.id for clause, verdict in verdicts if verdict in BLAMED]
 
 
+def test_a_run_without_a_message_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both routes have one cause, and the model of sessions does not blame other clauses."""
+    (mutant,) = (it for it in campaign.mutants() if it.name == "run_without_a_message")
+    mutant.install(monkeypatch)
+
+    findings = _checked("api_server", monkeypatch).findings()
+
+    expected = [(("API-12",), "A run without newMessage is answered 200.")]
+    assert expected == [(finding.clauses, finding.cause) for finding in findings]
+
+
 def test_variants_have_unique_names() -> None:
     names = Counter(map(str, VARIANTS))
 
     assert [] == [name for name, count in names.items() if count > 1]
-    assert 250 <= len(VARIANTS)
+    assert 400 <= len(VARIANTS)
 
 
 def _checked(surface: Surface, patch: pytest.MonkeyPatch) -> Run:

@@ -18,6 +18,7 @@ from doublecheck.contracts import wire
 from doublecheck.contracts.engine import FAILURES, for_caller, renewed
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.losses import Patience
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.values.agents import AgentEvent, AgentSession
 from doublecheck.wire import api_server, calls
 from doublecheck.wire.calls import Request
@@ -59,9 +60,10 @@ class User:
         """Whether the platform accepts this session id. It may refuse it."""
         self._note()
         answer = self.platform.request("POST", self.path(session), headers=JSON, content=b"{}")
-        assert answer.status_code < 500, answer.text
+        assert answer.status_code < 500, f"creating a session is answered {answer.status_code}"
         if answer.is_success:
-            assert session == api_server.read_session(answer).id
+            id_ = api_server.read_session(answer).id
+            assert session == id_, f"the created session has the id {instead(id_, session)}"
         return answer.is_success
 
     def ids(self) -> list[str]:
@@ -72,7 +74,7 @@ class User:
     def has(self, session: str) -> bool:
         """Whether a session can be read. Fail if the answer is ambiguous (U-SESSION-UNKNOWN)."""
         answer = self._read(session)
-        assert answer.status_code < 500, answer.text
+        assert answer.status_code < 500, f"reading a session is answered {answer.status_code}"
         return answer.is_success and bool(wire.words_of(answer))
 
     def history(self, session: str) -> Sequence[AgentEvent]:
@@ -97,9 +99,12 @@ class User:
         None may be an error.
         """
         answer = self.post(route, self.body(session, *texts, **fields))
-        assert answer.is_success, answer.text
+        assert answer.is_success, (
+            f"POST {route} is answered {answer.status_code}: {short(answer.text)}"
+        )
         events = api_server.read_events(answer) if route == "/run" else streamed(answer)
-        assert [event for event in events if event.error is not None] == [], answer.text
+        errors = [event.error for event in events if event.error is not None]
+        assert not errors, f"POST {route} ends with an error: {listed(errors)}"
         return [event for event in events if event.parts]
 
     def stream(self, session: str, message: str) -> Generator[AgentEvent, None, None]:
@@ -145,7 +150,8 @@ class User:
 
 def streamed(answer: httpx.Response) -> list[AgentEvent]:
     """Return the JSON events of a stream. Fail if the response is not an event stream."""
-    assert is_stream(answer), answer.headers
+    kind = answer.headers.get("content-type")
+    assert is_stream(answer), f"a stream has the content type {kind}"
     return [api_server.read_event(data) for data in data_of(answer.content)]
 
 
@@ -168,7 +174,7 @@ def in_step(user: User, session: str, chunks: Sequence[str]) -> list[str]:
     released = 0
     with closing(user.stream(session, json.dumps(order))) as events:
         for event in events:
-            assert event.error is None, event.error
+            assert event.error is None, f"the stream ends with an error: {event.error}"
             received += texts([event])
             while released < len(chunks) and "".join(received) == "".join(chunks[: released + 1]):
                 user.order(control, "release", gate=gate)

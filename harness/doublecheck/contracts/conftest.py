@@ -99,9 +99,12 @@ def _restricted() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def _doublecheck_platform(_doublecheck_server: Target) -> Iterator[Platform]:
+def _doublecheck_platform(
+    _doublecheck_server: Target, request: pytest.FixtureRequest
+) -> Iterator[Platform]:
     """One Platform for all checks. It is never reset, because each check uses separate sessions."""
     with Platform(_doublecheck_server, longest_answer_s=transport.LONGEST_ANSWER_S) as platform:
+        platform._connection.again = request.config.stash[PATIENCE].again
         yield platform
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from doublecheck.contracts.sentences import short
 from doublecheck.wire import mcp
 from doublecheck.wire.calls import Call
 
@@ -52,7 +53,7 @@ def tool_names(app: Any) -> list[str]:
 def tool_result(app: Any, tool: str, arguments: Mapping[str, Any]) -> Any:
     """Return what an MCP application's tool returned: its text, or the object."""
     result = _called(app, lambda server, session: mcp.call_tool(server, session, tool, arguments))
-    assert not result.is_error, result.text
+    assert not result.is_error, f"{tool} returns an error: {short(result.text)}"
     return result.text if result.structured is None else result.structured
 
 

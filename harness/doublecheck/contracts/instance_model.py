@@ -18,6 +18,7 @@ from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.sandboxes import COMMAND, JAVASCRIPT, PYTHON, CheckSandbox, succeeded
+from doublecheck.contracts.sentences import instead
 from doublecheck.contracts.sequences import TEXTS, Model, call, step
 from doublecheck.errors import RefusedError
 
@@ -149,7 +150,7 @@ class InstancesModel(Model):
             self._run(instance, code)
         elif way == COMMAND:
             ran = instance.box.exec_bash(f"printf %s {shlex.quote(content)} > {path}")
-            assert ran.exit_code == 0
+            assert ran.exit_code == 0, f"a command that writes a file ends with {ran.exit_code}"
         else:
             instance.box.upload(path, content.encode())
         instance.files[name] = content
@@ -167,7 +168,8 @@ class InstancesModel(Model):
         else:
             downloaded = instance.box.read_file(path)
             content = downloaded if downloaded is None else downloaded.decode()
-        assert instance.files.get(name) == content, f"{path}, read with {way}"
+        expected = instance.files.get(name)
+        assert expected == content, f"a file read by {way} has {instead(content, expected)}"
 
     @step()
     def run_at_once(self) -> None:
@@ -180,7 +182,8 @@ class InstancesModel(Model):
         results = at_once([functools.partial(it.box.run, code) for it, code in pairs])
         for number, (instance, result) in enumerate(zip(self.instances, results, strict=True)):
             self._ran(instance, succeeded(result))
-            assert (codes[number], f"{number}\n") == (result.code, result.stdout)
+            assert codes[number] == result.code, "the result has the code of another session"
+            assert f"{number}\n" == result.stdout, f"another session's output: {result.stdout!r}"
 
     @step(number=NUMBERS, count=st.integers(2, 3))
     def run_together(self, number: int, count: int) -> None:
@@ -189,7 +192,8 @@ class InstancesModel(Model):
         codes = [f"print({text!r}, end='')" for text in texts]
         calls = [functools.partial(instance.box.run, code) for code in codes]
         results = at_once(calls, busy=(RefusedError,))
-        assert texts == [succeeded(result).stdout for result in results]
+        printed = [succeeded(result).stdout for result in results]
+        assert texts == printed, f"at the same time, code prints {instead(printed, texts)}"
         for result in sorted(results, key=lambda result: result.execution_count or 0):
             self._ran(instance, result)
 
@@ -230,7 +234,8 @@ class InstancesModel(Model):
 
     def _read(self, instance: ModelledInstance, language: str, name: str) -> None:
         value = sandboxes.printed_json(self._run(instance, READ[language].format(name), language))
-        assert instance.variables.get((language, name)) == value, f"{name} of {language}"
+        expected = instance.variables.get((language, name))
+        assert expected == value, f"a variable of {language} is {instead(value, expected)}"
 
     def _run(
         self,
@@ -252,12 +257,13 @@ class InstancesModel(Model):
         self._is_of(instance, result.session_id)
         if instance.count is not None:
             instance.count += 1
-            assert instance.count == result.execution_count
+            told = result.execution_count
+            assert instance.count == told, f"execution_count is {told} instead of {instance.count}"
 
     def _is_of(self, instance: ModelledInstance, id_: str) -> None:
         """Fail unless an instance id is the one of this session alone."""
         others = {other.id for other in self.instances if other is not instance}
         assert id_ not in others, f"{id_} is the instance of two sessions"
-        assert id_ not in self.ended, f"{id_} has ended"
-        assert instance.id in ("", id_), f"{id_} instead of {instance.id}"
+        assert id_ not in self.ended, f"{id_} has ended, but is used again"
+        assert instance.id in ("", id_), f"the session has a new instance: {id_}"
         instance.id = id_

@@ -19,6 +19,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.engine import for_caller
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sentences import short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.agents import McpResult
@@ -59,7 +60,7 @@ class CheckedService:
     def delete(self) -> None:
         """Delete the service, if it still exists."""
         drop = self.platform.target.drop_service
-        assert drop is not None
+        assert drop is not None, "services cannot be deleted"
         with contextlib.suppress(UnknownServiceError):
             drop(self.name)
 
@@ -100,13 +101,13 @@ def open_session(platform: Platform, server: McpServer) -> McpSession:
 
 def text_of(result: McpResult) -> str:
     """Return the text of a result. Fail if the result is an error."""
-    assert not result.is_error, result.text
+    assert not result.is_error, f"a tool returns an error: {short(result.text)}"
     return result.text
 
 
 def structured_of(result: McpResult) -> Mapping[str, Any]:
     """Return the structured content of a result. Fail if it has none, or is an error."""
-    assert not result.is_error, result.text
+    assert not result.is_error, f"a tool returns an error: {short(result.text)}"
     assert isinstance(result.structured, dict), (
         f"no structured object: {json.dumps(result.content)}"
     )

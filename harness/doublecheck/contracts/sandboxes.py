@@ -14,6 +14,7 @@ import pytest
 from agentdouble.core import invoke_tool
 from doublecheck.client._sync.sandbox import Sandbox
 from doublecheck.contracts.engine import for_caller, renewed
+from doublecheck.contracts.sentences import listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.executions import CodeResult, Output
@@ -91,14 +92,14 @@ def printed_json(result: CodeResult) -> Any:
 def failure(result: CodeResult) -> Output:
     """Return the output with the error. Fail if there is none, or if the status is ok (7.3)."""
     errors = [output for output in result.outputs if output.ename]
-    assert errors, f"no output has an ename: {result.outputs}"
+    assert errors, f"no output has an ename: {short(result.outputs)}"
     assert result.status != "ok", "the status of failed code is ok"
     return errors[-1]
 
 
 def succeeded(result: CodeResult) -> CodeResult:
     """Return the result. Fail unless its status is ok."""
-    assert result.status == "ok", f"{result.status}: {result.outputs}"
+    assert result.status == "ok", f"the status is {result.status!r}: {short(result.outputs)}"
     return result
 
 
@@ -178,4 +179,6 @@ def require_state(sandbox: CheckSandbox, paths: Paths, mark: str | None) -> None
     expressions = {kind: text.format(**paths) for kind, text in _STATE.items()}
     state = printed_json(sandbox.run(_LOOK.format(marks=MARKS, expressions=expressions)))
     state |= printed_json(sandbox.run(_LOOK_JAVASCRIPT, JAVASCRIPT))
-    assert dict.fromkeys(state, mark) == state
+    wrong = {kind: value for kind, value in state.items() if value != mark}
+    expected = "missing" if mark is None else f"that of {mark!r}"
+    assert not wrong, f"state of the session is not {expected}: {listed(wrong)}"

@@ -21,6 +21,7 @@ from doublecheck.contracts.agent_users import (
     texts,
 )
 from doublecheck.contracts.engine import at_once
+from doublecheck.contracts.sentences import instead, listed
 from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
 
 MOST_CALLERS = 5
@@ -101,7 +102,8 @@ class SessionsModel(Model):
     def create_named(self, number: int, id_: str) -> None:
         """Create a session with an id that other users may have, too; it may have been deleted."""
         if (number % len(self.owners), id_) not in self.histories:
-            assert id_ == self._owner(number).create(id_)
+            created = self._owner(number).create(id_)
+            assert id_ == created, f"the created session has the id {instead(created, id_)}"
             self._created(number, id_)
 
     @step(number=NUMBERS)
@@ -196,8 +198,8 @@ class SessionsModel(Model):
                 intruder.delete(id_)
             # shorter texts may be part of any answer
             secrets = [text for _, text in self.histories[place] if len(text) > 9]
-            told = [secret for secret in secrets if any(secret in text for text in texts)]
-            assert not told, f"another user was told {told}"
+            shown = [secret for text in texts for secret in secrets if secret in text]
+            assert not shown, f"another user gets texts of a session: {listed(shown)}"
             self._read(place)
 
     @step(numbers=SOME)
@@ -224,7 +226,10 @@ class SessionsModel(Model):
         for place in self._places([number]):
             owner = self.owners[place[0]]
             owner.delete(place[1])
-            assert place[1] == owner.create(place[1])
+            created = owner.create(place[1])
+            assert place[1] == created, (
+                f"the created session has the id {instead(created, place[1])}"
+            )
             self.histories[place], self.sent[place] = [], []
             self._read(place)
 
@@ -233,8 +238,8 @@ class SessionsModel(Model):
         """Ask the reference agent for the messages of the session."""
         for place in self._places([number]):
             self._say(place, HISTORY, route)
-            remembered = json.loads(self.histories[place][-1][1])
-            assert self.sent[place] == remembered, "the agent remembers other messages"
+            expected, known = self.sent[place], json.loads(self.histories[place][-1][1])
+            assert expected == known, f"the agent sees other messages: {instead(known, expected)}"
 
     @step(number=OWNERS)
     def list_sessions(self, number: int) -> None:
@@ -283,7 +288,7 @@ class SessionsModel(Model):
 
     def _created(self, number: int, id_: str) -> None:
         place = (number % len(self.owners), id_)
-        assert id_, "a session without an id"
+        assert id_, "a created session has no id"
         assert place not in self.histories, f"{id_} was already the id of another session"
         self.histories[place], self.sent[place] = [], []
         self.deleted = [it for it in self.deleted if it != place]
@@ -296,6 +301,6 @@ class SessionsModel(Model):
         self._said(place, text, self._turn(place, text, route)())
 
     def _said(self, place: Place, text: str, replies: Sequence[str]) -> None:
-        assert replies, "a turn without a reply"
+        assert replies, "a turn has no reply"
         self.sent[place].append(text)
         self.histories[place] += [("user", text), *(("model", reply) for reply in replies)]

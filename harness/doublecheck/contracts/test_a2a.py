@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import json
 import uuid
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,6 +21,7 @@ from doublecheck.contracts.engine import FAILURES, Examples, at_once, for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
+from doublecheck.contracts.sentences import instead, listed
 from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
@@ -213,21 +215,37 @@ class TasksModel(Model):
     def _streamed(self, texts: list[str]) -> None:
         order = json.dumps({"do": "say", "texts": texts})
         events = list(self._agent.stream(order))
-        results = [text for event in events if event.kind != "task" for text in event.texts]
-        assert texts == results, f"the stream has {len(results)} of {len(texts)} results"
-        assert events[-1].state == "completed", f"the stream ends with {events[-1].state}"
+        sent = a2a.artifact_texts(event for event in events if event.kind != "task")
+        assert texts == sent, f"the stream has results {instead(sent, texts)}"
+        state = events[-1].state
+        assert state == "completed", f"the stream ends with the state {state}"
         task = self._agent.task(str(events[-1].task_id))
         assert task is not None, "the task of a stream is not stored"
         self._created(task, texts)
 
     def _created(self, answer: A2aAnswer, texts: list[str]) -> None:
-        assert ("completed", tuple(texts)) == (answer.state, answer.texts), "other results"
+        _require_results(answer, texts)
         id_ = str(answer.task_id)
         assert id_ not in {*self.answers, *self.deleted}, f"{id_} is the id of two tasks"
         self.answers[id_] = answer
 
     def _read(self, id_: str) -> None:
-        assert self.answers.get(id_) == self._agent.task(id_), f"task {id_} has changed"
+        expected, stored = _told(self.answers.get(id_)), _told(self._agent.task(id_))
+        assert expected == stored, f"the stored task is {instead(stored, expected)}"
+
+
+def _require_results(answer: A2aAnswer, texts: list[str]) -> None:
+    """Fail unless a task is completed with these results."""
+    assert "completed" == answer.state, f"the state of the task is {answer.state}"
+    results = a2a.artifact_texts([answer])
+    assert texts == results, f"the task has results {instead(results, texts)}"
+
+
+def _told(task: A2aAnswer | None) -> tuple[Any, ...] | None:
+    """Return what an answer tells about a task, whatever its form."""
+    if task is None:
+        return None
+    return task.task_id, task.context_id, task.state, a2a.artifact_texts([task])
 
 
 def _results(text: str, count: int) -> list[str]:
@@ -248,12 +266,15 @@ def test_the_card_is_served(platform: Platform) -> None:
     card, urls = agent.card, _urls(agent)
     names = ("name", "description", "version", "skills")
 
-    assert [*names] == [name for name in names if card.get(name)]
-    assert urls
-    assert [] == [url for url in urls if not url.startswith(("http://", "https://"))]
-    assert card == platform.a2a().card
+    missing = [name for name in names if not card.get(name)]
+    assert [] == missing, f"the card lacks {listed(missing)}"
+    assert urls, "the card has no URL for JSON-RPC"
+    wrong = [url for url in urls if not url.startswith(("http://", "https://"))]
+    assert [] == wrong, f"the card has URLs of another scheme: {listed(wrong)}"
+    again = platform.a2a().card
+    assert card == again, f"the card changes: {instead(dict(again), dict(card))}"
     if platform.target.reference_app:
-        assert EXECUTOR_NAME == card["name"]
+        assert EXECUTOR_NAME == card["name"], f"the card is of {card['name']!r}"
 
 
 @clause("A2A-01")
@@ -266,8 +287,8 @@ def test_the_agent_answers_at_the_url_of_its_card(platform: Platform) -> None:
         answer = platform.send(replace(request, url=url))
 
         document = wire.json_of(answer)
-        assert isinstance(document, dict), f"{url}: HTTP {answer.status_code} {answer.text!r}"
-        assert {"jsonrpc", "error"} <= document.keys(), f"{url}: {answer.text!r}"
+        is_rpc = isinstance(document, dict) and {"jsonrpc", "error"} <= document.keys()
+        assert is_rpc, f"{url} answers {answer.status_code} without a JSON-RPC error"
 
 
 @clause("A2A-02", writes=True)
@@ -284,11 +305,15 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
     replied = agent.obey("reply", text)
 
     expected = {"texts": parts, "task": heard.task_id, "context": heard.context_id}
-    assert ("completed", 1) == (heard.state, len(heard.texts)), heard
-    assert expected == wire.parsed(heard.texts[0])
-    assert ("completed", (text, *many, "ü")) == (echoed.state, echoed.texts), "other artifacts"
-    assert echoed.task_id, "a task without an id"
-    assert text == "".join(replied.texts), "a result that is a message arrives as another text"
+    results = a2a.artifact_texts([heard])
+    assert 1 == len(results), f"one result arrives as {len(results)}"
+    received = wire.parsed(results[0])
+    assert expected == received, f"execute() gets a message {instead(received, expected)}"
+    _require_results(heard, results)
+    _require_results(echoed, [text, *many, "ü"])
+    assert echoed.task_id, "the task has no id"
+    told = "".join(replied.texts)
+    assert text == told, f"a result that is a message arrives as {instead(told, text)}"
     for texts in ([], [text]):
         agent.fail(texts)
 
@@ -307,12 +332,14 @@ def test_a_message_continues_its_context(agent: Agent) -> None:
         agent.cancel(first.task_id)
     more.append(agent.send(order, context_id=first.context_id))
 
-    assert first.context_id
-    assert {first.context_id} == {answer.context_id for answer in more}
-    contexts = {wire.parsed("".join(answer.texts))["context"] for answer in more}
-    assert {first.context_id} == contexts
-    assert separate.context_id != first.context_id
-    assert 8 == len({answer.task_id for answer in (first, separate, *more)})
+    assert first.context_id, "the task has no contextId"
+    answered = {answer.context_id for answer in more}
+    assert {first.context_id} == answered, f"a context continues in {len(answered)}"
+    contexts = {wire.parsed("".join(a2a.artifact_texts([it])))["context"] for it in more}
+    assert {first.context_id} == contexts, "execute() gets another contextId than the client"
+    assert separate.context_id != first.context_id, "a message without a context gets an old one"
+    ids = {answer.task_id for answer in (first, separate, *more)}
+    assert 8 == len(ids), f"eight messages have {len(ids)} tasks"
 
 
 @clause("A2A-02", writes=True)
@@ -324,7 +351,7 @@ def test_each_message_has_its_own_answer(agent: Agent, platform: Platform) -> No
         request = agent.request(order, id_="the-same")
         for answer in (platform.send(request), wire.send_in_parts(platform, request)):
             read = a2a.read_answer(answer)
-            assert (text,) == read.texts, "the answer to another message"
+            assert [text] == a2a.artifact_texts([read]), "the answer to another message"
             tasks.add(read.task_id)
     agent.tasks |= {str(id_) for id_ in tasks}
     assert 4 == len(tasks), "an answer is sent again"
@@ -337,8 +364,8 @@ def test_every_result_arrives_in_a_stream(agent: Agent) -> None:
     events = list(agent.stream(json.dumps({"do": "say", "texts": many})))
     replied = list(agent.stream(json.dumps({"do": "reply", "name": "a message"})))
 
-    results = [text for it in events if it.kind == "artifact-update" for text in it.texts]
-    assert many == results, f"{len(results)} of {len(many)} results arrived"
+    results = a2a.artifact_texts(event for event in events if event.kind != "task")
+    assert many == results, f"the stream has results {instead(results, many)}"
     messages = [text for it in replied if it.kind == "message" for text in it.texts]
     assert ["a message"] == messages, "the result is a message, which does not arrive"
     for texts in ([], many):
@@ -349,22 +376,31 @@ def test_every_result_arrives_in_a_stream(agent: Agent) -> None:
 @for_each(cost=3, text=inputs.texts(empty=False, long=5000))
 def test_intermediate_results_arrive_while_it_works(agent: Agent, text: str) -> None:
     """The client reads each result before the executor may continue to the next."""
-    gate, steps = uuid.uuid4().hex, ["one", text, "three", "ü", "one", "six"]
-    arrived: list[str] = []
-    tasks: set[str | None] = set()
+    tasks = set()
+    for event in _in_step(agent, ["one", text, "three", "ü", "one", "six"]):
+        tasks.add(event.task_id)
 
+    assert "completed" == event.state, f"the stream ends with the state {event.state}"
+    assert 1 == len(tasks), f"the stream has {len(tasks)} tasks"
+
+
+def _in_step(agent: Agent, steps: list[str]) -> Iterator[A2aAnswer]:
+    """Yield the events of a task with a result per step, which waits until that has been read."""
+    gate, updates = uuid.uuid4().hex, list[A2aAnswer]()
     order = json.dumps({"do": "steps", "gate": gate, "texts": steps})
     with closing(agent.stream(order)) as events:
         for event in events:
-            tasks.add(event.task_id)
-            if event.texts and event.kind != "task":
-                arrived += event.texts
-                assert steps[: len(arrived)] == arrived
-                agent.obey("release", gate)
-
-    assert steps == arrived
-    assert "completed" == event.state
-    assert 1 == len(tasks), tasks
+            yield event
+            if event.kind == "artifact-update":
+                updates.append(event)
+                texts = a2a.artifact_texts(updates)
+                *before, last = steps[: len(texts)]
+                begun = [*before, last[: len(texts[-1])]]
+                assert begun == texts, f"the stream has results {instead(texts, begun)}"
+                if last == texts[-1]:
+                    agent.obey("release", gate)
+    results = a2a.artifact_texts(updates)
+    assert steps == results, f"the stream has results {instead(results, steps)}"
 
 
 def _require_ours(platform: Platform, url: str) -> None:
@@ -385,22 +421,17 @@ def test_tasks_match_their_model(agent: Agent, examples: Examples) -> None:
 @clause("A2A-04", writes=True)
 def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
     """A streamed task is stored while its executor works, and after it has ended."""
-    gate, steps = uuid.uuid4().hex, ["one", "two ü", "three"]
-    order = json.dumps({"do": "steps", "gate": gate, "texts": steps})
-    states = []
-    with closing(agent.stream(order)) as events:
-        for event in events:
-            if event.texts and event.kind != "task":
-                task = agent.task(event.task_id)
-                assert task is not None, "the task is not found while its executor works"
-                states.append(task.state)
-                agent.obey("release", gate)
+    steps, states = ["one", "two ü", "three"], []
+    for event in _in_step(agent, steps):
+        if event.kind == "artifact-update":
+            task = agent.task(event.task_id)
+            assert task is not None, "the task is not found while its executor works"
+            states.append(task.state)
 
     ended = agent.task(event.task_id)
-    assert 3 == len(states)
-    assert "completed" not in states
-    assert ended is not None
-    assert ("completed", tuple(steps)) == (ended.state, ended.texts)
+    assert "completed" not in states, "the task is completed while its executor works"
+    assert ended is not None, "the task is not found after its stream has ended"
+    _require_results(ended, steps)
 
 
 @clause("A2A-04", writes=True)
@@ -410,6 +441,7 @@ def test_there_is_nothing_for_another_id(agent: Agent) -> None:
     id_ = str(answer.task_id)
     others = {uuid.uuid4().hex, id_[:-1], id_[1:], id_[: len(id_) // 2], f"{id_}0", id_.swapcase()}
 
-    assert answer == agent.task(id_)
-    assert {} == {id_: task for id_ in others - {id_} if (task := agent.task(id_)) is not None}
-    assert answer == agent.task(id_)
+    for ids in ({id_}, others - {id_}, {id_}):
+        for other in ids:
+            expected, found = _told(answer if other == id_ else None), _told(agent.task(other))
+            assert expected == found, f"for {other}, the stored task is {instead(found, expected)}"

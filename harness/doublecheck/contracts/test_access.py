@@ -25,6 +25,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import Verdict, not_observable
 
 TRIES = 2
@@ -93,8 +94,9 @@ def test_no_authentication_is_asked_for(local: Platform) -> None:
     for headers in ({}, {"Authorization": "Bearer nobody-knows-this"}) * TRIES:
         for path in agent_users.GENERAL:
             answer = local.request("GET", path, surface="api_server", headers=headers)
-            assert ("authorization" in answer.request.headers) == bool(headers)
-            assert answer.is_success, path
+            sent = "authorization" in answer.request.headers
+            assert sent == bool(headers), f"sent {listed(answer.request.headers)}"
+            assert answer.is_success, f"GET {path} is answered {answer.status_code}"
 
 
 @clause("AUT-01", writes=True)
@@ -104,9 +106,9 @@ def test_no_endpoint_asks_for_authentication(local: Platform, user: User) -> Non
         *others, _deletion = agent_users.endpoints(user, session)
         for endpoint in (*others, *agent_users.endpoints(user, session)):
             answer = endpoint.ask(local)
-            assert "authorization" not in answer.request.headers
-            assert endpoint.works(answer), f"{endpoint.name}: {answer.text}"
-        assert not user.has(session)
+            assert "authorization" not in answer.request.headers, "doublecheck sent a key"
+            assert endpoint.works(answer), f"{endpoint.name} is answered {answer.status_code}"
+        assert not user.has(session), "the deleted session can still be read"
 
 
 @clause("AUT-02", reference_app=True, writes=True)
@@ -114,29 +116,43 @@ def test_every_endpoint_works_with_each_key(hosted: Hosted, new_user: NewUser) -
     """A gateway offers the endpoints of a local API server to each caller with a valid key."""
     for platform in hosted.identities(hosting.AGENTS):
         user = new_user(platform)
-        assert REFERENCE in platform.agents.list_apps()
-        assert platform.request("GET", "/version").is_success
+        assert REFERENCE in platform.agents.list_apps(), (
+            f"{REFERENCE} is not listed through the gateway"
+        )
+        assert platform.request("GET", "/version").is_success, (
+            "GET /version fails through the gateway"
+        )
         named = new_id()
         sessions = sorted([user.create(), user.create(named)])
 
-        assert named in sessions
-        assert sessions == user.ids()
+        assert named in sessions, f"the session has another id than {named}: {listed(sessions)}"
+        assert sessions == user.ids(), (
+            f"the list of sessions is wrong: {instead(user.ids(), sessions)}"
+        )
         for session in sessions:
             for route in ROUTES:
                 text = f"{session} by {route}, é 日本語\n"
-                assert [text] == texts(user.say(session, text, route=route))
-                assert text in texts(user.history(session))
+                assert [text] == texts(user.say(session, text, route=route)), (
+                    f"{route} through the gateway does not answer the message {short(text)}"
+                )
+                assert text in texts(user.history(session)), (
+                    f"the history through the gateway has no message {short(text)}"
+                )
             user.order(session, "save", names=[f"{session}.txt"])
-        assert [[f"{session}.txt"] for session in sessions] == list(map(user.artifacts, sessions))
+        assert [[f"{session}.txt"] for session in sessions] == list(
+            map(user.artifacts, sessions)
+        ), "a session does not list exactly its own artifact"
         user.delete(sessions[0])
-        assert sessions[1:] == user.ids()
+        assert sessions[1:] == user.ids(), (
+            f"after a deletion, the list of sessions is wrong: {instead(user.ids(), sessions[1:])}"
+        )
 
 
 @clause("AUT-02", reference_app=True, writes=True)
 def test_every_endpoint_refuses_strangers(hosted: Hosted, saved: SavedSession) -> None:
     """Every endpoint needs exactly the key, even after a call with it; none can read or write."""
     key, stranger = saved.user.platform.target.api_key, hosted.with_key(hosting.AGENTS, None)
-    assert key is not None
+    assert key is not None, "the runtime has no key"
     before = saved.state()
 
     for wrong, headers in forgeries.wrong_key_headers(key.reveal()).items():
@@ -146,7 +162,7 @@ def test_every_endpoint_refuses_strangers(hosted: Hosted, saved: SavedSession) -
         ]
         accepted = {name: it for name, it in answers if not _is_refusal(it)}
         assert {} == accepted, f"accepted with {wrong}"
-        assert before == saved.state()
+        assert before == saved.state(), f"a refused request with {wrong} changed the sessions"
 
 
 @clause("AUT-02", reference_app=True, writes=True)
@@ -156,7 +172,9 @@ def test_streams_arrive_in_increments(saved: SavedSession) -> None:
 
     texts_read = in_step(saved.user, saved.session, chunks)
 
-    assert "".join(chunks) == texts_read.pop() == "".join(texts_read)
+    assert "".join(chunks) == texts_read.pop() == "".join(texts_read), (
+        f"the increments are not the whole text: {short(texts_read)}"
+    )
 
 
 @clause("AUT-03", reference_app=True, writes=True)
@@ -171,15 +189,22 @@ def test_an_identity_reaches_nothing_of_another(hosted: Hosted, new_user: NewUse
     before = [saved.state() for saved, _ in pairs]
 
     for saved, intruder in pairs:
-        assert not replace(saved.user, platform=intruder).has(saved.session)
+        assert not replace(saved.user, platform=intruder).has(saved.session), (
+            "an identity reads the session of another one"
+        )
         claims = {"user_id": saved.user.id, "session_id": saved.session}
         for headers in ({}, {}, claims, claims):
             for endpoint in agent_users.endpoints(saved.user, saved.session, HISTORY):
                 text = endpoint.ask(intruder, headers).text
-                assert saved.secret not in text, endpoint.name
-                assert endpoint.name != "GET sessions" or saved.session not in text
+                leaked = saved.secret in text
+                assert not leaked, f"{endpoint.name} shows an identity what another one said"
+                assert endpoint.name != "GET sessions" or saved.session not in text, (
+                    "an identity lists the sessions of another one"
+                )
 
-    assert before == [saved.state() for saved, _ in pairs]
+    assert before == [saved.state() for saved, _ in pairs], (
+        "the sessions changed while other identities tried to use them"
+    )
 
 
 @clause("AUT-03", reference_app=True, writes=True)
@@ -192,12 +217,16 @@ def test_identities_at_the_same_time_get_their_own_answers(
     before = [saved.state() for saved in sessions]
     messages = [f"said: {saved.secret}" for saved in sessions]
 
-    assert before == at_once([saved.state for saved in sessions])
+    assert before == at_once([saved.state for saved in sessions]), (
+        "an identity reads other sessions than its own while another one reads, too"
+    )
     runs = [
         functools.partial(saved.user.say, saved.session, message)
         for saved, message in zip(sessions, messages, strict=True)
     ]
-    assert [[message] for message in messages] == [texts(events) for events in at_once(runs)]
+    assert [[message] for message in messages] == [texts(events) for events in at_once(runs)], (
+        "a run does not answer its own message while other identities run, too"
+    )
 
 
 def _is_refusal(answer: httpx.Response) -> bool:

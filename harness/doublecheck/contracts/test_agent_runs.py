@@ -19,7 +19,10 @@ from doublecheck.contracts.agent_users import (
 )
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import for_each
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.wire import api_server
+
+CONCLUSION = "owl has 3 letters."  # of the reference agent, after a tool call
 
 
 @clause("API-07", reference_app=True, writes=True)
@@ -30,10 +33,12 @@ def test_a_run_answers_the_message(user: User, text: str) -> None:
     document = f'{{"text":  {json.dumps(text)} , "n": [ 1.50]}}'
 
     for message in ([document], ["said: ", "", text, " end"]):
-        assert "".join(message) == texts(user.say(session, *message))[-1]
+        expected, reply = "".join(message), texts(user.say(session, *message))[-1]
+        assert expected == reply, f"the agent gets {instead(reply, expected)}"
     parts = ['{"do": ', "", '"heard"}', *[" "] * inputs.MANY]
     heard = json.loads(user.say(session, *parts)[-1].text)
-    assert {"parts": parts, "app": user.app, "user": user.id, "session": session} == heard
+    sent = {"parts": parts, "app": user.app, "user": user.id, "session": session}
+    assert sent == heard, f"the agent gets a turn {instead(heard, sent)}"
 
 
 @for_clauses(("API-05", "API-07", "API-08", "API-10"), reference_app=True, writes=True)
@@ -46,10 +51,14 @@ def test_a_run_returns_every_event(user: User, id_: str, replies: list[str]) -> 
     events = user.order(session, "events", route, texts=several)
     (event,) = user.order(session, "parts", route, texts=replies)
 
-    assert [[text] for text in several] == [[it["text"] for it in event.parts] for event in events]
-    assert replies == [part["text"] for part in event.parts]
+    expected = [[text] for text in several]
+    returned = [[part["text"] for part in it.parts] for it in events]
+    assert expected == returned, f"the run returns events {instead(returned, expected)}"
+    returned_parts = [part["text"] for part in event.parts]
+    assert replies == returned_parts, f"the event has parts {instead(returned_parts, replies)}"
     stored = [it.parts for it in user.history(session) if it.role == "model"]
-    assert [it.parts for it in (*events, event)] == stored
+    sent = [it.parts for it in (*events, event)]
+    assert sent == stored, f"the history has events {instead(stored, sent)}"
 
 
 @clause("API-08", writes=True)
@@ -60,10 +69,12 @@ def test_a_stream_has_events_as_json(user: User, text: str) -> None:
 
     for message in (f"said: {text}", "second", "third"):
         streamed = texts(user.say(session, message, route="/run_sse"))
-        assert streamed
-        assert streamed == texts(user.say(listing, message))
+        assert streamed, "the stream has no reply"
+        whole = texts(user.say(listing, message))
+        assert streamed == whole, f"the list has other replies: {instead(whole, streamed)}"
         replies += [message, *streamed]
-    assert replies == texts(user.history(session))
+    stored = texts(user.history(session))
+    assert replies == stored, f"the history is wrong: {instead(stored, replies)}"
 
 
 @for_clauses(("API-07", "API-08"), writes=True)
@@ -92,7 +103,9 @@ def test_increments_come_as_they_are_produced(user: User, chunks: list[str]) -> 
     increments = in_step(user, session, chunks)
 
     assert whole == increments.pop(), "the whole text is not the last"
-    assert whole == "".join(increments) == user.history(session)[-1].text
+    joined, stored = "".join(increments), user.history(session)[-1].text
+    assert whole == joined, f"the increments are {instead(joined, whole)}"
+    assert whole == stored, f"the history has {instead(stored, whole)}"
 
 
 @clause("API-09", writes=True)
@@ -103,16 +116,21 @@ def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> No
 
     for _ in range(2):
         events = user.order(session, "stream", "/run_sse", streaming=True, chunks=several)
-        assert "".join(several) == events[-1].text
-        assert "".join(several) == "".join(event.text for event in events[:-1])
+        whole, last = "".join(several), events[-1].text
+        joined = "".join(event.text for event in events[:-1])
+        assert whole == last, f"the last event has {instead(last, whole)}"
+        assert whole == joined, f"the increments are {instead(joined, whole)}"
         assert len(events) > 2, "all increments were joined"
     many = [f"{number} " for number in range(inputs.MANY)]
     events = user.order(session, "stream", "/run_sse", streaming=True, chunks=many)
-    assert "".join(many) == events[-1].text == "".join(event.text for event in events[:-1])
+    increments = [event.text for event in events[:-1]]
+    assert "".join(many) == events[-1].text, "the whole text has not every increment"
+    assert "".join(many) == "".join(increments), f"{len(increments)} increments of {len(many)}"
     called = user.order(session, "tool", "/run_sse", streaming=True, word="owl")
     at = max(number for number, event in enumerate(called) if event.function_responses)
     *increments, reply = texts(called[at:])
-    assert "owl has 3 letters." == reply == "".join(increments)
+    assert CONCLUSION == reply, f"after a tool call, the reply is {short(reply)}"
+    assert CONCLUSION == "".join(increments), f"after a tool call, increments: {short(increments)}"
 
 
 @clause("API-09", reference_app=True, writes=True)
@@ -123,10 +141,11 @@ def test_without_streaming_there_are_no_increments(user: User, fields: dict[str,
     order = json.dumps({"do": "tool", "word": "owl"})
 
     for route in ROUTES:
-        assert ["whole text"] == texts(user.say(session, "whole text", route=route, **fields))
+        whole = texts(user.say(session, "whole text", route=route, **fields))
+        assert ["whole text"] == whole, f"{route} without streaming has {listed(whole)}"
         replies = texts(user.say(session, order, route=route, **fields))
-        assert "owl has 3 letters." == replies[-1]
-        assert "o" not in replies, "an increment"
+        assert CONCLUSION == replies[-1], f"after a tool call, the reply is {short(replies[-1])}"
+        assert "o" not in replies, f"{route} without streaming has increments"
 
 
 @clause("API-10", writes=True)
@@ -138,10 +157,13 @@ def test_events_have_content(user: User, route: str) -> None:
         events = user.say(session, message, route=route, streaming=streaming)
 
         for content in (event.raw["content"] for event in events):
-            assert {"role": "str", "parts": "list"} == wire.types(content, ("role", "parts"))
-        assert texts(events), "no reply with text"
-        assert {"model"} == {event.role for event in events if event.text}
-    assert {"user", "model"} == {event.role for event in user.history(session)}
+            types = wire.types(content, ("role", "parts"))
+            assert {"role": "str", "parts": "list"} == types, f"content has the types {types}"
+        assert texts(events), "no event has a text"
+        roles = {str(event.role) for event in events if event.text}
+        assert {"model"} == roles, f"replies have the roles {listed(sorted(roles))}"
+    roles = {str(event.role) for event in user.history(session)}
+    assert {"user", "model"} == roles, f"the history has the roles {listed(sorted(roles))}"
 
 
 @clause("API-11", writes=True)
@@ -150,15 +172,16 @@ def test_events_carry_increments_calls_and_replies(user: User) -> None:
     events = user.order(user.create(), "tool", "/run_sse", streaming=True, word="owl")
 
     called = [call for event in events for call in event.function_calls]
-    assert [("count_letters", {"word": "owl"})] == [
-        (it.get("name"), it.get("args")) for it in called
-    ]
+    expected = [("count_letters", {"word": "owl"})]
+    calls = [(it.get("name"), it.get("args")) for it in called]
+    assert expected == calls, f"the tool calls are {instead(calls, expected)}"
     at = next(number for number, event in enumerate(events) if event.function_calls)
     before, (*increments, reply) = texts(events[: at + 1]), texts(events[at + 1 :])
-    assert len(before) > 1, "no increments"
+    assert len(before) > 1, "there are no increments before the tool call"
     # it is not a final reply: the whole text may also arrive with the call, or not
-    assert "".join(before) in ("owl", "owlowl")
-    assert "owl has 3 letters." == reply == "".join(increments)
+    assert "".join(before) in ("owl", "owlowl"), f"before the call, increments: {short(before)}"
+    assert CONCLUSION == reply, f"after a tool call, the reply is {short(reply)}"
+    assert CONCLUSION == "".join(increments), f"after a tool call, increments: {short(increments)}"
 
 
 @clause("API-11", writes=True)
@@ -175,13 +198,16 @@ def test_calls_carry_their_arguments_and_answers(
         calls = [call for event in events for call in event.function_calls]
         answers = [answer for event in events for answer in event.function_responses]
         called = [[call.get("name"), call.get("args", {})] for call in calls]
-        assert wire.same([["look_up", args]], called)
+        expected = [["look_up", args]]
+        assert wire.same(expected, called), f"the tool calls are {instead(called, expected)}"
         responses = [[answer.get("name"), answer.get("response")] for answer in answers]
-        assert wire.same([["look_up", {"is": args}]], responses)
+        expected = [["look_up", {"is": args}]]
+        assert wire.same(expected, responses), f"tools answer {instead(responses, expected)}"
         order = [bool(event.function_calls) or -bool(event.function_responses) for event in events]
-        assert [True, -1] == [kind for kind in order if kind]
-        assert [reply] == texts(events)
-        assert reply == events[-1].text
+        assert [True, -1] == [kind for kind in order if kind], "call and answer are in disorder"
+        replies = texts(events)
+        assert [reply] == replies, f"the replies are {listed(replies)}"
+        assert reply == events[-1].text, "the reply is not the last event"
 
 
 @clause("API-12", writes=True)
@@ -190,10 +216,12 @@ def test_four_fields_are_required(user: User, route: str) -> None:
     """A turn needs all four fields; without one it ends in an error, and the session is unchanged."""
     session = user.create()
     body = user.body(session, "hello")
-    assert not ends_in_error(user.post(route, body))
+    assert not ends_in_error(user.post(route, body)), "a run with all fields ends in an error"
     before = texts(user.history(session))
 
     for field in ("appName", "userId", "sessionId", "newMessage"):
         answer = user.post(route, {name: value for name, value in body.items() if name != field})
-        assert ends_in_error(answer), f"without {field}: {answer.text}"
-    assert before == texts(user.history(session))
+        if not ends_in_error(answer):
+            pytest.fail(f"A run without {field} is answered {answer.status_code}.")
+    after = texts(user.history(session))
+    assert before == after, f"a refused run changes the history: {instead(after, before)}"

@@ -13,6 +13,7 @@ from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.session_model import SessionsModel
 from doublecheck.contracts.verdicts import Verdict
 
@@ -28,13 +29,14 @@ def test_the_applications_are_listed(platform: Platform) -> None:
     """The list has every application of the directory, once each, every time."""
     names = sorted(platform.agents.list_apps())
 
-    assert names
-    assert "" not in names
-    assert sorted(set(names)) == names
-    assert [names] * TIMES == [sorted(platform.agents.list_apps()) for _ in range(TIMES)]
+    assert names, "no application is listed"
+    assert "" not in names, "an application has no name"
+    assert sorted(set(names)) == names, f"an application is listed twice: {listed(names)}"
+    again, expected = [sorted(platform.agents.list_apps()) for _ in range(TIMES)], [names] * TIMES
+    assert expected == again, f"the list changes: {instead(again, expected)}"
     if platform.target.reference_app:
-        assert REFERENCE in names
-        assert SECOND in names or platform.target.kind == "live"
+        assert REFERENCE in names, f"{REFERENCE} is not listed"
+        assert SECOND in names or platform.target.kind == "live", f"{SECOND} is not listed"
 
 
 @clause("API-03", writes=True)
@@ -46,19 +48,21 @@ def test_a_session_takes_the_id_of_its_path(
 
     An unusual id is used unchanged or refused: a changed one could be another user's session.
     """
-    assert not user.has(id_)
+    assert not user.has(id_), "a session exists before it is created"
 
-    assert id_ == user.create(id_)
-    assert user.has(id_)
+    created = user.create(id_)
+    assert id_ == created, f"the created session has the id {instead(created, id_)}"
+    assert user.has(id_), "the created session cannot be read"
     user.may_create(id_)  # which is refused or changes nothing (U-SESSION-DUPLICATE)
     assert user.has(id_), "a session has gone after its id was used again"
-    assert [id_] == user.ids()
-    assert not other_user.has(id_)
-    assert user_elsewhere == user or not user_elsewhere.has(id_)
+    _require_ids(user, [id_])
+    assert not other_user.has(id_), "another user has the session"
+    is_apart = user_elsewhere == user or not user_elsewhere.has(id_)
+    assert is_apart, "another application has the session"
     user.delete(id_)
     if user.may_create(unusual):
-        assert [unusual] == user.ids()
-        assert user.has(unusual)
+        _require_ids(user, [unusual])
+        assert user.has(unusual), f"the created session {unusual!r} cannot be read"
         composed, decomposed = (unicodedata.normalize(form, unusual) for form in ("NFC", "NFD"))
         if composed != decomposed:
             other = composed if unusual == decomposed else decomposed
@@ -71,11 +75,22 @@ def test_similar_ids_are_different_sessions(user: User, id_: str) -> None:
     """Ids that differ in case, in a sign or as numbers are created and deleted separately."""
     names = inputs.SIMILAR_IDS
     for number, name in enumerate(names, 1):
-        assert name == user.create(name)
-        assert sorted(names[:number]) == user.ids()
+        created = user.create(name)
+        assert name == created, f"the created session has the id {instead(created, name)}"
+        _require_ids(user, sorted(names[:number]))
     for number, name in enumerate(names, 1):
         user.delete(name)
-        assert sorted(names[number:]) == user.ids()
+        _require_ids(user, sorted(names[number:]))
+
+
+def _require_ids(user: User, expected: list[str]) -> None:
+    ids = user.ids()
+    assert expected == ids, f"the list of sessions is wrong: {instead(ids, expected)}"
+
+
+def _require_artifacts(user: User, session: str, expected: list[str]) -> None:
+    names = user.artifacts(session)
+    assert expected == names, f"the list of artifacts is wrong: {instead(names, expected)}"
 
 
 RULES = {
@@ -111,13 +126,13 @@ def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: st
     names = [f"{name}.txt", f"{name}.2", *many, "last.png"]
 
     user.order(session, "save", names=names[:1])
-    assert names[:1] == user.artifacts(session)
+    _require_artifacts(user, session, names[:1])
     user.order(session, "save", names=names[1:])
     user.order(neighbour, "save", names=["neighbour.txt"])
 
-    assert sorted(names) == user.artifacts(session)
-    assert ["neighbour.txt"] == user.artifacts(neighbour)
-    assert [] == other_user.artifacts(session)
+    _require_artifacts(user, session, sorted(names))
+    _require_artifacts(user, neighbour, ["neighbour.txt"])
+    _require_artifacts(other_user, session, [])
     other_user.delete(session)
 
 
@@ -126,8 +141,9 @@ def test_health_answers(platform: Platform) -> None:
     """/health succeeds every time."""
     answers = [platform.request("GET", "/health", surface="api_server") for _ in range(TIMES)]
 
-    assert [True] * TIMES == [answer.is_success for answer in answers], answers[0].text
-    assert not wire.error_in(answers[0]), answers[0].text
+    failed = [answer.status_code for answer in answers if not answer.is_success]
+    assert [] == failed, f"GET /health is answered {listed(failed)}"
+    assert not wire.error_in(answers[0]), f"health is an error: {short(answers[0].text)}"
 
 
 @clause("API-15")
@@ -135,11 +151,12 @@ def test_version_answers(platform: Platform) -> None:
     """/version returns the same version every time, in words or numbers. It is not a health."""
     first, second = (platform.request("GET", "/version") for _ in range(2))
 
-    assert first.is_success, first.text
-    assert "html" not in first.headers.get("content-type", ""), first.text
-    assert not wire.error_in(first), first.text
+    assert first.is_success, f"GET /version is answered {first.status_code}"
+    assert "html" not in first.headers.get("content-type", ""), "the version is a page"
+    assert not wire.error_in(first), f"the version is an error: {short(first.text)}"
     before, after = (wire.words_of(answer).items() for answer in (first, second))
-    assert [] == [(place, word) for place, word in before ^ after if "version" in str(place)]
+    changed = [word for place, word in before ^ after if "version" in str(place)]
+    assert [] == changed, f"the version changes: {listed(changed)}"
     assert {word for _, word in before & after} - HEALTHY, f"no version: {first.text}"
 
 
@@ -148,7 +165,8 @@ def test_applications_are_named_by_directories(platform: Platform) -> None:
     """Each name is a single path segment."""
     names = platform.agents.list_apps()
 
-    assert [] == [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
+    wrong = [name for name in names if "/" in name or "\\" in name or name in ("", ".", "..")]
+    assert [] == wrong, f"names that are not a directory's: {listed(map(repr, wrong))}"
 
 
 @clause("API-16", writes=True)
@@ -158,7 +176,7 @@ def test_an_application_that_is_not_listed_does_not_run(
 ) -> None:
     """Unknown names, even similar ones, do not run; the listed name runs."""
     session, names = user.create(), user.platform.agents.list_apps()
-    assert user.say(session, "hello", route=route)
+    assert user.say(session, "hello", route=route), "the listed application does not answer"
 
     app = user.app
     nearly = (app[:-1], app[:3], f"{app}_", f"{app}x", app.upper(), app.title(), f"no_{new_id()}")
@@ -167,8 +185,9 @@ def test_an_application_that_is_not_listed_does_not_run(
         leftovers.user(name, user.id)
         created = stranger.may_create(session)  # may be refused here, or when it runs
         answer = stranger.post(route, stranger.body(session, "hello"))
-        assert ends_in_error(answer), f"{name!r} was run: {answer.text}"
-        assert not created or "hello" not in "".join(texts(stranger.history(session)))
+        assert ends_in_error(answer), f"{name!r} is not listed, but runs"
+        has_run = created and "hello" in "".join(texts(stranger.history(session)))
+        assert not has_run, f"{name!r} is refused, but its history has the message"
 
 
 @clause("API-18", writes=True)
@@ -193,9 +212,11 @@ def test_users_with_similar_ids_are_separate(
 
     first.say(shared, "a secret")
 
-    assert [[shared], ["mine"]] == [first.ids(), second.ids()]
-    assert not second.has(shared)
-    assert "a secret" not in "".join(texts(second.history("mine")))
+    _require_ids(first, [shared])
+    _require_ids(second, ["mine"])
+    assert not second.has(shared), "a user with a similar id has the session"
+    leaked = "a secret" in "".join(texts(second.history("mine")))
+    assert not leaked, "a user with a similar id has the message in a history"
 
 
 @clause("API-18", reference_app=True, writes=True)
@@ -209,7 +230,10 @@ def test_an_agent_sees_its_own_user_s_session(user: User, other_user: User) -> N
 
     histories = [who.order(shared, "history")[-1].text for who in (user, other_user)]
 
-    assert [(True, False), (False, True)] == [("first" in h, "second" in h) for h in histories]
-    assert [["first.txt"], ["second.txt"]] == [who.artifacts(shared) for who in (user, other_user)]
+    own = [("first" in text, "second" in text) for text in histories]
+    assert [(True, False), (False, True)] == own, "an agent sees the history of another user"
+    _require_artifacts(user, shared, ["first.txt"])
+    _require_artifacts(other_user, shared, ["second.txt"])
     for who in (user, other_user):
-        assert f'"user": "{who.id}"' in who.order(shared, "heard")[-1].text
+        heard = who.order(shared, "heard")[-1].text
+        assert f'"user": "{who.id}"' in heard, f"an agent sees another user: {short(heard)}"

@@ -17,6 +17,7 @@ from doublecheck.client._sync.browser import Browser
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import Examples
 from doublecheck.contracts.sandboxes import CheckSandbox
+from doublecheck.contracts.sentences import short
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import RefusedError
 
@@ -60,7 +61,7 @@ class Page:
         while True:
             answer = json.loads(self.connection.recv(_PATIENCE_S))
             if answer.get("id") == message["id"]:
-                assert "error" not in answer, f"{method}: {answer['error']}"
+                assert "error" not in answer, f"{method} is refused: {short(answer['error'])}"
                 return answer["result"]
 
     def pages(self) -> list[str]:
@@ -108,12 +109,12 @@ def test_a_page_is_driven_by_its_protocol(sandbox: CheckSandbox, examples: Examp
             own_pages = page.pages()
             other_pages = [page for browser in map(_browser, sessions) for page in _pages(browser)]
 
-    assert ["red", "typed"] == state
+    assert ["red", "typed"] == state, f"after a click and typing, the page has {short(state)}"
     for picture in (before, after):
-        assert picture.startswith(_PICTURES), picture[:20]
+        assert picture.startswith(_PICTURES), f"a screenshot is no picture: {picture[:20]!r}"
     assert before != after, "the screenshots of two different pages are the same"
-    assert "Mozilla/" in info.user_agent
-    assert _PAGE in own_pages
+    assert "Mozilla/" in info.user_agent, f"the user agent is {short(info.user_agent)}"
+    assert _PAGE in own_pages, "the page is not among those of its browser"
     assert _PAGE not in other_pages, "another session's browser has the page"
 
 

@@ -32,6 +32,7 @@ from doublecheck.contracts.sandboxes import (
     CheckSandbox,
     succeeded,
 )
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target import pytest_options
 from doublecheck.target.facts import variable
@@ -82,13 +83,18 @@ def test_the_envelope_is_complete(platform: Platform, sandbox: CheckSandbox, kin
     together = at_once(calls, busy=(pytest.fail.Exception,))
     for (box, _), answer in zip(sent * 2, (*alone, *together), strict=True):
         metadata, result = wire.envelope(answer)
-        assert dict.fromkeys(METADATA, "str") == wire.types(metadata, METADATA)
-        assert dict.fromkeys(RESULT, "str") == wire.types(result, RESULT)
-        assert (ACTION, VERSION) == (metadata["Action"], metadata["Version"])
-        named = platform.target.sandbox_tool(), box.user_session_id
-        assert named == (result["ToolId"], result["UserSessionId"])
+        _require_types(metadata, dict.fromkeys(METADATA, "str"), "ResponseMetadata")
+        _require_types(result, dict.fromkeys(RESULT, "str"), "Result")
+        expected = {
+            "Action": ACTION,
+            "Version": VERSION,
+            "ToolId": platform.target.sandbox_tool(),
+            "UserSessionId": box.user_session_id,
+        }
+        told = {name: {**metadata, **result}[name] for name in expected}
+        assert expected == told, f"the envelope is wrong {instead(told, expected)}"
         request_ids.append(metadata["RequestId"])
-    assert len(request_ids) == len(set(request_ids)), request_ids
+    assert len(request_ids) == len(set(request_ids)), "two answers have the same RequestId"
 
 
 @clause("CTL-02", writes=True)
@@ -97,19 +103,24 @@ def test_the_inner_json_is_complete(platform: Platform, sandbox: CheckSandbox) -
     for code, language in CODES * 2:
         inner, data = _inner(platform, sandbox, code, language)
 
-        assert {"success": "bool", "message": "str"} == wire.types(inner, ("success", "message"))
-        assert TYPES_OF_DATA == wire.types(data, TYPES_OF_DATA)
-        assert code == data["code"]
-        assert code in FAILING or (True, "ok") == (inner["success"], data["status"]), data
-        assert language == PYTHON or data["kernel_name"] not in ("python3", "python")
+        _require_types(inner, {"success": "bool", "message": "str"}, "the inner JSON")
+        _require_types(data, TYPES_OF_DATA, "data")
+        assert code == data["code"], f"code is {instead(data['code'], code)}"
+        outcome = (inner["success"], data["status"])
+        assert code in FAILING or (True, "ok") == outcome, f"code that ran is {short(outcome)}"
+        kernel = data["kernel_name"]
+        is_own = language == PYTHON or kernel not in ("python3", "python")
+        assert is_own, f"JavaScript has the kernel_name {kernel!r}"
         for output in data["outputs"]:
             types = wire.types(output, OUTPUT)
             wrong = [name for name, allowed in OUTPUT.items() if types.get(name) not in allowed]
-            assert [] == wrong, output
+            assert [] == wrong, f"fields of a wrong type: {listed(wrong)} in {short(output)}"
         others = [it for it in data["outputs"] if it["output_type"] != "stream"]
         contents = [name for it in others for name in ("ename", "data") if it[name]]
-        assert {VALUED: ["data"], SILENT: []}.get(code, contents) == contents
-        assert code not in FAILING or "ename" in contents[-2:], data["outputs"]
+        expected = {VALUED: ["data"], SILENT: []}.get(code, contents)
+        assert expected == contents, f"the outputs of {short(code)} have {listed(contents)}"
+        has_error = code not in FAILING or "ename" in contents[-2:]
+        assert has_error, f"no output of {short(code)} has an ename at the end"
 
 
 @clause("CTL-02", writes=True)
@@ -120,7 +131,9 @@ def test_the_executed_code_is_told(platform: Platform, sandbox: CheckSandbox, te
 
     inner, data = _inner(platform, sandbox, code)
 
-    assert (code, True, "ok") == (data["code"], inner["success"], data["status"])
+    assert code == data["code"], f"code is {instead(data['code'], code)}"
+    outcome = (inner["success"], data["status"])
+    assert (True, "ok") == outcome, f"code that ran is {short(outcome)}"
 
 
 @clause("CTL-02", writes=True)
@@ -144,10 +157,10 @@ def test_an_unknown_tool_is_refused(
     body = sandbox.body("1" if language == PYTHON else "true", language)
     near = {id_[:-1], f"{id_}0", id_.upper(), f"t-{id_[2:].swapcase()}", id_[2:], f" {id_}"}
     if platform.target.kind == "double" or platform.target.allow_writes:
-        assert _invoked(platform, body)
+        _invoked(platform, body)
 
     for unknown in sorted({"t-doublecheck-nobody-has-this", "nobody", ""} | near - {id_}):
-        assert wire.refusal(wire.control_plane(platform, {**body, "ToolId": unknown}))
+        wire.refusal(wire.control_plane(platform, {**body, "ToolId": unknown}))
 
 
 @clause("CTL-05", writes=True)
@@ -158,8 +171,9 @@ def test_ids_have_their_shape(platform: Platform, sandbox: CheckSandbox, kind: s
         for code, language in KINDS[kind]:
             _, result = wire.envelope(_invoked(platform, box.body(code, language)))
 
-            assert re.fullmatch(r"s-\S+", str(result.get("SessionId"))), result
-            assert re.fullmatch(r"t-\S+", str(result.get("ToolId"))), result
+            for name, shape in (("SessionId", r"s-\S+"), ("ToolId", r"t-\S+")):
+                id_ = str(result.get(name))
+                assert re.fullmatch(shape, id_), f"{name} does not have its shape: {id_!r}"
 
 
 @clause("CTL-06")
@@ -170,7 +184,7 @@ def test_an_unknown_action_or_version_is_refused(
     """The error names the action or the version, even if it is similar to a known one."""
     for name in REFUSED_NAMES[field]:
         answer = wire.control_plane(platform, sandbox.body("1"), **{field: name})
-        assert name in wire.refusal(answer), answer.text
+        assert name in wire.refusal(answer), f"the error does not name {name!r}"
 
 
 @pytest.fixture
@@ -213,7 +227,8 @@ def test_agent_libraries_of_all_versions_can_call(
         _, result = wire.envelope(_invoked(encrypted, body))
 
         _, data = wire.inner(result)
-        assert "hello\n" == "".join(output.get("text") or "" for output in data["outputs"])
+        printed = "".join(output.get("text") or "" for output in data["outputs"])
+        assert "hello\n" == printed, f"the code prints {short(printed)}"
 
 
 def _invoked(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
@@ -224,6 +239,11 @@ def _invoked(platform: Platform, body: Mapping[str, Any]) -> httpx.Response:
     if body["OperationType"] == "ExecBash":
         not_observable(f"InvokeTool does not run commands: {answer.text}")
     pytest.fail(f"refused: HTTP {answer.status_code} {answer.text}")
+
+
+def _require_types(document: Mapping[str, Any], types: Mapping[str, str], where: str) -> None:
+    expected, actual = dict(types), wire.types(document, types)
+    assert expected == actual, f"{where} has fields {instead(actual, expected)}"
 
 
 def _inner(
@@ -237,7 +257,8 @@ def _inner(
 @clause("CTL-03")
 def test_every_forged_signature_is_refused(platform: Platform, sandbox: CheckSandbox) -> None:
     """Requests with a wrong key, secret, signature or signed part are all refused."""
-    assert {} == _let_in(platform, forged(platform, sandbox.body("1"), sandbox.body("2")))
+    accepted = _let_in(platform, forged(platform, sandbox.body("1"), sandbox.body("2")))
+    assert {} == accepted, f"accepted with a wrong signature: {listed(accepted)}"
 
 
 @clause("CTL-03", writes=True)
@@ -257,7 +278,8 @@ def test_a_key_without_full_access_is_refused(platform: Platform, sandbox: Check
 
     for _ in range(2):
         requests = _operations(platform, sandbox, "s-doublecheck-nobody", restricted)
-        assert {} == _let_in(platform, requests)
+        accepted = _let_in(platform, requests)
+        assert {} == accepted, f"accepted without full access: {listed(accepted)}"
     wrong = replace(restricted, secret_key=restricted.secret_key[::-1])
     refusals = [
         wire.refusal(wire.control_plane(platform, sandbox.body("1"), credentials=pair))
@@ -288,7 +310,8 @@ def _require_refused(
     first = succeeded(sandbox.run("count = 1"))
     requests = _operations(platform, sandbox, first.session_id, credentials)
 
-    assert {} == _let_in(platform, {name: change(it) for name, it in requests.items()})
+    accepted = _let_in(platform, {name: change(it) for name, it in requests.items()})
+    assert {} == accepted, f"accepted although it must be refused: {listed(accepted)}"
     assert "1\n" == sandbox.run("print(count)").stdout, "a refused request changed the session"
 
 

@@ -20,6 +20,7 @@ from doublecheck.contracts.in_process import (
     tool_names,
     tool_result,
 )
+from doublecheck.contracts.sentences import instead, listed
 
 Payload = dict[str, Any]
 Headers = dict[str, str]
@@ -77,7 +78,8 @@ def test_entrypoint_refuses_what_is_no_entrypoint() -> None:
     """Only async functions and generators with payload and headers are accepted."""
     right = (_entrypoint, _stream, _Agent().entrypoint)
 
-    assert [*right] == accepted(agentdouble.SimpleApp().entrypoint, right + NO_ENTRYPOINTS)
+    those = accepted(agentdouble.SimpleApp().entrypoint, right + NO_ENTRYPOINTS)
+    assert [*right] == those, f"entrypoint accepts {listed(those)}"
 
 
 @clause("DEC-01")
@@ -91,8 +93,10 @@ def test_the_entrypoint_is_called_with_payload_and_headers() -> None:
     answer = invoked(app, payload, {"x-who": "me"})
     events = invoked(streaming, payload, {"x-who": "me"})
 
-    assert [payload, "me"] == json.loads(wire.returned(answer))
-    assert ["hello", "me"] == wire.chunks(wire.data_of(events), ["hello", "me"])
+    expected, received = [payload, "me"], json.loads(wire.returned(answer))
+    assert expected == received, f"the entrypoint gets {instead(received, expected)}"
+    strings = wire.chunks(wire.data_of(events), ["hello", "me"])
+    assert ["hello", "me"] == strings, f"the stream has {listed(strings)}"
 
 
 def _ping() -> str:
@@ -130,7 +134,8 @@ def test_ping_refuses_what_is_no_ping() -> None:
     """Only sync functions without parameters are accepted."""
     right = (_ping, _Agent().ping, lambda: "")
 
-    assert [*right] == accepted(agentdouble.SimpleApp().ping, right + NO_PINGS)
+    those = accepted(agentdouble.SimpleApp().ping, right + NO_PINGS)
+    assert [*right] == those, f"ping accepts {listed(those)}"
 
 
 @clause("DEC-02")
@@ -138,9 +143,11 @@ def test_the_ping_function_is_called() -> None:
     """/ping returns the ping function's string, even after others were refused."""
     app = agentdouble.SimpleApp()
     app.ping(_ping)
-    assert [] == accepted(app.ping, NO_PINGS)
+    those = accepted(app.ping, NO_PINGS)
+    assert [] == those, f"ping accepts {listed(those)}"
 
-    assert "well" == wire.probe_text(got(app, "/ping"))
+    text = wire.probe_text(got(app, "/ping"))
+    assert "well" == text, f"/ping answers {text!r}"
 
 
 @clause("DEC-03")
@@ -281,11 +288,13 @@ def test_tool_refuses_a_parameter_without_a_type() -> None:
         app = agentdouble.MCPApp()
         for decorate in (app.tool, app.tool()):
             messages = [refusal(decorate, function) or "accepted" for function in functions]
-            assert [] == [message for message in messages if parameter not in message]
-        assert {} == app.tools
+            wrong = [message for message in messages if parameter not in message]
+            assert [] == wrong, f"{parameter} has no type, but tool says {listed(wrong)}"
+        assert {} == app.tools, f"refused functions are tools: {listed(app.tools)}"
 
-    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool, (*TOOLS, *NO_FUNCTIONS))
-    assert [*TOOLS] == accepted(agentdouble.MCPApp().tool(), (*TOOLS, *NO_FUNCTIONS, None))
+    for decorate in (agentdouble.MCPApp().tool, agentdouble.MCPApp().tool()):
+        those = accepted(decorate, (*TOOLS, *NO_FUNCTIONS))
+        assert [*TOOLS] == those, f"tool accepts {listed(those)}"
 
 
 @clause("DEC-04")
@@ -295,7 +304,8 @@ def test_agent_as_a_tool_refuses_what_is_no_agent() -> None:
 
     assert [*right] == accepted(app.agent_as_a_tool, (*right, *NO_AGENTS)), "others are accepted"
     assert ["_assistant", "ask"] == sorted(tool_names(app)), "a refused function is a tool"
-    assert "hello" == _text(tool_result(app, "_assistant", {"prompt": "hello"}))
+    told = _text(tool_result(app, "_assistant", {"prompt": "hello"}))
+    assert "hello" == told, f"the agent answers {told!r}"
 
 
 @clause("DEC-04")
@@ -306,15 +316,20 @@ def test_sync_and_async_tools_are_listed_and_called() -> None:
         app.tool(function)
     rome, oslo = {"city": "Rome", "streets": ["a", "b"]}, {"city": "Oslo", "streets": []}
 
-    assert sorted(tool.__name__ for tool in TOOLS) == sorted(tool_names(app))
-    assert {"city": "Rome", "days": 2} == tool_result(app, "_forecast", {"city": "Rome", "days": 2})
-    assert "sun in Rome" == _text(tool_result(app, "_async_forecast", {"city": "Rome"}))
-    assert "nothing" == _text(tool_result(app, "_no_parameters", {}))
+    expected, names = sorted(tool.__name__ for tool in TOOLS), sorted(tool_names(app))
+    assert expected == names, f"the tools are {instead(names, expected)}"
+    two_days = {"city": "Rome", "days": 2}
     args = {"place": rome, "others": [oslo, rome], "wide": True}
-    assert "Rome, ['a', 'b'], True, ['Oslo', 'Rome']" == _text(tool_result(app, "_complex", args))
-    assert {"x": [], "y": ["a", "b"]} == tool_result(
-        app, "_async_complex", {"places": {"x": oslo, "y": rome}}
+    calls: tuple[tuple[str, dict[str, Any], Any], ...] = (
+        ("_forecast", two_days, two_days),
+        ("_async_forecast", {"city": "Rome"}, "sun in Rome"),
+        ("_no_parameters", {}, "nothing"),
+        ("_complex", args, "Rome, ['a', 'b'], True, ['Oslo', 'Rome']"),
+        ("_async_complex", {"places": {"x": oslo, "y": rome}}, {"x": [], "y": ["a", "b"]}),
     )
+    for name, arguments, returned in calls:
+        result = _text(tool_result(app, name, arguments))
+        assert returned == result, f"{name} returns {instead(result, returned)}"
 
 
 def _text(result: Any) -> Any:

@@ -17,6 +17,7 @@ import pytest
 import agentdouble
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.in_process import accepted, rpc, sent
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.wire.a2a import CARD
 
 if TYPE_CHECKING:
@@ -80,10 +81,13 @@ def test_agent_executor_refuses_what_is_no_executor() -> None:
     def accepts(things: Iterable[Any], **options: Any) -> list[Any]:
         return accepted(lambda it: agentdouble.A2AApp().agent_executor(**options)(it), things)
 
-    assert [*right] == accepts((*right, *wrong), runner="echo")
+    those = accepts((*right, *wrong), runner="echo")
+    assert [*right] == those, f"agent_executor accepts {listed(those)}"
     for options in ({}, {"runner": None}, {"prefix": "a"}):
-        assert [] == accepts((*right, _NoExecutor), **options), options
-    assert [] == accepted(lambda it: agentdouble.A2AApp().agent_executor(it), right)
+        those = accepts((*right, _NoExecutor), **options)
+        assert [] == those, f"agent_executor({options}) accepts {listed(those)} without a runner"
+    those = accepted(lambda it: agentdouble.A2AApp().agent_executor(it), right)
+    assert [] == those, f"agent_executor without arguments accepts {listed(those)}"
 
 
 @clause("DEC-05")
@@ -96,10 +100,12 @@ def test_the_executor_gets_the_arguments() -> None:
     for cls in overriding:
         app = agentdouble.A2AApp()
         app.agent_executor(runner="echo", prefix="to ", more=1)(cls)
-        assert [{"text": "to echo"}] == sent(app, "hello")["parts"]
+        parts = sent(app, "hello")["parts"]
+        assert [{"text": "to echo"}] == parts, f"execute() does not answer: {short(parts)}"
     app = agentdouble.A2AApp()
     app.agent_executor(runner="echo")(unchanged)
-    assert '"hello"' in json.dumps(sent(app, "hello").get("artifacts"))
+    artifacts = sent(app, "hello").get("artifacts")
+    assert '"hello"' in json.dumps(artifacts), f"the runner does not answer: {short(artifacts)}"
 
 
 def _stores() -> tuple[list[type], list[type]]:
@@ -143,8 +149,10 @@ def test_task_store_refuses_what_is_no_task_store() -> None:
     right, wrong = _stores()
     things = [*right, *wrong, object, dict, _execute, "store", None]
 
-    assert right == accepted(lambda it: agentdouble.A2AApp().task_store(tasks={})(it), things)
-    assert [] == accepted(lambda it: agentdouble.A2AApp().task_store()(it), things[len(right) :])
+    those = accepted(lambda it: agentdouble.A2AApp().task_store(tasks={})(it), things)
+    assert right == those, f"task_store accepts {listed(those)}"
+    those = accepted(lambda it: agentdouble.A2AApp().task_store()(it), things[len(right) :])
+    assert [] == those, f"task_store without arguments accepts {listed(those)}"
 
 
 @clause("DEC-06")
@@ -160,14 +168,17 @@ def test_the_task_store_keeps_the_tasks() -> None:
 
         tasks = [sent(app, text) for text in ("one", "two")]
         ids = [task["id"] for task in tasks]
-        assert tasks == [rpc(app, "GetTask", {"id": id_}).get("result") for id_ in ids]
+        found = [rpc(app, "GetTask", {"id": id_}).get("result") for id_ in ids]
+        assert tasks == found, f"GetTask returns a task {instead(found, tasks)}"
         if cls is None:
             app = agentdouble.A2AApp(runner="echo")
         else:
-            assert ids == [task.id for task in stored.values()] == [*stored]
+            saved = [task.id for task in stored.values()]
+            assert ids == saved == [*stored], f"the store has the tasks {listed(saved)}"
             stored.clear()
         unknown = rpc(app, "GetTask", {"id": ids[0]})
-        assert TASK_NOT_FOUND == unknown.get("error", {}).get("code")
+        code = unknown.get("error", {}).get("code")
+        assert TASK_NOT_FOUND == code, f"a task that is not stored has the error {code}"
 
 
 @clause("A2A-05")
@@ -187,8 +198,10 @@ def test_the_application_serves_with_a_card_a_host_and_a_port() -> None:
             _get(f"http://{NEXT_TO_IT}:{port}{CARD}")
 
     names = ("name", "description", "version")
-    assert {name: card[name] for name in names} == {name: served[name] for name in names}
-    assert {card["url"]} == {interface["url"] for interface in served["supportedInterfaces"]}
+    expected, actual = ({name: it[name] for name in names} for it in (card, served))
+    assert expected == actual, f"the card is served with {instead(actual, expected)}"
+    urls = {interface["url"] for interface in served["supportedInterfaces"]}
+    assert {card["url"]} == urls, f"the card is served with the URLs {listed(urls)}"
 
 
 def _get(url: str) -> httpx.Response:
@@ -209,7 +222,7 @@ def _serving(options: Mapping[str, Any]) -> Iterator[None]:
     process = subprocess.Popen(  # noqa: S603 (our own script)
         [sys.executable, "-c", RUN, json.dumps(options)], stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
+    assert process.stdout is not None, "the process has no output"
     try:
         line = process.stdout.readline()
         assert ANSWERS in line, f"it did not start: {line!r}"

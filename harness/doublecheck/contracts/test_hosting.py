@@ -20,6 +20,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.hosting import Hosted
 from doublecheck.contracts.mcp_servers import structured_of
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import Verdict, not_observable
 
 SAID = "é 日本語 🦉"
@@ -43,9 +44,14 @@ def test_sessions_share_one_environment(hosted: Hosted) -> None:
             wire.invoke(app, {"do": "release", "gate": gate}, session)
         arrived = [event.data for event in (first, *events)]
 
-    assert ["begun", "done"] == wire.chunks(arrived, ["begun", "done"])
-    assert [session["session_id"], other["session_id"]] == [place["session"] for place in places]
-    assert 1 == len({place["environment"] for place in places}), places
+    assert ["begun", "done"] == wire.chunks(arrived, ["begun", "done"]), (
+        f"a stream of one session lost strings while another session asked: {listed(arrived)}"
+    )
+    assert [session["session_id"], other["session_id"]] == [place["session"] for place in places], (
+        f"a session is answered as another one: {listed(place['session'] for place in places)}"
+    )
+    environments = {place["environment"] for place in places}
+    assert 1 == len(environments), "two sessions at the same time have two environments"
 
 
 @clause("HST-01")
@@ -53,14 +59,17 @@ def test_each_session_gets_its_own_answers(hosted: Hosted) -> None:
     """Many sessions, with unusual ids, are answered, even at the same time."""
     app = hosted.at(hosting.SIMPLE)
     many = [uuid.uuid4().hex for _ in range(inputs.MANY)]
-    assert many == [_where(app, {**_session(), "session_id": id_})["session"] for id_ in many]
+    seen = [_where(app, {**_session(), "session_id": id_})["session"] for id_ in many]
+    assert many == seen, f"other sessions are answered: {instead(seen, many)}"
     ids = [uuid.uuid4().hex + end for end in ("", "-A", "-a", "%41", "%2Fb", "_1", ".1")]
     sessions = [{"user_id": "doublecheck", "session_id": id_} for id_ in ids]
 
     alone = [_where(app, session)["session"] for session in sessions]
     together = at_once([functools.partial(_where, app, session) for session in sessions])
 
-    assert ids == alone == [place["session"] for place in together]
+    assert ids == alone == [place["session"] for place in together], (
+        f"a session is answered as another one: {instead(alone, ids)}"
+    )
 
 
 @clause("HST-02")
@@ -77,8 +86,12 @@ def test_who_is_idle_is_scaled_to_zero_and_comes_back(hosted: Hosted, platform: 
         pass
     after = _where(app, _session())
 
-    assert () == instances
-    assert before["environment"] != after["environment"]
+    assert () == instances, (
+        f"after {IDLE_MINUTES} idle minutes there are still instances: {listed(instances)}"
+    )
+    assert before["environment"] != after["environment"], (
+        "after the scaling to zero, the old process answers"
+    )
 
 
 @clause("HST-03")
@@ -95,7 +108,9 @@ def test_nothing_of_a_neighbour_is_reached(hosted: Hosted) -> None:
         wire.invoke(neighbour, {"do": "forget"})
 
     assert secrets["files"], "the neighbour could not write a file"
-    assert [] == json.loads(wire.returned(answer))
+    assert [] == json.loads(wire.returned(answer)), (
+        "an application reaches what belongs to its neighbour"
+    )
 
 
 @clause("HST-04")
@@ -109,7 +124,8 @@ def test_what_an_application_prints_is_in_its_logs(hosted: Hosted) -> None:
         if time.monotonic() > deadline:
             break
 
-    assert [2] * len(PRINTED) == [logs.count(line) for line in printed], logs
+    missing = [line for line in printed if logs.count(line) != 2]
+    assert [] == missing, f"not twice in the logs: {listed(map(short, missing))}"
 
 
 @clause("HST-04")
@@ -126,10 +142,12 @@ def test_requests_durations_and_errors_are_counted(hosted: Hosted, platform: Pla
     after = _figures(platform, hosting.SIMPLE)
 
     grown = after - before  # without what has not grown
-    assert grown.pop("request_duration_seconds_sum", 0) > 0, grown
-    expected = {"request_duration_seconds_count": 3, "errors_total": 1}
-    assert {"200": 2, "500": 1, **expected} == grown
-    assert elsewhere == _figures(platform, hosting.NEIGHBOUR)
+    assert grown.pop("request_duration_seconds_sum", 0) > 0, "no durations are measured"
+    expected = {"request_duration_seconds_count": 3, "errors_total": 1, "200": 2, "500": 1}
+    assert expected == grown, f"wrong counts of requests: {instead(dict(grown), expected)}"
+    assert elsewhere == _figures(platform, hosting.NEIGHBOUR), (
+        "the metrics of another runtime have changed"
+    )
 
 
 @clause("HST-05")
@@ -155,13 +173,17 @@ def _speak_http(app: Platform) -> None:
             request = wire.invocation(app, sent, headers)
             for answer in (app.send(request), wire.send_in_parts(app, request)):
                 received = wire.echoed(answer)
-                assert wire.same(sent, received["payload"]), "another payload"
+                assert wire.same(sent, received["payload"]), (
+                    f"the payload arrives {instead(received['payload'], sent)}"
+                )
                 custom = {name: received["headers"].get(name) for name in headers}
-                assert headers == custom, "other headers"
+                assert headers == custom, f"the headers arrive {instead(custom, headers)}"
 
     chunks = [SAID, *(f"number {number}" for number in range(inputs.MANY))]
     streamed = app.stream("", do="stream", chunks=chunks, headers=session)
-    assert chunks == wire.chunks([event.data for event in streamed], chunks), "other strings"
+    assert chunks == wire.chunks([event.data for event in streamed], chunks), (
+        "a stream lacks strings"
+    )
 
 
 def _speak_mcp(app: Platform) -> None:
@@ -173,9 +195,10 @@ def _speak_mcp(app: Platform) -> None:
         names = {tool.name for tool in mcp.tools()}
         results = [mcp.call("join", first=SAID, second=end).text for end in "!?"]
 
-    assert wire.same(arguments, described), "other arguments arrive"
-    assert {"add", "join"} <= names
-    assert [f"{SAID}!", f"{SAID}?"] == results
+    assert wire.same(arguments, described), f"arguments arrive {instead(described, arguments)}"
+    assert {"add", "join"} <= names, f"add and join are not among the tools {listed(sorted(names))}"
+    expected = [f"{SAID}!", f"{SAID}?"]
+    assert expected == results, f"a tool returns another text: {instead(results, expected)}"
 
 
 def _speak_a2a(app: Platform) -> None:
@@ -183,9 +206,11 @@ def _speak_a2a(app: Platform) -> None:
     agent = app.a2a()
     for text in (SAID, "again"):
         answer = agent.send(text)
-        assert text == "".join(answer.texts)
+        said = "".join(answer.texts)
+        assert text == said, f"the A2A application answers another text: {instead(said, text)}"
         if answer.task_id:
-            assert answer.texts == agent.task(answer.task_id).texts
+            stored = agent.task(answer.task_id).texts
+            assert answer.texts == stored, "the stored task has other texts than its answer"
             agent.send(json.dumps({"do": "forget", "name": answer.task_id}))
 
 

@@ -18,6 +18,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once, for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.leftovers import Leftovers
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.errors import UnreachableError
 from doublecheck.wire import event_stream
 
@@ -49,7 +50,8 @@ NO_ERRORS = ("", "null", "{}", "[]", '""')
 @for_each(payload=inputs.payloads())
 def test_the_payload_reaches_the_entrypoint(platform: Platform, payload: dict[str, Any]) -> None:
     """The entrypoint receives the prompt and every other field as sent."""
-    assert wire.same(payload, wire.echo(platform, payload)["payload"])
+    received = wire.echo(platform, payload)["payload"]
+    assert wire.same(payload, received), f"the payload arrives {instead(received, payload)}"
 
 
 @clause("INV-01")
@@ -76,12 +78,18 @@ def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) 
     callers = {name: other_headers[name] for name in ("user_id", "session_id")}
     last = wire.echo(platform, {"prompt": ""}, callers)["headers"]
 
-    assert headers == {name: received.get(name) for name in headers}
+    for sent, seen in (
+        (headers, received),
+        (headers, again["headers"]),
+        (other_headers, next_seen),
+    ):
+        actual = {name: seen.get(name) for name in sent}
+        assert sent == actual, f"the headers arrive {instead(actual, sent)}"
+    kept = customs & {*next_seen, *last}
+    assert set() == kept, f"a request has headers of an earlier one: {listed(sorted(kept))}"
+    earlier = (headers["request_id"], other_headers["request_id"])
+    assert last.get("request_id") not in earlier, "a request has the request_id of an earlier one"
     assert "again" == again["payload"]["prompt"], "the payload of an earlier request"
-    assert headers == {name: again["headers"].get(name) for name in headers}
-    assert other_headers == {name: next_seen.get(name) for name in other_headers}
-    assert set() == customs & {*next_seen, *last}
-    assert last.get("request_id") not in (headers["request_id"], other_headers["request_id"])
 
 
 @clause("INV-03")
@@ -89,7 +97,8 @@ def test_the_headers_reach_the_entrypoint(platform: Platform, headers: Headers) 
 def test_user_and_session_may_be_absent(platform: Platform, absent: tuple[str, ...]) -> None:
     """The entrypoint sees which of both are absent; an earlier request does not fill them in."""
     sent = {name: value for name, value in BOTH.items() if name not in absent}
-    assert BOTH.items() <= wire.echo(platform, {"prompt": ""}, BOTH)["headers"].items()
+    received = wire.echo(platform, {"prompt": ""}, BOTH)["headers"]
+    assert BOTH.items() <= received.items(), f"the headers arrive {instead(received, BOTH)}"
 
     answer = wire.invoke(platform, {"prompt": ""}, sent)
     if 400 <= answer.status_code < 500:
@@ -99,7 +108,9 @@ def test_user_and_session_may_be_absent(platform: Platform, absent: tuple[str, .
         )
 
     received = wire.echoed(answer)["headers"]
-    assert {**dict.fromkeys(BOTH), **sent} == {name: received.get(name) for name in BOTH}
+    expected = {**dict.fromkeys(BOTH), **sent}
+    actual = {name: received.get(name) for name in BOTH}
+    assert expected == actual, f"without {listed(absent)}, {instead(actual, expected)}"
 
 
 @clause("INV-04")
@@ -107,7 +118,8 @@ def test_user_and_session_may_be_absent(platform: Platform, absent: tuple[str, .
 def test_a_returned_string_is_json(platform: Platform, text: str) -> None:
     """A returned string arrives inside JSON, with any characters, even if it looks like JSON."""
     for string in (text, json.dumps(text)):
-        assert string == wire.returned(wire.invoke(platform, {"do": "say", "prompt": string}))
+        returned = wire.returned(wire.invoke(platform, {"do": "say", "prompt": string}))
+        assert string == returned, f"the returned string arrives as {instead(returned, string)}"
 
 
 @clause("INV-04")
@@ -132,17 +144,19 @@ def test_an_exception_does_not_take_the_application_down(
 
     if event_stream.is_stream(failed):
         *strings, last = wire.data_of(failed)
-        assert payload["chunks"] == wire.chunks(strings, payload["chunks"])
-        assert wire.stream_error(last) is not None, f"{last!r} is no error"
+        chunks, expected = wire.chunks(strings, payload["chunks"]), payload["chunks"]
+        assert expected == chunks, f"before the failure, {instead(chunks, expected)}"
+        assert wire.stream_error(last) is not None, f"the failure is not an error: {short(last)}"
     else:
         is_error = failed.status_code >= 400 or wire.error_in(failed)
-        assert is_error, f"{payload} is answered with {failed.text}"
-    assert _marks(failed.text) <= {mark}, "the error of another request"
+        assert is_error, f"an exception is answered {failed.status_code}: {short(failed.text)}"
+    assert _marks(failed.text) <= {mark}, "the answer has the error of another request"
     try:
         after = wire.invoke(platform, {"do": "say", "prompt": prompt})
     except UnreachableError as error:
         raise AssertionError("The exception stopped the application.") from error
-    assert prompt == wire.returned(after)
+    returned = wire.returned(after)
+    assert prompt == returned, f"after an exception, /invoke answers {instead(returned, prompt)}"
     for probe in ("/ping", "/readiness"):
         wire.probe(platform, probe)
 
@@ -157,8 +171,10 @@ def test_a_body_that_is_no_json_is_refused(platform: Platform) -> None:
     }
 
     statuses = {body: answer.status_code for body, answer in answers.items()}
-    assert {} == {body: status for body, status in statuses.items() if not 400 <= status < 500}
-    assert [] == [body for body, answer in answers.items() if answer.text.strip() in NO_ERRORS]
+    wrong = [f"{it!r} ({status})" for it, status in statuses.items() if not 400 <= status < 500]
+    assert [] == wrong, f"not refused with 4xx: {listed(wrong)}"
+    silent = [body for body, answer in answers.items() if answer.text.strip() in NO_ERRORS]
+    assert [] == silent, f"refused without an error message: {listed(silent)}"
 
 
 @clause("INV-09", reference_app=True, writes=True)
@@ -173,14 +189,17 @@ def test_the_session_header_selects_the_sandbox(platform: Platform, leftovers: L
         leftovers.sandbox(part)
 
     for id_ in ids:
-        assert ["None\n"] == _texts(_in_sandbox(platform, id_, "print(globals().get('kept'))"))
+        before = _text(_in_sandbox(platform, id_, "print(globals().get('kept'))"))
+        assert "None\n" == before, f"a new session has a variable of another: {before!r}"
         _in_sandbox(platform, id_, f"kept = {id_!r}")
-    for id_ in ids:
-        assert [f"{id_}\n"] == _texts(_in_sandbox(platform, id_, "print(kept)"))
     reads = [functools.partial(_in_sandbox, platform, id_, "print(kept)") for id_ in ids]
-    assert [[f"{id_}\n"] for id_ in ids] == [_texts(outputs) for outputs in at_once(reads)]
-    assert ["NameError"] == [out.get("ename") for out in _in_sandbox(platform, ids[0], "lost")]
-    assert [f"{ids[0]}\n"] == _texts(_in_sandbox(platform, ids[0], "print(kept)"))
+    for results in ([read() for read in reads], at_once(reads)):
+        texts, expected = [_text(outputs) for outputs in results], [f"{id_}\n" for id_ in ids]
+        assert expected == texts, f"a session reads a variable as {instead(texts, expected)}"
+    errors = [out.get("ename") for out in _in_sandbox(platform, ids[0], "lost")]
+    assert ["NameError"] == errors, f"an unknown name gives {listed(errors)} and no NameError"
+    after = _text(_in_sandbox(platform, ids[0], "print(kept)"))
+    assert f"{ids[0]}\n" == after, f"after an error, a session reads {short(after)}"
 
 
 def _marks(text: str) -> set[str]:
@@ -197,9 +216,9 @@ def _in_sandbox(platform: Platform, session_id: str, code: str) -> list[dict[str
     return outputs
 
 
-def _texts(outputs: list[dict[str, Any]]) -> list[str]:
+def _text(outputs: list[dict[str, Any]]) -> str:
     """Return what code printed, in one or several outputs."""
-    return ["".join(output.get("text") or "" for output in outputs)]
+    return "".join(output.get("text") or "" for output in outputs)
 
 
 RICH = [
@@ -223,7 +242,8 @@ def test_each_string_is_an_event(platform: Platform, chunks: list[str]) -> None:
     for _ in range(2):
         events = [event.data for event in wire.stream(platform, chunks)]
 
-        assert chunks == wire.chunks(events, chunks)
+        strings = wire.chunks(events, chunks)
+        assert chunks == strings, f"the stream has {instead(strings, chunks)}"
 
 
 @clause("INV-05")
@@ -249,7 +269,8 @@ def test_strings_arrive_as_they_are_produced(platform: Platform) -> None:
             arrived.append(event.data)
             wire.invoke(platform, {"do": "release", "gate": gate, "prompt": ""})
 
-    assert chunks == wire.chunks(arrived, chunks)
+    strings = wire.chunks(arrived, chunks)
+    assert chunks == strings, f"the stream has {instead(strings, chunks)}"
 
 
 @clause("INV-06")
@@ -266,13 +287,14 @@ def test_a_failure_in_a_stream_is_an_event(
         order = {"do": "fail_late", "chunks": some, "prompt": message and f"{message}{mark}"}
         answer = wire.invoke(platform, order)
         if not some and not event_stream.is_stream(answer):
-            assert answer.is_error, answer.text
+            assert answer.is_error, f"a failure is answered {answer.status_code}"
             continue
 
         *before, last = wire.data_of(answer)
 
         without = [event.data for event in wire.stream(platform, some)] if some else []
-        assert wire.chunks(without, some) == wire.chunks(before, some)
+        expected, strings = wire.chunks(without, some), wire.chunks(before, some)
+        assert expected == strings, f"before the failure, {instead(strings, expected)}"
         error = wire.stream_error(last)
-        assert error is not None, f"{last!r} is not an object with a string 'error'"
-        assert _marks(error) <= {mark}, "the error of another stream"
+        assert error is not None, f"the last event is no object with an error: {short(last)}"
+        assert _marks(error) <= {mark}, "the stream has the error of another one"

@@ -15,6 +15,7 @@ from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.mcp_servers import is_refused, structured_of, text_of, validator
 from doublecheck.contracts.reference import tools as reference
+from doublecheck.contracts.sentences import instead, listed, short
 
 TOOLS = sorted(function.__name__ for function in (*reference.TOOLS, reference.AGENT))
 NUMBERS = Input(st.integers(-(2**64), 2**64), (2**53 + 1, 0, -(2**63) - 1, -7, 2**64))
@@ -82,21 +83,21 @@ ORDERS = Input(
 def test_tools_are_the_registered_functions(mcp_client: McpClient) -> None:
     """Exactly the registered functions are listed, once each, every time."""
     for _ in range(6):
-        assert TOOLS == sorted(tool.name for tool in mcp_client.tools())
+        names = sorted(tool.name for tool in mcp_client.tools())
+        assert TOOLS == names, f"other tools are listed: {instead(names, TOOLS)}"
 
 
 @clause("MCP-03")
 @for_each(a=NUMBERS, b=NUMBERS, text=inputs.texts())
 def test_functions_are_called(mcp_client: McpClient, a: int, b: int, text: str) -> None:
     """A sync and an async function receive the arguments of the call, whole, or their default."""
-    assert str(a + b) == text_of(mcp_client.call("add", a=a, b=b))
-    assert f"{text}!" == text_of(mcp_client.call("join", first=text))
-    assert f"{text} {text}" == text_of(mcp_client.call("join", first=text, second=f" {text}"))
-    assert text == text_of(mcp_client.call("join", first=text, second=""))
+    _require_text(mcp_client, str(a + b), "add", a=a, b=b)
+    _require_text(mcp_client, f"{text}!", "join", first=text)
+    _require_text(mcp_client, f"{text} {text}", "join", first=text, second=f" {text}")
+    _require_text(mcp_client, text, "join", first=text, second="")
     tags = ["", text[:100], *(f"{n % 7}" for n in range(inputs.MANY)), "", "last"]
     arguments = {"ratio": 0.5, "exact": True, "tags": tags, "fields": {"mixed": inputs.MIXED}}
-    described = structured_of(mcp_client.call("describe", **arguments))
-    assert wire.same(arguments, described), "lists arrive otherwise"
+    _require_object(mcp_client, arguments, "describe", **arguments)
 
 
 @clause("MCP-03")
@@ -121,9 +122,9 @@ def test_a_call_that_cannot_be_made_is_an_error(mcp_client: McpClient) -> None:
     )
     for name, arguments in wrong:
         assert is_refused(mcp_client, name, arguments), f"{name}({arguments}) succeeded"
-        listed = sorted(tool.name for tool in mcp_client.tools())
-        assert TOOLS == listed, "other tools are listed after a call that failed"
-        assert "5" == text_of(mcp_client.call("add", a=2, b=3))
+        names = sorted(tool.name for tool in mcp_client.tools())
+        assert TOOLS == names, f"after a call that failed the tools are {listed(names)}"
+        _require_text(mcp_client, "5", "add", a=2, b=3)
 
 
 @clause("MCP-04")
@@ -140,7 +141,8 @@ def test_docstrings_are_the_descriptions(mcp_client: McpClient) -> None:
         tool.name: inspect.cleandoc(tool.description).strip() for tool in mcp_client.tools()
     }
 
-    assert DESCRIPTIONS == {name: described.get(name) for name in DESCRIPTIONS}
+    actual = {name: described.get(name) for name in DESCRIPTIONS}
+    assert DESCRIPTIONS == actual, f"another description: {instead(actual, DESCRIPTIONS)}"
 
 
 @clause("MCP-04")
@@ -151,7 +153,7 @@ def test_a_complex_object_arrives_as_such(mcp_client: McpClient, arguments: dict
     order = {**arguments["order"], "items": items}
     expected = {"size": "small", "express": None, **arguments, "order": order}
 
-    assert wire.same(expected, structured_of(mcp_client.call("place", **arguments)))
+    _require_object(mcp_client, expected, "place", **arguments)
 
 
 @clause("MCP-05")
@@ -162,10 +164,10 @@ def test_a_dict_arrives(mcp_client: McpClient, text: str, fields: dict[str, Any]
     facts = {"text": text, "number": 1.5, "nothing": None, "nested": nested}
     arguments = {"ratio": 0.25, "exact": True, "fields": fields}
 
-    assert wire.same(facts, structured_of(mcp_client.call("facts", text=text)))
+    _require_object(mcp_client, facts, "facts", text=text)
     for tags in ([" ü\n", ""], [], [f"tag {number}" for number in range(inputs.MANY)]):
         described = {**arguments, "tags": tags}
-        assert wire.same(described, structured_of(mcp_client.call("describe", **described)))
+        _require_object(mcp_client, described, "describe", **described)
 
 
 @clause("MCP-06")
@@ -173,14 +175,25 @@ def test_an_agent_is_a_tool_that_takes_a_prompt(mcp_client: McpClient) -> None:
     """The schema has only the prompt, which is required. The docstring is the description."""
     description = _require_schema(mcp_client, "shout")
 
-    assert DESCRIPTIONS["shout"] == inspect.cleandoc(description)
+    expected, actual = DESCRIPTIONS["shout"], inspect.cleandoc(description)
+    assert expected == actual, f"another description: {instead(actual, expected)}"
 
 
 @clause("MCP-06")
 @for_each(prompt=inputs.texts())
 def test_an_agent_is_asked_by_its_tool(mcp_client: McpClient, prompt: str) -> None:
     """The agent receives the whole prompt, and its string is the result."""
-    assert prompt.upper() == text_of(mcp_client.call("shout", prompt=prompt))
+    _require_text(mcp_client, prompt.upper(), "shout", prompt=prompt)
+
+
+def _require_text(client: McpClient, expected: str, tool: str, **arguments: Any) -> None:
+    text = text_of(client.call(tool, **arguments))
+    assert expected == text, f"{tool} returns {instead(text, expected)}"
+
+
+def _require_object(client: McpClient, expected: Any, tool: str, **arguments: Any) -> None:
+    actual = structured_of(client.call(tool, **arguments))
+    assert wire.same(expected, actual), f"{tool} returns an object {instead(actual, expected)}"
 
 
 def _require_schema(client: McpClient, name: str) -> str:
@@ -189,12 +202,18 @@ def _require_schema(client: McpClient, name: str) -> str:
     assert 1 == len(tools), f"{name} is listed {len(tools)} times"
     schema, parameters = tools[0].input_schema, PARAMETERS[name]
     accepts = validator(schema).is_valid
-    assert sorted(parameters) == sorted(schema.get("properties", ())), schema
+    named = sorted(schema.get("properties", ()))
+    assert sorted(parameters) == named, f"the schema of {name} has the parameters {listed(named)}"
     arguments = {parameter: right[0] for parameter, (right, _) in parameters.items()}
     for parameter, (right, wrong) in parameters.items():
         others = {key: value for key, value in arguments.items() if key != parameter}
-        assert accepts(others) == (parameter in OPTIONAL), f"without {parameter}: {schema}"
+        says = "requires" if parameter in OPTIONAL else "does not require"
+        is_right = accepts(others) == (parameter in OPTIONAL)
+        assert is_right, f"the schema of {name} {says} {parameter}"
         for value in (*right, *wrong):
             is_right = value in right
-            assert is_right == accepts({**others, parameter: value}), f"{parameter}={value!r}"
+            says = "refuses" if is_right else "accepts"
+            assert is_right == accepts({**others, parameter: value}), (
+                f"the schema of {name} {says} {parameter}={short(value)}"
+            )
     return tools[0].description

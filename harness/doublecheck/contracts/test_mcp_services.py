@@ -16,6 +16,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_each
 from doublecheck.contracts.inputs import Input
 from doublecheck.contracts.mcp_servers import CheckedService, Make, ask, client, open_session
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target.facts import variable
 from doublecheck.wire import mcp
@@ -53,13 +54,14 @@ def test_a_session_begins_with_an_agreement(
     if (session_id := response.headers.get("mcp-session-id")) is not None:
         platform.send(mcp.end(mcp_server, McpSession(version, session_id, {})).request)
 
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", version), agreed
-    assert FIRST_VERSION <= version < NO_VERSION, agreed
+    is_version = re.fullmatch(r"\d{4}-\d\d-\d\d", version)
+    assert is_version, f"initialize agrees on {version!r}, which is no version"
+    assert FIRST_VERSION <= version < NO_VERSION, f"initialize agrees on {version!r}"
     server_info, capabilities = agreed.get("serverInfo"), agreed.get("capabilities")
-    assert isinstance(server_info, dict), agreed
-    assert server_info.get("name"), agreed
-    assert isinstance(capabilities, dict), agreed
-    assert isinstance(capabilities.get("tools"), dict), agreed
+    is_named = isinstance(server_info, dict) and server_info.get("name")
+    assert is_named, f"initialize names no server: {short(server_info)}"
+    has_tools = isinstance(capabilities, dict) and isinstance(capabilities.get("tools"), dict)
+    assert has_tools, f"initialize offers no tools: {short(capabilities)}"
 
 
 @clause("MCP-01")
@@ -76,8 +78,11 @@ def test_an_answer_has_the_id_of_its_request(
     def result_of(method: str, params: Any, id_: str | int) -> Any:
         message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
         [answer] = ask(platform, mcp_server, session, message)
-        assert ("2.0", id_, type(id_)) == (answer["jsonrpc"], answer["id"], type(answer["id"]))
-        assert "result" in answer, answer
+        expected = ("2.0", id_, type(id_))
+        assert expected == (answer["jsonrpc"], answer["id"], type(answer["id"])), (
+            f"the answer to {method} has the id {answer['id']!r} instead of {id_!r}"
+        )
+        assert "result" in answer, f"{method} is answered with an error: {short(answer)}"
         return answer["result"]
 
     for method in ("ping", "tools/list"):
@@ -85,7 +90,8 @@ def test_an_answer_has_the_id_of_its_request(
     if platform.target.reference_app:
         call = {"name": "join", "arguments": {"first": f"{id_}"}}
         content = result_of("tools/call", call, 1)["content"]
-        assert f"{id_}!" in [block.get("text") for block in content]
+        texts = [block.get("text") for block in content]
+        assert f"{id_}!" in texts, f"tools/call has the result of another session: {short(texts)}"
     platform.send(mcp.end(mcp_server, session).request)
 
 
@@ -101,7 +107,9 @@ def test_a_method_that_is_not_there_is_refused(platform: Platform, mcp_server: M
 
     for wrong in (request, replace(request, content=b'{"jsonrpc')):
         response = platform.send(wrong)
-        assert _is_refused(response), response.text
+        assert _is_refused(response), (
+            f"{short(wrong.content)} is not refused: {short(response.text)}"
+        )
     for method, params in NOTIFICATIONS.items():
         notification = {"jsonrpc": "2.0", "method": method, "params": params}
         answer = platform.send(mcp.request(mcp_server, session, notification))
@@ -112,7 +120,8 @@ def test_a_method_that_is_not_there_is_refused(platform: Platform, mcp_server: M
             ask(platform, mcp_server, session, {**unknown, **before})
         [after] = ask(platform, mcp_server, session, {**unknown, "method": "ping"})
         result = after.get("result", {"no": "result"})
-        assert {} == {name: it for name, it in result.items() if name != "_meta"}, after
+        told = {name: value for name, value in result.items() if name != "_meta"}
+        assert {} == told, f"ping returns a result that is not empty: {short(told)}"
         [after] = ask(platform, mcp_server, session, {**unknown, "method": "tools/list"})
         assert after.get("result", {}).get("tools"), "no tools are listed after a refusal"
     if platform.target.reference_app:
@@ -138,7 +147,7 @@ def test_a_session_that_has_ended_is_refused(platform: Platform, mcp_server: Mcp
     if not ended.is_success or session.id is None:
         not_observable("the server does not end sessions, which MCP allows")
     after = platform.send(mcp.ask(mcp_server, session, "ping", {}).request)
-    assert _is_refused(after), after.text
+    assert _is_refused(after), f"a session that has ended answers a ping: {short(after.text)}"
 
 
 @clause("MCP-01")
@@ -149,8 +158,9 @@ def test_sessions_do_not_disturb_each_other(platform: Platform, mcp_server: McpS
         second.close()
         names += [sorted(tool.name for tool in mcp.tools()) for mcp in (first, second, first)]
 
-    assert names[0]
-    assert [names[0]] * 19 == names
+    assert names[0], "no tools are listed"
+    expected = [names[0]] * 19
+    assert expected == names, f"two sessions have other tools: {instead(names, expected)}"
 
 
 def _is_refused(response: Any) -> bool:
@@ -185,9 +195,10 @@ def test_nothing_is_done_without_the_key(platform: Platform, keyed: McpServer) -
     """
     session = open_session(platform, keyed)
     offered = {"initialize", "DELETE", *_accepted(platform, {"": keyed}, session, KINDS[1:-1])}
-    assert "tools/list" in offered
+    assert "tools/list" in offered, "tools/list is refused with the key"
 
-    assert {} == _accepted(platform, _wrong(keyed), session, offered)
+    accepted = _accepted(platform, _wrong(keyed), session, offered)
+    assert {} == accepted, f"accepted without the exact Bearer key: {listed(accepted)}"
     still = _accepted(platform, {"": keyed}, session, ("ping",))
     assert {"ping": 200} == still, "a request without the key ended the session"
     platform.send(mcp.end(keyed, session).request)
@@ -202,7 +213,8 @@ def test_the_key_of_another_service_is_refused(
     for target, key in ((service, other_service), (other_service, service)):
         session = open_session(platform, target.server)
         wrong = replace(target.server, headers=key.server.headers)
-        assert {} == _accepted(platform, {"": wrong}, session)
+        accepted = _accepted(platform, {"": wrong}, session)
+        assert {} == accepted, f"accepted with the key of another service: {listed(accepted)}"
         platform.send(mcp.end(target.server, session).request)
 
 
@@ -247,5 +259,5 @@ def _accepted(
         for kind in filter(kinds.__contains__, requests):
             with platform.streaming(requests[kind]) as response:  # the answer may be endless
                 if not 400 <= response.status_code < 500:
-                    accepted[f"{kind}{name and ' with '}{name}"] = response.status_code
+                    accepted[f"{kind} ({name})" if name else kind] = response.status_code
     return accepted

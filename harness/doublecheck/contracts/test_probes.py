@@ -15,6 +15,7 @@ from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.reference import actions
+from doublecheck.contracts.sentences import listed
 from doublecheck.errors import NoAnswerError
 from doublecheck.wire import calls
 
@@ -33,7 +34,7 @@ def test_ping_answers_the_ping_functions_string(platform: Platform) -> None:
     texts = _probe_often(platform, "/ping")
 
     if platform.target.reference_app:
-        assert {actions.PING} == set(texts)
+        assert {actions.PING} == set(texts), f"/ping answers {listed(sorted(set(texts)))}"
 
 
 @clause("PRB-01", reference_app=True)
@@ -47,7 +48,8 @@ def test_ping_calls_the_ping_function_each_time(platform: Platform) -> None:
     after = wire.probe(platform, "/ping")
 
     assert actions.BUSY == reply, "the ping function is not called"
-    assert (actions.PING, True, actions.PING) == (before, actions.BUSY in pings, after)
+    assert actions.BUSY in pings, "/ping answers the same while an entrypoint waits"
+    assert (actions.PING, actions.PING) == (before, after), f"/ping answers {before!r}, {after!r}"
 
 
 @clause("PRB-02")
@@ -81,7 +83,7 @@ def test_probes_exist_without_a_ping_function(platform: Platform, probe: str) ->
     text = wire.probe_text(answer)
 
     if probe == "/ping":
-        assert len(text) <= SHORT, text
+        assert len(text) <= SHORT, f"/ping answers {len(text)} characters"
         assert not UNHEALTHY.search(text), f"{text!r} is not a healthy status"
 
 
@@ -108,14 +110,15 @@ def test_ping_answers_while_the_application_is_busy(platform: Platform) -> None:
         if actions.BUSY in pings:
             break  # else the counted pings were answered too late
 
-    assert (actions.BUSY, True) == (reply, actions.BUSY in pings)
+    assert actions.BUSY == reply, "the ping function is not called while an entrypoint blocks"
+    assert actions.BUSY in pings, "/ping answers the same while an entrypoint blocks"
 
 
 @clause("PRB-07")
 @pytest.mark.parametrize("probe", PROBES)
 def test_all_four_probes_are_registered(platform: Platform, probe: str) -> None:
     """GET returns 200, although only the ping function is registered."""
-    assert wire.probe(platform, probe)
+    assert wire.probe(platform, probe), f"{probe} answers nothing"
 
 
 def _probe_often(platform: Platform, path: str) -> list[str]:

@@ -19,6 +19,7 @@ from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_caller, for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.sandboxes import JAVASCRIPT, PYTHON, TYPES_OF_DATA
+from doublecheck.contracts.sentences import instead, listed
 
 if TYPE_CHECKING:
     from doublecheck.fixtures import PlatformEnv
@@ -70,13 +71,20 @@ def test_it_returns_the_result(platform_env: PlatformEnv, state: ContextState, t
     for language, code in codes.items():
         result, data = _ran(code, state, language)
 
-        assert TYPES == wire.types(result, TYPES)
-        assert TYPES_OF_DATA == wire.types(data, TYPES_OF_DATA)
-        assert (True, "ok", code) == (result["success"], data["status"], data["code"])
-        assert f"{text}\n" == _stream(data)
-        assert ("err\n" if language == PYTHON else "") == _stream(data, "stderr")
-        values = [output["data"] for output in data["outputs"] if output.get("data")]
-        assert ["42"] == [value.get("text/plain") for value in values]
+        types = wire.types(result, TYPES)
+        assert TYPES == types, f"the result has fields {instead(types, TYPES)}"
+        types = wire.types(data, TYPES_OF_DATA)
+        assert TYPES_OF_DATA == types, f"data has fields {instead(types, TYPES_OF_DATA)}"
+        assert result["success"] is True, "code that ran has no success"
+        assert "ok" == data["status"], f"code that ran has the status {data['status']!r}"
+        assert code == data["code"], f"code is {instead(data['code'], code)}"
+        out, err = _stream(data), _stream(data, "stderr")
+        assert f"{text}\n" == out, f"stdout is {instead(out, f'{text} and a line end')}"
+        expected = "err\n" if language == PYTHON else ""
+        assert expected == err, f"stderr is {instead(err, expected)}"
+        datas = [output["data"] for output in data["outputs"] if output.get("data")]
+        values = [value.get("text/plain") for value in datas]
+        assert ["42"] == values, f"the values of the code are {listed(values)}"
 
 
 @clause("RUN-01")
@@ -85,12 +93,15 @@ def test_it_returns_a_failure(platform_env: PlatformEnv, state: ContextState) ->
     for code, language, name in FAILURES * 2:
         _, data = _ran(code, state, language)
 
-        [failed] = [output for output in data["outputs"] if output.get("ename")]
-        assert name == failed["ename"]
-        assert failed["evalue"]
-        assert failed["traceback"]
-        assert "ok" != data["status"]
-        assert ("before\n" if "before" in code else "") == _stream(data)
+        errors = [output for output in data["outputs"] if output.get("ename")]
+        assert 1 == len(errors), f"{len(errors)} outputs have an ename after {name}"
+        failed = errors[0]
+        assert name == failed["ename"], f"ename is {instead(failed['ename'], name)}"
+        assert failed["evalue"], f"{name} has no evalue"
+        assert failed["traceback"], f"{name} has no traceback"
+        assert "ok" != data["status"], "code that raises has the status ok"
+        expected, printed = "before\n" if "before" in code else "", _stream(data)
+        assert expected == printed, f"stdout before {name} is {instead(printed, expected)}"
         _require_ok(state, language)
 
 
@@ -147,7 +158,8 @@ def test_it_says_that_credentials_are_missing(
 
     with pytest.raises(CredentialsMissingError) as caught:
         run_code("1", PYTHON, state)
-    assert [] == [name for name in KEYS if name not in present and name not in str(caught.value)]
+    unnamed = [name for name in KEYS if name not in present and name not in str(caught.value)]
+    assert [] == unnamed, f"the error does not name {listed(unnamed)}"
 
 
 def _ran(
@@ -158,7 +170,8 @@ def _ran(
 
 
 def _require_ok(state: Mapping[str, Any], language: str = PYTHON) -> None:
-    assert "ok" == _ran("1", state, language)[1]["status"]
+    status = _ran("1", state, language)[1]["status"]
+    assert "ok" == status, f"the status of {language} code is {status!r}"
 
 
 def _stream(data: dict[str, Any], name: str = "stdout") -> str:

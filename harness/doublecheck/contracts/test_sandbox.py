@@ -6,6 +6,7 @@ import datetime as dt
 import functools
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -24,6 +25,7 @@ from doublecheck.contracts.sandboxes import (
     failure,
     succeeded,
 )
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
 from doublecheck.values.executions import BashResult, CodeResult, plain
@@ -45,10 +47,12 @@ def test_the_first_call_creates_the_instance(sandbox: CheckSandbox) -> None:
     boxes = {kind: sandbox.with_session(f"Another_one-{kind}") for kind in COUNTS}
     results = [_counted(box, kind) for kind, box in boxes.items()]
 
-    assert [1] * len(COUNTS) == [int(result.stdout) for result in results]
+    counts = dict(zip(COUNTS, [int(result.stdout) for result in results], strict=True))
+    assert dict.fromkeys(COUNTS, 1) == counts, f"a first call has run several times: {counts}"
     ids = {result.session_id for result in results}
-    assert len(COUNTS) == len(ids), ids
-    assert [] == [id_ for id_ in ids if not re.fullmatch(r"s-\S+", id_)]
+    assert len(COUNTS) == len(ids), f"sessions share an instance: {listed(ids)}"
+    wrong = [id_ for id_ in ids if not re.fullmatch(r"s-\S+", id_)]
+    assert [] == wrong, f"SessionId does not begin with s-: {listed(wrong)}"
 
 
 @clause("SBX-02", writes=True)
@@ -70,8 +74,10 @@ def test_first_calls_at_the_same_time_share_an_instance(sandbox: CheckSandbox, i
     """Several first calls of a session create one instance, in which each of them runs."""
     results = at_once([functools.partial(sandbox.run, "pass")] * 3, busy=(RefusedError,))
 
-    assert 1 == len({result.session_id for result in results})
-    assert {1, 2, 3} == {succeeded(result).execution_count for result in results}
+    ids = {result.session_id for result in results}
+    assert 1 == len(ids), f"first calls at the same time create {len(ids)} instances"
+    counts = sorted(succeeded(result).execution_count or 0 for result in results)
+    assert [1, 2, 3] == counts, f"three calls count {listed(counts)}"
 
 
 @clause("SBX-03", writes=True)
@@ -176,6 +182,12 @@ def test_nothing_survives_the_end(
     boxes = [sandbox, sandbox.with_session("other")]
     steps = InstancesModel.sequences(rules, 24)
     sequences.run(examples, lambda: InstancesModel(boxes, clock=clock), steps)
+
+
+def _require_counts(boxes: Mapping[str, CheckSandbox], count: int, since: str) -> None:
+    counts = {kind: _count(box, kind) for kind, box in boxes.items()}
+    expected = dict.fromkeys(boxes, count)
+    assert expected == counts, f"the state is lost after {since}: {instead(counts, expected)}"
 
 
 def _count(box: CheckSandbox, kind: str) -> int | None:
@@ -283,10 +295,14 @@ print("last")
 """
 
 
+OF_OTHERS = ("last", "of a process", "of a thread")
+
+
 def _printed(result: CodeResult) -> str:
     """Return standard output. Fail unless it is all that there is."""
     others = [it for it in result.outputs if (it.output_type, it.name) != ("stream", "stdout")]
-    assert [] == [output for output in others if output.text or output.data or output.ename]
+    more = [output for output in others if output.text or output.data or output.ename]
+    assert [] == more, f"there are other outputs than stdout: {listed(more)}"
     return result.stdout
 
 
@@ -296,7 +312,8 @@ def test_standard_output_is_a_stream(sandbox: CheckSandbox, text: str) -> None:
     """Written text arrives complete, in a stream named stdout only."""
     ran = sandbox.run(f"import sys\nwritten = sys.stdout.write({text!r})")
 
-    assert text == _printed(ran)
+    printed = _printed(ran)
+    assert text == printed, f"stdout is {instead(printed, text)}"
 
 
 @clause("SBX-05", writes=True)
@@ -305,7 +322,8 @@ def test_the_standard_output_of_javascript_is_a_stream(sandbox: CheckSandbox, te
     """JavaScript logs to the same stream."""
     ran = sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
 
-    assert f"{text}\n" == _printed(ran)
+    printed = _printed(ran)
+    assert f"{text}\n" == printed, f"stdout of JavaScript is {instead(printed, text)}"
 
 
 @clause("SBX-05", writes=True)
@@ -314,8 +332,9 @@ def test_large_outputs_arrive(sandbox: CheckSandbox, language: str) -> None:
     """Almost a megabyte of output arrives complete."""
     text = sandbox.run(LARGE_OUTPUTS[language], language).stdout
 
-    assert LARGE == len(text)
-    assert [f"{number:09}" for number in range(LARGE // 10)] == text.split()
+    assert LARGE == len(text), f"{len(text)} of {LARGE} characters arrive"
+    lines, expected = text.split(), [f"{number:09}" for number in range(LARGE // 10)]
+    assert expected == lines, f"the output differs {instead(lines, expected)}"
 
 
 @clause("SBX-05", writes=True)
@@ -330,11 +349,14 @@ def test_the_streams_are_apart(sandbox: CheckSandbox) -> None:
     logged = sandbox.run(LOGGING, JAVASCRIPT)
 
     streams = [(result.stdout, result.stderr) for result in (nothing, value, after)]
-    assert [("", ""), (out, err), ("after", "")] == streams
-    assert out == failed.stdout
-    assert failed.stderr.startswith(err)
-    assert ["last", "of a process", "of a thread"] == sorted(others.stdout.splitlines())
-    assert ("out\nlast\n", "err\n") == (logged.stdout, logged.stderr), "the streams of JavaScript"
+    expected = [("", ""), (out, err), ("after", "")]
+    assert expected == streams, f"stdout and stderr are {instead(streams, expected)}"
+    assert out == failed.stdout, f"stdout before an error is {instead(failed.stdout, out)}"
+    assert failed.stderr.startswith(err), f"stderr before an error is {short(failed.stderr)}"
+    lines, expected_lines = sorted(others.stdout.splitlines()), [*OF_OTHERS]
+    assert expected_lines == lines, f"threads and processes print {listed(lines)}"
+    printed = (logged.stdout, logged.stderr)
+    assert ("out\nlast\n", "err\n") == printed, f"the streams of JavaScript are {printed}"
 
 
 @clause("SBX-05", writes=True)
@@ -365,14 +387,17 @@ def test_a_failure_tells_what_happened(sandbox: CheckSandbox) -> None:
     for code, language, name, value in ERRORS:
         error = failure(sandbox.run(code, language))
 
-        assert (name, error.evalue if value is None else value) == (error.ename, error.evalue), code
-        assert error.evalue or value == "", code
+        message = error.evalue or ""  # null if the exception has none
+        assert name == error.ename, f"ename is {error.ename!r} instead of {name}"
+        assert value in (None, message), f"evalue of {name} is {instead(message, value)}"
+        assert message or value == "", f"evalue of {name} is empty"
         where = "broken_here" if "broken_here" in code else ""
         text = plain("\n".join(error.traceback or ()))
-        assert name in text, f"the traceback does not name {name}: {text!r}"
-        assert where in text, f"the traceback does not show where {name} was raised: {text!r}"
+        assert name in text, f"the traceback does not name {name}: {short(text)}"
+        assert where in text, f"the traceback does not show where {name} was raised: {short(text)}"
         following = "print('after')" if language == PYTHON else "console.log('after')"
-        assert "after\n" == succeeded(sandbox.run(following, language)).stdout, code
+        after = succeeded(sandbox.run(following, language)).stdout
+        assert "after\n" == after, f"after {name}, the next code prints {short(after)}"
 
 
 @clause("SBX-06", writes=True)
@@ -410,8 +435,10 @@ def test_the_value_of_an_error_is_its_message(sandbox: CheckSandbox, message: st
     """The whole message of this error arrives, after the printed text."""
     ran = sandbox.run(f"print('before')\nraise LookupError({message!r})")
 
-    assert ("LookupError", message) == (failure(ran).ename, failure(ran).evalue)
-    assert "before\n" == ran.stdout
+    error = failure(ran)
+    assert "LookupError" == error.ename, f"ename is {error.ename!r} instead of LookupError"
+    assert message == error.evalue, f"evalue is {instead(error.evalue, message)}"
+    assert "before\n" == ran.stdout, f"stdout before an error is {short(ran.stdout)}"
 
 
 _PYTHON = """
@@ -451,6 +478,10 @@ def test_python_and_javascript_are_spoken(sandbox: CheckSandbox) -> None:
     counted = [_counted(sandbox, language).stdout.strip() for language in [*LANGUAGES] * 3]
     assert ["1", "1", "2", "2", "3", "3"] == counted, "code that is sent again does not run again"
     expected = {"squares": [0, 1, 4, 9], "text": "ü 日本語 🦉"}
-    assert [expected] * 4 == [json.loads(result.stdout) for result in (*printed, *again)]
-    assert ["42", "42"] == [result.text for result in valued]
-    assert 1 == len({result.session_id for result in (*firsts, *printed, *valued)})
+    for result in (*printed, *again):
+        value = json.loads(result.stdout)
+        assert expected == value, f"code prints {instead(value, expected)}"
+    values = [result.text for result in valued]
+    assert ["42", "42"] == values, f"6 * 7 in Python and JavaScript is {listed(map(str, values))}"
+    ids = {result.session_id for result in (*firsts, *printed, *valued)}
+    assert 1 == len(ids), f"one session has {len(ids)} instances"

@@ -13,6 +13,7 @@ from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once, for_each
 from doublecheck.contracts.instance_model import FAILING, InstancesModel
 from doublecheck.contracts.sandboxes import CheckSandbox, succeeded
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import not_observable
 
 # pairs of a user and a session; {} is a new id
@@ -36,10 +37,12 @@ def test_sessions_with_similar_names_are_separate(sandbox: CheckSandbox, id_: st
     numbers = [f"{number}\n" for number in range(len(boxes))]
     ids = {succeeded(box.run(f"kept = {number}")).session_id for number, box in enumerate(boxes)}
 
-    assert numbers == [box.run("print(kept)").stdout for box in boxes]
+    alone = [box.run("print(kept)").stdout for box in boxes]
+    assert numbers == alone, f"a session reads a variable of another: {instead(alone, numbers)}"
     reads = [functools.partial(box.run, "print(kept)") for box in boxes]
-    assert numbers == [result.stdout for result in at_once(reads)]
-    assert len(boxes) == len(ids), ids
+    together = [result.stdout for result in at_once(reads)]
+    assert numbers == together, f"at the same time, a session reads {instead(together, numbers)}"
+    assert len(boxes) == len(ids), f"{len(boxes)} sessions have {len(ids)} instances"
 
 
 @for_clauses(("SBX-04", "SBX-12"), writes=True)
@@ -93,7 +96,9 @@ def test_a_command_prints_what_it_is_told(sandbox: CheckSandbox, text: str) -> N
 
     ran = sandbox.exec_bash(f"printf %s {quoted} | cat\nprintf %s {shlex.quote(text[-50:])} >&2")
 
-    assert (0, text, text[-50:]) == (ran.exit_code, ran.stdout, ran.stderr)
+    assert 0 == ran.exit_code, f"the command ends with exit code {ran.exit_code}"
+    assert text == ran.stdout, f"stdout is {instead(ran.stdout, text)}"
+    assert text[-50:] == ran.stderr, f"stderr is {instead(ran.stderr, text[-50:])}"
 
 
 @clause("SBX-09", writes=True)
@@ -118,7 +123,8 @@ def test_commands_work_as_in_a_shell(sandbox: CheckSandbox) -> None:
     for command, expected in commands.items():
         ran = sandbox.exec_bash(command)
 
-        assert expected == (ran.exit_code, ran.stdout, ran.stderr), command
+        actual = ran.exit_code, ran.stdout, ran.stderr
+        assert expected == actual, f"{short(command)} gives {short(actual)}"
 
 
 @clause("SBX-09", writes=True)
@@ -126,10 +132,12 @@ def test_each_command_runs_once(sandbox: CheckSandbox) -> None:
     """A command runs once, however often its text was run before, and has its own output."""
     count = f"echo x >> {FOLDER}-runs; wc -l < {FOLDER}-runs"
 
-    assert [*range(1, 7)] == [int(sandbox.exec_bash(count).stdout) for _ in range(6)]
+    runs = [int(sandbox.exec_bash(count).stdout) for _ in range(6)]
+    assert [*range(1, 7)] == runs, f"six commands have run {listed(runs)} times"
     texts = [f"of command {number}" for number in range(4)]
     calls = [functools.partial(sandbox.exec_bash, f"printf %s '{text}'") for text in texts]
-    assert texts == [result.stdout for result in at_once(calls)]
+    printed = [result.stdout for result in at_once(calls)]
+    assert texts == printed, f"at the same time, a command prints {instead(printed, texts)}"
 
 
 @clause("SBX-09", writes=True)
@@ -141,12 +149,15 @@ def test_a_terminal_works_in_the_session_s_sandbox(sandbox: CheckSandbox) -> Non
 
     ran = sandbox.exec_bash(f"cd {home}; echo $(( $(cat from-code) )); echo from-shell > seen")
 
-    assert ("42\n", code.session_id) == (ran.stdout, ran.session_id)
-    assert "from-shell\n" == sandbox.run("print(end=open('seen').read())").stdout
+    assert "42\n" == ran.stdout, f"a command reads {ran.stdout!r} from a file that code wrote"
+    assert code.session_id == ran.session_id, "a command runs in another instance than code"
+    seen = sandbox.run("print(end=open('seen').read())").stdout
+    assert "from-shell\n" == seen, f"code reads {seen!r} from a file that a command wrote"
     for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
         result = other.exec_bash(f"cd {home}; cat from-code")
-        assert (result.exit_code != 0, "") == (True, result.stdout)
-        assert code.session_id != result.session_id
+        failed = result.exit_code != 0 and not result.stdout
+        assert failed, f"a file of another session is read: {short(result.stdout)}"
+        assert code.session_id != result.session_id, "two sessions share an instance"
 
 
 @clause("SBX-10", writes=True)
@@ -155,10 +166,12 @@ def test_uploaded_files_are_seen_and_downloaded(sandbox: CheckSandbox, content: 
     """A new content replaces the old one; code and a download read each of its bytes."""
     stored_path = sandbox.upload(FILE, content)
 
-    assert content == sandbox.read_file(FILE)
-    digest = succeeded(sandbox.run(DIGEST.format(stored_path))).stdout
-    assert hashlib.sha256(content).hexdigest() == digest
-    assert digest == succeeded(sandbox.run(DIGEST.format(FILE))).stdout
+    downloaded = sandbox.read_file(FILE)
+    assert content == downloaded, f"the download has {len(downloaded or b'')} other bytes"
+    for path in (stored_path, FILE):
+        digest = succeeded(sandbox.run(DIGEST.format(path))).stdout
+        same = hashlib.sha256(content).hexdigest() == digest
+        assert same, f"code reads other bytes from {path} than were uploaded"
 
 
 @clause("SBX-10", writes=True)
@@ -177,7 +190,7 @@ def test_many_files_are_kept_apart(sandbox: CheckSandbox) -> None:
 def test_files_of_other_sessions_are_not_downloaded(sandbox: CheckSandbox) -> None:
     """A path of one session does not exist in another, whether or not it existed in the first."""
     sandbox.upload(f"{FOLDER}-mine", b"mine")
-    assert b"mine" == sandbox.read_file(f"{FOLDER}-mine")
+    assert b"mine" == sandbox.read_file(f"{FOLDER}-mine"), "an uploaded file is not downloaded"
 
     for other in (sandbox.with_session("other"), sandbox.with_user("somebody-else")):
         assert other.read_file(f"{FOLDER}-mine") is None, "a file of another session is downloaded"

@@ -27,6 +27,7 @@ from doublecheck.contracts.mcp_servers import (
     text_of,
 )
 from doublecheck.contracts.reference import http_api
+from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.values.agents import McpResult, McpTool
 from doublecheck.wire import calls, mcp
 from doublecheck.wire.mcp import McpServer
@@ -52,20 +53,27 @@ def test_a_service_lists_the_tools_of_its_backend(
     """A service lists the same tools, descriptions and schemas as its backend, every time."""
     with mcp_servers.client(platform, direct) as backend, service.client() as through:
         expected = sorted(backend.tools(), key=lambda tool: tool.name)
-        assert expected
+        assert expected, "the backend lists no tools"
         for _ in range(2):
-            assert expected == sorted(through.tools(), key=lambda tool: tool.name)
+            actual = sorted(through.tools(), key=lambda tool: tool.name)
+            assert expected == actual, f"other tools are listed: {instead(actual, expected)}"
 
 
 @clause("SVC-01", writes=True, reference_app=True)
 @for_each(cost=2, text=inputs.texts())
 def test_the_tools_of_a_backend_work_through_its_service(through: McpClient, text: str) -> None:
     """Arguments, results and errors pass unchanged; every call reaches the backend."""
-    assert f"{text} {text}" == text_of(through.call("join", first=text, second=f" {text}"))
-    assert text == structured_of(through.call("facts", text=text)).get("text")
+    expected, joined = (
+        f"{text} {text}",
+        text_of(through.call("join", first=text, second=f" {text}")),
+    )
+    assert expected == joined, f"join returns {instead(joined, expected)}"
+    fact = structured_of(through.call("facts", text=text)).get("text")
+    assert text == fact, f"facts returns {instead(fact, text)}"
     for tool, arguments in (("add", {"a": text, "b": 1}), ("nobodys", {}), ("join", {})):
         assert is_refused(through, tool, arguments), f"{tool}({arguments}) succeeded"
-    assert str(len(text) + 1) == text_of(through.call("add", a=len(text), b=1))
+    expected, added = str(len(text) + 1), text_of(through.call("add", a=len(text), b=1))
+    assert expected == added, f"add returns {instead(added, expected)}"
 
 
 @clause("SVC-03", writes=True)
@@ -76,22 +84,24 @@ def test_the_access_record_has_the_specified_shape(
     keys, gateways = set(), set()
     for item in (service, make_service(direct.url), make_service(direct.url)):
         url, headers = item.access.get("httpUrl"), item.access.get("headers")
-        assert isinstance(url, str), item.record
-        assert isinstance(headers, dict), item.record
+        assert isinstance(url, str), f"httpUrl is not a string: {short(url)}"
+        assert isinstance(headers, dict), f"headers is not an object: {short(headers)}"
         authorization = headers.get("Authorization")
-        assert isinstance(authorization, str), item.record
+        assert isinstance(authorization, str), f"Authorization is missing: {listed(headers)}"
         scheme, _, key = authorization.partition(" ")
 
-        assert ["mcpServers"] == list(item.record), item.record
-        assert [item.name] == list(item.record["mcpServers"]), item.record
-        assert re.match(r"https?://[^/]", url), url
-        assert url.endswith(f"/mcp/{item.name}"), url
+        assert ["mcpServers"] == list(item.record), f"the record has {listed(item.record)}"
+        services = list(item.record["mcpServers"])
+        assert [item.name] == services, f"the record has the services {listed(services)}"
+        assert re.match(r"https?://[^/]", url), f"httpUrl is no URL: {short(url)}"
+        assert url.endswith(f"/mcp/{item.name}"), f"httpUrl does not end as specified: {url}"
         assert ("Bearer", True) == (scheme, bool(key)), f"no key in {authorization!r}"
         with item.client() as tools:
             assert tools.tools(), f"the record of {item.name} does not give access"
         keys.add(key)
         gateways.add(url.removesuffix(f"/mcp/{item.name}"))
-    assert (3, 1) == (len(keys), len(gateways)), (len(keys), gateways)
+    assert 3 == len(keys), "services share a key"
+    assert 1 == len(gateways), f"services have several gateways: {listed(gateways)}"
 
 
 OPERATIONS = [
@@ -174,10 +184,11 @@ class Things:
         before = len(self.api.asked)
         result = self.client.call(self.tool(operation).name, **self.arguments(operation, values))
         requests = self.api.asked[before:]
-        assert not result.is_error, result.text
+        assert not result.is_error, f"{operation} returns an error: {short(result.text)}"
         assert 1 == len(requests), f"{operation} sent {len(requests)} requests to the API"
         if requests[0]["method"] != "DELETE":
-            assert any(wire.same(requests[0], document) for document in _objects(result)), result
+            answered = any(wire.same(requests[0], document) for document in _objects(result))
+            assert answered, f"{operation} does not return the API's answer: {short(result)}"
         return requests[0]
 
 
@@ -203,8 +214,10 @@ def things(platform: Platform) -> Iterator[Things]:
 @clause("SVC-02", writes=True)
 def test_each_operation_of_a_definition_is_a_tool(things: Things) -> None:
     """Every operation is a tool, whatever its method, and there are no other tools."""
-    assert len(OPERATIONS) == len(things.tools)
-    assert len(OPERATIONS) == len({things.tool(operation).name for operation in OPERATIONS})
+    listed_names = [tool.name for tool in things.tools]
+    assert len(OPERATIONS) == len(listed_names), f"the tools are {listed(listed_names)}"
+    names = {things.tool(operation).name for operation in OPERATIONS}
+    assert len(OPERATIONS) == len(names), "two operations share a tool"
 
 
 @clause("SVC-02", writes=True)
@@ -216,9 +229,11 @@ def test_parameters_of_query_and_header_reach_the_backend(
     sent = things.call("findThings", **query)
 
     expected = {name: _written(name, value) for name, value in query.items() if name != "X-Trace"}
-    assert ("GET", ["things"], None) == (sent["method"], sent["path"], sent["body"])
-    assert expected == sent["query"]
-    assert query.get("X-Trace") == sent["trace"]
+    _require_sent(sent, "GET", "things")
+    assert sent["body"] is None, f"the API gets the body {short(sent['body'])} with a GET"
+    assert expected == sent["query"], f"the API gets a query {instead(sent['query'], expected)}"
+    trace = query.get("X-Trace")
+    assert trace == sent["trace"], f"the API gets a header {instead(sent['trace'], trace)}"
 
 
 @clause("SVC-02", writes=True)
@@ -227,7 +242,8 @@ def test_each_result_is_of_its_own_call(things: Things, word: str) -> None:
     """The result has the answer to the request of its call."""
     result = things.client.call(things.tool("findThings").name, word=word)
 
-    assert [word] in [document.get("query", {}).get("word") for document in _objects(result)]
+    words = [document.get("query", {}).get("word") for document in _objects(result)]
+    assert [word] in words, f"the result belongs to another call: {short(words)}"
 
 
 @clause("SVC-02", writes=True)
@@ -237,9 +253,10 @@ def test_parameters_of_the_path_reach_the_backend(things: Things, name: str) -> 
     for operation, method in (("changeThing", "PUT"), ("removeThing", "DELETE")):
         arguments: dict[str, Any] = {"body": {}} if method == "PUT" else {}
         sent = things.call(operation, thing=name, **arguments)
-        assert (method, ["things", name], {}) == (sent["method"], sent["path"], sent["query"])
+        _require_sent(sent, method, "things", name)
+        assert {} == sent["query"], f"the API gets a query: {short(sent['query'])}"
     sent = things.call("findPart", thing=name, part=0)
-    assert ("GET", ["things", name, "parts", "0"]) == (sent["method"], sent["path"])
+    _require_sent(sent, "GET", "things", name, "parts", "0")
 
 
 @clause("SVC-02", writes=True)
@@ -249,11 +266,11 @@ def test_a_body_reaches_the_backend_and_its_answer_comes_back(
 ) -> None:
     """The body and the answer arrive complete, with every kind of value."""
     sent = things.call("addThing", body=body)
-    assert ("POST", ["things"]) == (sent["method"], sent["path"])
-    assert wire.same(body, sent["body"])
+    _require_sent(sent, "POST", "things")
+    assert wire.same(body, sent["body"]), f"the API gets a body {instead(sent['body'], body)}"
     sent = things.call("correctThing", thing="t", body=body)
-    assert ("PATCH", ["things", "t"]) == (sent["method"], sent["path"])
-    assert wire.same(body, sent["body"])
+    _require_sent(sent, "PATCH", "things", "t")
+    assert wire.same(body, sent["body"]), f"the API gets a body {instead(sent['body'], body)}"
 
 
 @clause("SVC-02", writes=True)
@@ -262,9 +279,16 @@ def test_an_error_of_the_backend_is_told_as_one(things: Things) -> None:
     for status in (400, 404, 418, 500, 503):
         before = len(things.api.asked)
         arguments = things.arguments("failThing", {"status": status})
-        assert is_refused(things.client, things.tool("failThing").name, arguments), status
-        assert len(things.api.asked) > before
-        assert things.call("findThings", word="next")
+        refused = is_refused(things.client, things.tool("failThing").name, arguments)
+        assert refused, f"HTTP {status} of the API is a success of its tool"
+        assert len(things.api.asked) > before, "the API gets no request"
+        things.call("findThings", word="next")
+
+
+def _require_sent(sent: Mapping[str, Any], method: str, *path: str) -> None:
+    """Fail unless the API got a request with this method and path."""
+    expected, actual = [method, *path], [sent["method"], *sent["path"]]
+    assert expected == actual, f"the API gets a request {instead(actual, expected)}"
 
 
 def _written(name: str, value: Any) -> list[str]:

@@ -7,7 +7,6 @@ the reference application. The smoke level has these checks, and a few more that
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.mcp_servers import validator
+from doublecheck.contracts.sentences import listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.target.facts import variable
 from doublecheck.wire import a2a, api_server, event_stream, mcp
@@ -40,8 +40,8 @@ def test_an_mcp_server_agrees_and_lists_tools(platform: Platform) -> None:
     with platform.mcp() as client:
         names = [tool.name for tool in client.tools()]
 
-    assert [] == [name for name in names if not name]
-    assert sorted(set(names)) == sorted(names)
+    assert [] == [name for name in names if not name], "a tool has no name"
+    assert sorted(set(names)) == sorted(names), f"two tools share a name: {listed(names)}"
 
 
 @clause("MCP-04", smoke=True)
@@ -52,7 +52,8 @@ def test_each_tool_has_a_valid_schema(platform: Platform) -> None:
 
     for schema in schemas:
         validator(schema)
-    assert {schema.get("type") for schema in schemas} <= {"object"}
+    types = {schema.get("type") for schema in schemas}
+    assert types <= {"object"}, f"a schema is of another type than object: {listed(types)}"
 
 
 @clause("MCP-02", smoke=True)
@@ -67,13 +68,13 @@ def test_an_mcp_server_refuses_without_its_key(platform: Platform) -> None:
 
     statuses = {platform.send(mcp.initialize(server).request).status_code for server in servers}
 
-    assert statuses <= {*REFUSED}, statuses
+    assert statuses <= {*REFUSED}, f"initialize without the key is answered {listed(statuses)}"
 
 
 @for_clauses(NONSENSE, smoke=True)
 def test_an_empty_message_and_an_unknown_task_are_refused(platform: Platform, id_: str) -> None:
     """They return a protocol error, and nothing runs."""
-    assert _refused(_rpc(platform, *NONSENSE[id_])) in ERRORS_OF_JSON_RPC
+    _require_refused(_rpc(platform, *NONSENSE[id_]))
 
 
 @clause("A2A-02", smoke=True, writes=True)
@@ -84,12 +85,13 @@ def test_a_message_is_answered_or_refused(platform: Platform) -> None:
     answer = _rpc(platform, "send", a2a.message(agent, ["hello"], {}))
 
     if "error" in answer:
-        assert _refused(answer) in ERRORS_OF_JSON_RPC
+        _require_refused(answer)
     else:
         result = answer.get("result")
-        assert isinstance(result, dict), answer
+        assert isinstance(result, dict), f"the answer has no result: {short(answer)}"
         content = result.get("task") or result.get("message") or result
-        assert "status" in content or "parts" in content, answer
+        is_answer = "status" in content or "parts" in content
+        assert is_answer, f"the result is neither a task nor a message: {short(answer)}"
 
 
 @clause("INV-04", smoke=True, writes=True)
@@ -97,7 +99,7 @@ def test_an_invocation_is_answered(platform: Platform) -> None:
     """The answer is JSON or a stream of events. Its content is up to the agent."""
     answer = wire.invoke(platform, {"prompt": "hello"})
 
-    assert answer.is_success, answer.text
+    assert answer.is_success, f"POST /invoke is answered {answer.status_code}"
     if not event_stream.is_stream(answer):
         wire.json_of(answer)
 
@@ -105,7 +107,8 @@ def test_an_invocation_is_answered(platform: Platform) -> None:
 @clause("API-04", smoke=True)
 def test_a_strangers_sessions_are_listed(platform: Platform, app: str) -> None:
     """An unknown user has no sessions."""
-    assert [] == list(platform.agents.list(app, user_id=uuid.uuid4().hex))
+    sessions = list(platform.agents.list(app, user_id=uuid.uuid4().hex))
+    assert [] == sessions, f"a user who has no sessions has {len(sessions)}"
 
 
 @clause("API-06", smoke=True)
@@ -116,7 +119,7 @@ def test_an_unknown_session_is_refused(platform: Platform, app: str) -> None:
     answer = platform.request("GET", path)
 
     refused = 400 <= answer.status_code < 500 or not wire.words_of(answer)
-    assert refused, f"HTTP {answer.status_code}: {answer.text}"
+    assert refused, f"an unknown session is answered {answer.status_code}: {short(answer.text)}"
 
 
 @clause("CTL-04", smoke=True)
@@ -124,7 +127,7 @@ def test_a_tool_that_nobody_has_is_refused(platform: Platform) -> None:
     """The request is signed, so only its tool is wrong."""
     _require_keys(platform)
 
-    assert wire.refusal(wire.control_plane(platform, NO_TOOL))
+    wire.refusal(wire.control_plane(platform, NO_TOOL))
 
 
 @clause("CTL-03", smoke=True)
@@ -132,7 +135,7 @@ def test_an_unsigned_request_is_refused(platform: Platform) -> None:
     """The refusal is about the signature: a signed request is refused for its tool."""
     refused = wire.control_plane_unsigned(platform, NO_TOOL)
 
-    assert wire.refusal(refused)
+    wire.refusal(refused)
     _require_about_the_signature(platform, refused)
 
 
@@ -144,7 +147,7 @@ def test_a_wrong_signature_is_refused(platform: Platform) -> None:
 
     refused = wire.control_plane(platform, NO_TOOL, credentials=wrong)
 
-    assert wire.refusal(refused)
+    wire.refusal(refused)
     _require_about_the_signature(platform, refused)
 
 
@@ -176,9 +179,10 @@ def _rpc(platform: Platform, method: str, params: dict[str, Any]) -> dict[str, A
     return wire.parsed(platform.send(a2a.request(agent, method, params)).text)
 
 
-def _refused(answer: dict[str, Any]) -> int:
-    """Return the code of a JSON-RPC error. Fail if the answer is not an error."""
+def _require_refused(answer: dict[str, Any]) -> None:
+    """Fail unless an answer is an error of JSON-RPC."""
     error = answer.get("error")
-    assert isinstance(error, dict), f"not refused: {json.dumps(answer)}"
-    assert isinstance(error.get("code"), int), f"an error without a code: {json.dumps(answer)}"
-    return int(error["code"])
+    assert isinstance(error, dict), f"not refused: {short(answer)}"
+    code = error.get("code")
+    assert isinstance(code, int), f"an error without a code: {short(answer)}"
+    assert code in ERRORS_OF_JSON_RPC, f"{code} is no code of JSON-RPC"

@@ -18,6 +18,7 @@ from agentdouble.core.signing import Credentials
 from doublecheck.client import transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts.reference import actions
+from doublecheck.contracts.sentences import short
 from doublecheck.values.agents import StreamEvent
 from doublecheck.wire import calls
 from doublecheck.wire.calls import Call, Request
@@ -94,16 +95,18 @@ def returned(response: httpx.Response) -> str:
 
     Of several strings it is the one that the reference application returns for its payload.
     """
-    assert response.is_success, f"HTTP {response.status_code}: {response.text}"
-    assert calls.is_json(response), f"{calls.media_type(response)} is not JSON: {response.text}"
+    _require_success(response)
+    kind = calls.media_type(response)
+    assert calls.is_json(response), f"the answer is {kind} and not JSON: {short(response.text)}"
 
     strings = strings_in(json_of(response))
-    assert strings, f"{response.text} does not hold a string"
+    assert strings, f"the answer does not hold a string: {short(response.text)}"
     if len(strings) == 1:
         return next(iter(strings.values()))
     payload = parsed(response.request.content.decode())
     replies = {text for text in strings.values() if _is_reply(text, payload)}
-    assert len(replies) == 1, f"{response.text} holds {len(replies)} answers to {payload}"
+    count = len(replies)
+    assert count == 1, f"the answer holds {count} returned strings: {short(response.text)}"
     return replies.pop()
 
 
@@ -135,7 +138,7 @@ def json_of(response: httpx.Response) -> Any:
     try:
         return response.json()
     except ValueError:
-        pytest.fail(f"HTTP {response.status_code} without JSON: {response.text!r}")
+        pytest.fail(f"HTTP {response.status_code} without JSON: {short(response.text)}")
 
 
 def same(expected: Any, actual: Any) -> bool:
@@ -178,8 +181,8 @@ def stream(
 
 def data_of(response: httpx.Response) -> list[str]:
     """Return the data of each event. Fail if the answer is not an event stream."""
-    assert response.is_success, f"HTTP {response.status_code}: {response.text}"
-    assert is_stream(response), f"not an event stream: {response.text}"
+    _require_success(response)
+    assert is_stream(response), f"the answer is not an event stream: {short(response.text)}"
     return event_stream.data_of(response.content)
 
 
@@ -223,7 +226,7 @@ def probe_text(response: httpx.Response) -> str:
 
     Of several strings it is the ping function's, or the status.
     """
-    assert response.is_success, f"HTTP {response.status_code}: {response.text}"
+    _require_success(response)
     document: Any = response.text.strip()
     with contextlib.suppress(ValueError):
         document = json.loads(document)
@@ -231,7 +234,7 @@ def probe_text(response: httpx.Response) -> str:
     texts = [text for text in strings.values() if text in actions.PINGS]
     if texts or ("status",) in strings or len(strings) == 1:
         document = texts[0] if texts else strings.get(("status",)) or next(iter(strings.values()))
-    assert document not in (None, "", {}, []), f"the answer is empty: {response.text!r}"
+    assert document not in (None, "", {}, []), f"the answer is empty: {short(response.text)}"
     return document if isinstance(document, str) else response.text
 
 
@@ -296,25 +299,25 @@ def envelope(response: httpx.Response) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return ResponseMetadata and Result of an answer. Fail if one is not an object."""
     document = parsed(response.text)
     metadata, result = document.get("ResponseMetadata"), document.get("Result")
-    assert isinstance(metadata, dict), f"ResponseMetadata is not an object: {response.text}"
-    assert isinstance(result, dict), f"Result is not an object: {response.text}"
+    assert isinstance(metadata, dict), f"ResponseMetadata is not an object: {short(response.text)}"
+    assert isinstance(result, dict), f"Result is not an object: {short(response.text)}"
     return metadata, result
 
 
 def inner(result: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON in Result.Result, and its ``data``. Fail if one is not an object."""
     text = result.get("Result")
-    assert isinstance(text, str), f"Result.Result is not a string: {text!r}"
+    assert isinstance(text, str), f"Result.Result is not a string: {short(text)}"
     document = parsed(text)
     data = document.get("data")
-    assert isinstance(data, dict), f"data is not an object: {text}"
+    assert isinstance(data, dict), f"data is not an object: {short(text)}"
     return document, data
 
 
 def parsed(text: str) -> dict[str, Any]:
     """Parse a string as a JSON object. Fail if it is not one."""
     document = calls.json_or_none(text)
-    assert isinstance(document, dict), f"{text!r} is not a JSON object"
+    assert isinstance(document, dict), f"{short(text)} is not a JSON object"
     return document
 
 
@@ -329,9 +332,15 @@ def refusal(response: httpx.Response) -> str:
     metadata = document.get("ResponseMetadata")
     error = metadata.get("Error") if isinstance(metadata, dict) else None
     refused = 400 <= response.status_code < 500 or isinstance(error, dict)
-    assert refused, f"not refused: HTTP {response.status_code} {response.text}"
-    assert not document.get("Result"), f"refused, but with a result: {response.text}"
+    assert refused, f"not refused, but answered {response.status_code}: {short(response.text)}"
+    assert not document.get("Result"), f"refused, but with a result: {short(response.text)}"
     return response.text if error is None else json.dumps(error, ensure_ascii=False)
+
+
+def _require_success(response: httpx.Response) -> None:
+    route = f"{response.request.method} {response.request.url.path}"
+    told = f"{response.status_code}: {short(response.text)}"
+    assert response.is_success, f"{route} is answered {told}"
 
 
 def object_in(response: httpx.Response) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +125,25 @@ def read_answer(response: httpx.Response) -> A2aAnswer:
     return _answer(response, calls.read_json(response), response.text)
 
 
+def artifact_texts(answers: Iterable[A2aAnswer]) -> list[str]:
+    """Return the text of each artifact of a task, or of the events of a stream.
+
+    Its parts are joined, and so are updates that append to it (A2A-03).
+    """
+    ids: list[Any] = []
+    texts: list[str] = []
+    for answer in answers:
+        content = _content(answer.raw)
+        for artifact in _artifacts(content):
+            id_, text = artifact.get("artifactId"), "".join(_texts(artifact))
+            if content.get("append") and id_ in ids:
+                texts[ids.index(id_)] += text
+            else:
+                ids.append(id_)
+                texts.append(text)
+    return texts
+
+
 def _answer(response: httpx.Response, document: Any, text: str) -> A2aAnswer:
     error = document.get("error") if isinstance(document, dict) else None
     if isinstance(error, dict):
@@ -146,21 +165,39 @@ def _is_answer(document: Mapping[str, Any], request: httpx.Request) -> bool:
 
 def _read_result(result: Mapping[str, Any]) -> A2aAnswer:
     """Read a task, a message or an event of a stream, of either version."""
-    name = next((kind for kind in _KINDS if kind in result), "")
-    content = result[name] if name else result
+    name, content = _name(result), _content(result)
     status = content.get("status") or {}
-    carriers = [content, status.get("message") or {}, content.get("artifact") or {}]
-    carriers += content.get("artifacts") or []
-    texts = [part["text"] for it in carriers for part in it.get("parts", ()) if "text" in part]
+    carriers = [content, status.get("message") or {}, *_artifacts(content)]
     kind = _KINDS.get(name, content.get("kind", "task"))  # the answer of tasks/get is a bare task
     return A2aAnswer(
         kind=kind,
         task_id=content.get("taskId") or (content.get("id") if kind == "task" else None),
         context_id=content.get("contextId"),
         state=_state(status.get("state")),
-        texts=tuple(texts),
+        texts=tuple(text for it in carriers for text in _texts(it)),
         raw=result,
     )
+
+
+def _name(result: Mapping[str, Any]) -> str:
+    """Return the field that holds the content in version 1.0, or an empty string."""
+    return next((kind for kind in _KINDS if kind in result), "")
+
+
+def _content(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = result[name] if (name := _name(result)) else result
+    return content
+
+
+def _artifacts(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the artifacts of a task, or the one of an update."""
+    updated = content.get("artifact")
+    return [*([updated] if updated else ()), *(content.get("artifacts") or ())]
+
+
+def _texts(carrier: Mapping[str, Any]) -> list[str]:
+    parts = carrier.get("parts") or ()
+    return [part["text"] for part in parts if part.get("text") is not None]
 
 
 def _state(name: str | None) -> str | None:

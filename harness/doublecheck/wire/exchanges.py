@@ -99,7 +99,8 @@ class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
 
     ``status`` is None if there is no answer, and ``error`` has the reason; both are None while the
     exchange is in progress. ``body`` is the part of the answer that was read. Only the first 64 KiB
-    of a body are stored: ``request_cut`` and ``body_cut`` say whether it was longer.
+    of a body are stored: ``request_cut`` and ``body_cut`` say whether it was longer. ``repeated``:
+    the answer was lost on the way, and the request was sent again.
     """
 
     request: Request
@@ -110,6 +111,7 @@ class Exchange(Shown, drawn_by="notebook.display.double.exchange"):
     elapsed_s: float = 0.0
     request_cut: bool = False
     body_cut: bool = False
+    repeated: bool = False
 
     def __repr__(self) -> str:
         came = self.error or self.status or "under way"

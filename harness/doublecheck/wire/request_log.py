@@ -24,6 +24,7 @@ from doublecheck.wire.exchanges import Exchange
 
 KEPT = 64
 BODY_LIMIT = 64 * 1024
+Again = Callable[[Exchange, int], bool]
 _INTERRUPTS = (KeyboardInterrupt, asyncio.CancelledError)
 _listeners: list[Callable[[Exchange], None]] = []
 
@@ -121,6 +122,12 @@ class Recording:
             self._known = dataclasses.replace(self._known, error=f"{type(error).__name__}: {error}")
         elif isinstance(error, _INTERRUPTS):
             self._known = dataclasses.replace(self._known, error="it was interrupted")
+
+    def repeats(self, again: Again | None, number: int) -> bool:
+        """Whether the request is sent again, as a function decides. Record that it is."""
+        repeated = again is not None and again(self.exchange, number)
+        self._known = dataclasses.replace(self._known, repeated=repeated)
+        return repeated
 
     def ended(self) -> None:
         """Record the end of the exchange."""

@@ -27,7 +27,7 @@ from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.reference.executor import Steps
 from doublecheck.contracts.run_result import Run
 from doublecheck.contracts.verdicts import Verdict
-from doublecheck.errors import NoAnswerError
+from doublecheck.errors import LostAnswersError, NoAnswerError
 from doublecheck.reports.collector import Collector
 from doublecheck.run import pytest_run
 from doublecheck.target.target import Target
@@ -281,30 +281,43 @@ def reset_some(*numbers: int) -> bad_servers.Behaviour:
     return behave
 
 
-def pinged(behave: bad_servers.Behaviour) -> list[int]:
-    """Ping a server with patience, twice in each attempt; return the numbers of the attempts."""
+def attempts_of(behave: bad_servers.Behaviour, method: str = "POST", times: int = 2) -> list[int]:
+    """Send requests to a server with patience in each attempt; return the attempts' numbers."""
     attempts: list[int] = []
 
     def attempt(number: int) -> None:
         attempts.append(number)
-        for _ in range(2):
-            platform.request("GET", "/ping")
+        for _ in range(times):
+            platform.request(method, "/ping")
 
     with bad_servers.serving(behave) as server:
         target = Target(server.url, kind="live")
+        patience = Patience(target)
         with Platform(target, keep_connections=False) as platform:
-            Patience(target).repeat(attempt, (NoAnswerError,))
+            platform._connection.again = patience.again
+            patience.repeat(attempt, (NoAnswerError,))
     return attempts
 
 
 def test_a_check_is_repeated_after_a_lost_answer() -> None:
-    assert [0, 1] == pinged(reset_some(2))
-    assert [0] == pinged(reset_some(99))
+    assert [0, 1] == attempts_of(reset_some(2))
+    assert [0] == attempts_of(reset_some(99))
 
 
-def test_a_platform_that_never_answers_a_request_is_not_asked_again() -> None:
+def test_a_lost_get_is_sent_again_alone() -> None:
+    assert [0] == attempts_of(reset_some(1, 2), "GET")
+
+
+def test_many_lost_gets_are_not_sent_again() -> None:
+    """A platform that breaks off every other answer does not pass."""
+    with pytest.raises((NoAnswerError, LostAnswersError)):
+        attempts_of(reset_some(*range(1, 999, 2)), "GET", times=8)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_platform_that_never_answers_a_request_is_not_asked_again(method: str) -> None:
     with pytest.raises(NoAnswerError):
-        pinged(reset_some())
+        attempts_of(reset_some(), method)
 
 
 def test_what_fails_without_a_lost_answer_is_not_repeated() -> None:

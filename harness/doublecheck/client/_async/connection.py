@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
@@ -13,7 +14,7 @@ from doublecheck.client import transport
 from doublecheck.target.target import Target
 from doublecheck.wire import event_stream
 from doublecheck.wire.calls import Call, Request
-from doublecheck.wire.request_log import Exchanges
+from doublecheck.wire.request_log import Again, Exchanges
 
 T = TypeVar("T")
 
@@ -21,7 +22,12 @@ TIMEOUT_S = 60.0
 
 
 class AsyncConnection:
-    """An HTTP client for a target that records its exchanges."""
+    """An HTTP client for a target that records its exchanges.
+
+    ``again`` decides whether a request is sent again, given its exchange, and how often it was sent.
+    """
+
+    again: Again | None = None
 
     def __init__(
         self,
@@ -45,13 +51,23 @@ class AsyncConnection:
     async def send(self, request: Request) -> httpx.Response:
         """Send a request and return the raw response."""
         transport.refuse_closed(self.http, self.target.url)
-        with (
-            transport.translated(request.url),
-            transport.interruptible(),  # async only
-            self.exchanges.recording(request) as recording,
-        ):
-            response = await self.http.request(**transport.arguments(request))
-            return recording.answered(response)
+        for number in itertools.count(1):
+            with (
+                transport.translated(request.url),
+                transport.interruptible(),  # async only
+                self.exchanges.recording(request) as recording,
+            ):
+                try:
+                    response = await self.http.request(**transport.arguments(request))
+                    recording.answered(response)
+                except httpx.HTTPError as error:
+                    recording.failed(error)
+                    if not recording.repeats(self.again, number):
+                        raise
+                    continue
+                if not recording.repeats(self.again, number):
+                    return response
+        raise AssertionError("the loop ends with an answer or an error")
 
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:

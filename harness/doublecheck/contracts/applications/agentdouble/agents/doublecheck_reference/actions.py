@@ -54,13 +54,13 @@ Item = str | tuple[str, ...] | Call
 
 
 async def run(turn: Turn) -> AsyncIterator[Item]:
-    """Perform the action that the message names, or echo the message."""
+    """Perform the action that the message names, or echo the message, if there is one."""
     text = "".join(text or "" for text in turn.texts)
     try:
         order = json.loads(text)
         action = _ACTIONS[order.pop("do")]
     except (ValueError, KeyError, AttributeError, TypeError):
-        yield text
+        yield text if turn.texts else "There is no message."
         return
     async for item in action(turn, **order):
         yield item

@@ -60,7 +60,9 @@ def _turn(ctx: Any) -> Turn:
             artifact=types.Part(text=text),
         )
 
-    return Turn([part.text for part in ctx.user_content.parts], place, messages, save)
+    # google-adk runs an agent without a message, too
+    parts = ctx.user_content.parts if ctx.user_content else ()
+    return Turn([part.text for part in parts or ()], place, messages, save)
 
 
 def _event(ctx: Any, *parts: types.Part, role: str = "model", partial: bool | None = None) -> Event:

@@ -14,7 +14,8 @@ class Second(BaseAgent):
     """Echoes the message, and says which application answered."""
 
     async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
-        text = "".join(part.text or "" for part in ctx.user_content.parts)
+        parts = ctx.user_content.parts if ctx.user_content else ()
+        text = "".join(part.text or "" for part in parts or ())
         part = types.Part(text=f"the second application: {text}")
         yield Event(
             invocation_id=ctx.invocation_id,
