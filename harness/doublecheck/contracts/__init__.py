@@ -1,10 +1,10 @@
 """The contract checks: pytest modules, one per group of clauses.
 
 ``doublecheck run``, ``check()`` and ``pytest --pyargs doublecheck.contracts`` all run them.
-``clauses`` holds the clauses and their marker. ``evidence`` finds out which surfaces a target has,
-``verdicts`` decides which checks run and what a failure means, ``failure_report`` explains a
-failure, ``run_result`` holds the results and ``exit_status`` turns them into an exit code.
-``conftest`` has the fixtures of the checks.
+``clauses`` holds the clauses and their marker. ``evidence`` says what shows a surface, and
+``surface_states`` which surfaces a target has. ``verdicts`` decides which checks run and what a
+failure means, ``failure_report`` explains a failure in ``sentences``, ``run_result`` holds the
+results and ``exit_status`` turns them into an exit code. ``conftest`` has the fixtures of the checks.
 
 ``reference`` and ``applications`` are the applications that a target has to serve;
 ``reference_files`` writes them to a folder, and ``hosting`` deploys them on a control plane.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,37 +22,25 @@ else:
     import tomli as tomllib
 
 MARKER = "clause"
-_SURFACE_OF_GROUP: Mapping[str, Surface] = {
-    "HST": "runtimes",
-    "INV": "application",
-    "PRB": "application",
-    "API": "api_server",
-    "MCP": "mcp",
-    "SVC": "services",
-    "CTL": "control_plane",
-    "SBX": "sandbox",
-    "RUN": "library",
-    "DEC": "library",
-    "A2A": "a2a",
-    "AUT": "runtimes",
-}
-_SURFACE_OF_CLAUSE: Mapping[str, Surface] = {"A2A-05": "library", "AUT-01": "api_server"}
 
 
 @dataclass(frozen=True)
 class Clause:
-    """One checkable sentence of the specification, from section ``section``."""
+    """One checkable sentence of the specification, from section ``section``.
+
+    A target must offer ``surface``, with ``routes``. ``smoke`` and ``quick`` tell which levels have
+    its checks.
+    """
 
     id: str
     section: str
     level: Literal["must", "should"]
     scope: Literal["wire", "app", "library"]
     text: str
-
-    @property
-    def surface(self) -> Surface:
-        """The surface that a target must offer for this clause to apply."""
-        return _SURFACE_OF_CLAUSE.get(self.id) or _SURFACE_OF_GROUP[self.id[:3]]
+    surface: Surface
+    routes: tuple[str, ...] = ()
+    smoke: bool = False
+    quick: bool = True
 
     @property
     def group(self) -> str:
@@ -70,7 +58,14 @@ class Clause:
 def clauses() -> Mapping[str, Clause]:
     """Return every clause by its id, in the order of the specification."""
     text = resources.files("doublecheck.contracts").joinpath("clauses.toml").read_text("utf-8")
-    return {id_: Clause(id_, **entry) for id_, entry in tomllib.loads(text).items()}
+    return {
+        id_: Clause(id_, **{**entry, "routes": tuple(entry.get("routes", ()))})
+        for id_, entry in tomllib.loads(text).items()
+    }
+
+
+def _groups() -> Collection[str]:
+    return {id_[:3] for id_ in clauses()}
 
 
 def selection(expression: str) -> str:
@@ -78,7 +73,7 @@ def selection(expression: str) -> str:
 
     Otherwise it would also match every test with "run" in its name or in the name of its file.
     """
-    groups = "|".join(_SURFACE_OF_GROUP)
+    groups = "|".join(_groups())
     return re.sub(rf"(?<![^\s()])({groups})(?![^\s()])", r"group:\1", expression)
 
 
@@ -89,7 +84,7 @@ def modules_of(expression: str) -> list[str]:
     """
     words = [word for word in re.split(r"[\s()]+", expression) if word not in ("", "or")]
     ids = {id_ for id_ in clauses() if any(word in (id_, id_[:3]) for word in words)}
-    if not words or not all(word in _SURFACE_OF_GROUP or word in ids for word in words):
+    if not words or not all(word in _groups() or word in ids for word in words):
         return []
     folder = resources.files("doublecheck.contracts")
     texts = {

@@ -23,7 +23,6 @@ from doublecheck.contracts import disturbances, verdicts
 from doublecheck.contracts.agent_users import app, other_user, user, user_elsewhere  # noqa: F401 (fixtures)
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.engine import FAILURES, Examples, chosen, renewed
-from doublecheck.contracts.evidence import SurfaceStates
 from doublecheck.contracts.exit_status import LEFT_OUT, LEVEL
 from doublecheck.contracts.failure_report import cause, explained, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
@@ -37,6 +36,7 @@ from doublecheck.contracts.mcp_servers import (  # noqa: F401 (fixtures)
 )
 from doublecheck.contracts.reference.agentdouble_apps import reference_apps
 from doublecheck.contracts.sandboxes import CALLERS, CheckSandbox
+from doublecheck.contracts.surface_states import SurfaceStates
 from doublecheck.contracts.verdicts import Verdict
 from doublecheck.errors import DoubleCheckError, TargetError
 from doublecheck.target import pytest_options

@@ -121,21 +121,6 @@ def not_observable(reason: str) -> NoReturn:
     pytest.skip(f"{Verdict.NOT_OBSERVABLE.value}: {reason}")
 
 
-# the checks of these clauses without the reference application send few requests
-_FEW_REQUESTS = [
-    "PRB-01",
-    "PRB-02",
-    "PRB-03",
-    "PRB-04",
-    "PRB-07",
-    "API-01",
-    "API-14",
-    "API-15",
-    "A2A-01",
-]
-
-# These start a browser, move a clock, or import the A2A SDK, which takes seconds.
-_SLOW = frozenset({"SBX-03", "SBX-11", "DEC-05", "DEC-06", *(f"A2A-{n:02}" for n in range(1, 6))})
 _CHECKED_ONCE = ("sandbox", "control_plane", "library")
 
 
@@ -182,12 +167,11 @@ def select(
         if level == QUICK:
             counts[mark.args[0].id] += 1
             is_checked = mark.kwargs["surface"] in _CHECKED_ONCE and counts[mark.args[0].id] > 1
-            if is_checked or mark.kwargs["surface"] == "runtimes" or mark.args[0].id in _SLOW:
+            if is_checked or not mark.args[0].quick:
                 return False
         if level == SMOKE:
-            sends_few = mark.args[0].id in _FEW_REQUESTS
             needs = mark.kwargs["reference_app"] or mark.kwargs["writes"]
-            return bool(mark.kwargs["smoke"] or (sends_few and not needs))
+            return bool(mark.kwargs["smoke"] or (mark.args[0].smoke and not needs))
         return not mark.kwargs["smoke"] or not (in_process or _subject(mark) in covered)
 
     selected = [item for item in items if is_selected(item)]

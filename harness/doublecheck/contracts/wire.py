@@ -81,13 +81,17 @@ def send_without_accept(platform: Platform, request: Request) -> httpx.Response:
 
 def _send(platform: Platform, request: Request, *, content: Any) -> httpx.Response:
     """Send a request with httpx alone, without an Accept header."""
-    with transport.client(**transport.options(platform.target, READ_WITHIN_S)) as client:
+    with (
+        transport.translated(request.url),
+        platform.exchanges.recording(request) as recording,
+        transport.client(**transport.options(platform.target, READ_WITHIN_S)) as client,
+    ):
         del client.headers["Accept"]
         sent = dict(request.headers)
         answer = client.request(request.method, request.url, headers=sent, content=content)
-    # those who read the answer may look at its request, whose parts have been sent
-    answer.request = httpx.Request(request.method, request.url, content=request.content)
-    return answer
+        # those who read the answer may look at its request, whose parts have been sent
+        answer.request = httpx.Request(request.method, request.url, content=request.content)
+        return recording.answered(answer)
 
 
 def returned(response: httpx.Response) -> str:

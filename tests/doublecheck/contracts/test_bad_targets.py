@@ -166,10 +166,20 @@ class Proxy:
         finally:
             writer.close()
 
+    async def _chunks(self, reader: asyncio.StreamReader) -> bytes:
+        """Return a chunked body as it is."""
+        body, size = b"", b"1"
+        while int(size, 16):
+            size = await reader.readline()
+            body += size + await reader.readexactly(int(size, 16) + 2)
+        return body
+
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
         body = await reader.readexactly(int(length[1]) if length else 0)
+        if re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head):
+            body = await self._chunks(reader)
         kind = "" if next(self._count) % self._period else next(self._kinds)
         if kind:
             self.lost.append(f"{kind} {head.partition(b' HTTP')[0].decode()}")

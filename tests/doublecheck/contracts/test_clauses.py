@@ -39,6 +39,7 @@ def test_a_clause_has_section_level_scope_and_text() -> None:
         section="4.1",
         level="should",
         scope="wire",
+        surface="application",
         text="A body that is not JSON is refused with a 4xx status and a clear error.",
     )
 
