@@ -80,7 +80,7 @@ class User:
     def history(self, session: str) -> Sequence[AgentEvent]:
         """Return the events with content in a session's history."""
         details = api_server.read_session(self._read(session))
-        assert session == details.id, f"asked for {session!r}, got {details.id!r}"
+        assert session == details.id, f"reading {session!r} returns another session"
         return [event for event in details.events if event.parts]
 
     def delete(self, session: str) -> None:

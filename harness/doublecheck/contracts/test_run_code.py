@@ -79,7 +79,8 @@ def test_it_returns_the_result(platform_env: PlatformEnv, state: ContextState, t
         assert "ok" == data["status"], f"code that ran has the status {data['status']!r}"
         assert code == data["code"], f"code is {instead(data['code'], code)}"
         out, err = _stream(data), _stream(data, "stderr")
-        assert f"{text}\n" == out, f"stdout is {instead(out, f'{text} and a line end')}"
+        expected = f"{text}\n"
+        assert expected == out, f"stdout is {instead(out, expected)}"
         expected = "err\n" if language == PYTHON else ""
         assert expected == err, f"stderr is {instead(err, expected)}"
         datas = [output["data"] for output in data["outputs"] if output.get("data")]

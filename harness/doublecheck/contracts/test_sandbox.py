@@ -323,7 +323,8 @@ def test_the_standard_output_of_javascript_is_a_stream(sandbox: CheckSandbox, te
     ran = sandbox.run(f"console.log({json.dumps(text)});", JAVASCRIPT)
 
     printed = _printed(ran)
-    assert f"{text}\n" == printed, f"stdout of JavaScript is {instead(printed, text)}"
+    expected = f"{text}\n"
+    assert expected == printed, f"stdout of JavaScript is {instead(printed, expected)}"
 
 
 @clause("SBX-05", writes=True)
