@@ -98,7 +98,7 @@ NO_KEY = "no key"
 def wrong_key_headers(key: str) -> Mapping[str, Mapping[str, str]]:
     """Return headers with wrong keys, by what is wrong.
 
-    None has the right key in another place or scheme: how a gateway receives a key is open
+    None has the right key alone in another place or scheme: how a gateway receives a key is open
     (U-GATEWAY-AUTH).
     """
     last = "a" if key[-1] != "a" else "b"
@@ -114,4 +114,9 @@ def wrong_key_headers(key: str) -> Mapping[str, Mapping[str, str]]:
     values = {name: f"Bearer {wrong}" for name, wrong in keys.items() if wrong != key}
     values |= {"an empty header": "", "another key without a scheme": NOBODYS}
     values |= {"a scheme without a key": "Bearer", "a comma as the key": "Bearer ,"}
+    values |= {
+        "words behind the key": f"Bearer {key} more",
+        "the key in a list": f"Bearer {NOBODYS}, {key}",
+        "two schemes in a list": f"Bearer {NOBODYS}, Bearer {key}",
+    }
     return {NO_KEY: {}, **{name: {"Authorization": value} for name, value in values.items()}}

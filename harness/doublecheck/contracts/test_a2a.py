@@ -324,10 +324,10 @@ def test_a_message_continues_its_context(agent: Agent) -> None:
     order, failing = json.dumps({"do": "heard"}), json.dumps({"do": "fail", "texts": []})
     first, separate = agent.send(order), agent.send(order)
 
-    more = [agent.send(order, context_id=first.context_id)]
+    more = [agent.send(order, context_id=first.context_id) for _ in range(3)]
     with suppress(RefusedError):
         agent.send(failing, context_id=first.context_id)
-    more += [agent.send(order, context_id=first.context_id) for _ in range(4)]
+    more += [agent.send(order, context_id=first.context_id) for _ in range(2)]
     if first.task_id is not None:
         agent.cancel(first.task_id)
     more.append(agent.send(order, context_id=first.context_id))

@@ -417,8 +417,7 @@ def test_a_thrown_value_is_a_failure(sandbox: CheckSandbox) -> None:
 @clause("SBX-06", writes=True)
 def test_what_is_awaited_may_fail(sandbox: CheckSandbox) -> None:
     """If JavaScript may await outside of functions, a rejected promise is a failure."""
-    if sandbox.run("await Promise.resolve(1);", JAVASCRIPT).status != "ok":
-        not_observable("JavaScript cannot await outside of functions")
+    _need_await(sandbox)
     error = failure(sandbox.run(f"await Promise.reject(new RangeError({MESSAGE!r}));", JAVASCRIPT))
     assert ("RangeError", MESSAGE) == (error.ename, error.evalue), "another error"
 
@@ -440,6 +439,12 @@ def test_the_value_of_an_error_is_its_message(sandbox: CheckSandbox, message: st
     assert "LookupError" == error.ename, f"ename is {error.ename!r} instead of LookupError"
     assert message == error.evalue, f"evalue is {instead(error.evalue, message)}"
     assert "before\n" == ran.stdout, f"stdout before an error is {short(ran.stdout)}"
+
+
+def _need_await(sandbox: CheckSandbox) -> None:
+    """Skip a check if JavaScript may not await outside of functions, which is left open."""
+    if sandbox.run("await Promise.resolve(1);", JAVASCRIPT).status != "ok":
+        not_observable("JavaScript cannot await outside of functions")
 
 
 _PYTHON = """
@@ -486,3 +491,13 @@ def test_python_and_javascript_are_spoken(sandbox: CheckSandbox) -> None:
     assert ["42", "42"] == values, f"6 * 7 in Python and JavaScript is {listed(map(str, values))}"
     ids = {result.session_id for result in (*firsts, *printed, *valued)}
     assert 1 == len(ids), f"one session has {len(ids)} instances"
+
+
+@clause("SBX-08", writes=True)
+def test_code_goes_on_after_an_await(sandbox: CheckSandbox) -> None:
+    """If JavaScript may await outside of functions, what follows runs."""
+    _need_await(sandbox)
+
+    ran = succeeded(sandbox.run("await Promise.resolve(1); console.log('after');", JAVASCRIPT))
+
+    assert "after\n" == ran.stdout, f"after an await {short(ran.stdout)} is printed"
