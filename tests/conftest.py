@@ -13,7 +13,7 @@ from pathlib import Path
 import a2a.types  # noqa: F401
 import httpcore  # noqa: F401
 import pytest
-from _pytest import pytester
+from _pytest import pytester  # noqa: TID251 (to replace a class of it)
 from harness import unasync
 
 from agentdouble.processes import isolation

@@ -11,7 +11,7 @@ import pytest
 from doublecheck.core.notebook_repr import counted
 
 if TYPE_CHECKING:
-    from _pytest.terminal import TerminalReporter
+    from _pytest.terminal import TerminalReporter  # noqa: TID251 (public from pytest 8.4)
 
     from doublecheck.compare.journal_reader import JournalReader
     from doublecheck.target.target import Target

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.runner import runtestprotocol
+from _pytest.runner import runtestprotocol  # noqa: TID251 (as every plugin that repeats tests)
 
 from agentdouble.core import profiles
 from agentdouble.errors import ProfileError

@@ -292,7 +292,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.extra_keyword_matches |= {clause.id, clause.group}  # so that -k INV-05 finds it
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
     """Run a check, and again with new names if it fails because answers are lost on the way."""
     names = inspect.signature(pyfuncitem.obj).parameters

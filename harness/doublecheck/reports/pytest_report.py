@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 import pytest
-from _pytest._code.code import ExceptionRepr, TerminalRepr
+from _pytest._code.code import ExceptionRepr, TerminalRepr  # noqa: TID251 (what longrepr may be)
 
 from doublecheck.wire import call_log
 
