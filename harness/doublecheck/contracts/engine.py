@@ -231,6 +231,9 @@ class Examples:
             except FAILURES:
                 if runs.failed is None:
                     raise
+                vars(runs.failed[1]).pop(
+                    "__notes__", None
+                )  # the whole example, which ``failing`` cuts
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:
         """Run a check for one example."""

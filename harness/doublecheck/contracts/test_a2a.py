@@ -24,7 +24,7 @@ from doublecheck.contracts.reference.actions import EXECUTOR_NAME
 from doublecheck.contracts.sentences import instead, listed
 from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
 from doublecheck.contracts.verdicts import not_observable
-from doublecheck.errors import RefusedError
+from doublecheck.errors import NoAnswerError, RefusedError
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
 from doublecheck.wire.calls import Request
@@ -81,7 +81,7 @@ class Agent:
             for event in self.stream(json.dumps({"do": "fail", "texts": texts})):
                 results += event.texts if event.kind == "artifact-update" else ()
                 state = event.state or state
-        except RefusedError:
+        except (RefusedError, NoAnswerError):  # an error, or a stream that breaks off
             state = ENDED_BADLY[0]
         self._require_failed(state, texts, results)
 
@@ -91,7 +91,7 @@ class Agent:
         assert state in ENDED_BADLY, f"the executor raised, and its task is {state}"
         # the message of the failure is another text
         lost = [text for text in texts if text not in results]
-        assert not lost, f"a task that failed has lost its results: {lost}"
+        assert not lost, f"a task that failed has lost results: {listed(lost)}"
 
     def cancel(self, task_id: str) -> None:
         """Cancel a task that has ended, which is refused or changes nothing."""

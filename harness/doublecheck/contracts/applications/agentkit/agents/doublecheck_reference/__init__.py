@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from google.adk.agents import BaseAgent
+from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import StreamingMode
 from google.adk.events import Event
 from google.genai import types
@@ -16,8 +16,11 @@ from google.genai import types
 from .actions import Call, Turn, run
 
 
-class Reference(BaseAgent):
-    """Performs the action that a message names, or echoes the message."""
+class Reference(LlmAgent):
+    """Performs the action that a message names, or echoes the message.
+
+    It is an LlmAgent, as ordinary agents are: google-adk runs other classes in another way.
+    """
 
     async def _run_async_impl(self, ctx: Any) -> AsyncIterator[Event]:
         streaming = ctx.run_config and ctx.run_config.streaming_mode == StreamingMode.SSE
