@@ -23,11 +23,12 @@ def run_code(code: str, language: str) -> str:
     """
     request = urllib.request.Request(
         os.environ["DOUBLE"] + "/invoke",
-        json.dumps({"prompt": code}).encode(),
+        json.dumps({"do": "run_code", "prompt": code}).encode(),
         {"user_id": "ann", "session_id": "s1", "Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
+        result = json.loads(json.load(answer))
+    return "".join(output["text"] for output in result["data"]["outputs"])
 
 async def repeat(converse):
     print(json.dumps([await converse() for _ in range(TIMES)]))
