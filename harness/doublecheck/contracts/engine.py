@@ -186,7 +186,7 @@ class Examples:
     def _search(self, check: Body, inputs: Mapping[str, Input], count: int) -> list[Values]:
         """Run a check for the edges of its inputs, then for generated examples, and return them."""
         edges = list(itertools.islice(_edges(inputs), count))
-        runs = Runs(functools.partial(self._attempt, check))
+        runs = ExampleRuns(functools.partial(self._attempt, check))
         if edges:
             self._hypothesis(runs, inputs, edges=edges)
         if count > len(edges) and runs.failed is None:
@@ -204,7 +204,7 @@ class Examples:
 
     def _hypothesis(
         self,
-        runs: Runs,
+        runs: ExampleRuns,
         inputs: Mapping[str, Input],
         count: int = 1,
         *phases: Phase,
@@ -231,9 +231,8 @@ class Examples:
             except FAILURES:
                 if runs.failed is None:
                     raise
-                vars(runs.failed[1]).pop(
-                    "__notes__", None
-                )  # the whole example, which ``failing`` cuts
+                # the notes repeat the whole example, which ``failing`` cuts
+                vars(runs.failed[1]).pop("__notes__", None)
 
     def _attempt(self, check: Body, values: Values, circumstances: str = "") -> None:
         """Run a check for one example."""
@@ -272,7 +271,7 @@ class Examples:
         self.patiently(attempt)
 
 
-class Runs:
+class ExampleRuns:
     """The runs of a check with the values that Hypothesis chooses.
 
     ``tried`` are all the values; ``failed`` is the smallest failure. After the first failure there

@@ -42,7 +42,7 @@ _NOWHERE = "/doublecheck-nobody-has-this-path"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SurfaceEvidence:
     """What shows a surface, or routes of it: requests, and whether an answer is one of its own.
 
     An answer ``of_any_server`` must also differ from the answer to an unused path.
@@ -218,28 +218,28 @@ def _route(answer: httpx.Response) -> str:
     return route(answer.request.method, str(answer.request.url)) + named
 
 
-_EVIDENCE: Mapping[str, Evidence] = {
-    "application": Evidence(
+_EVIDENCE: Mapping[str, SurfaceEvidence] = {
+    "application": SurfaceEvidence(
         "application",
         "an application with probes",
         _gets("/ping", "/readiness", "/liveness"),
         _is_probe,
         of_any_server=True,
     ),
-    "invocation": Evidence(
+    "invocation": SurfaceEvidence(
         "application",
         "an application with /invoke",
         _invocations,
         _has_route,
         of_any_server=True,
     ),
-    "api_server": Evidence(
+    "api_server": SurfaceEvidence(
         "api_server",
         "an API server",
         _gets("/list-apps", api_server.sessions_path(_NOBODY, _NOBODY)),
         _lists,
     ),
-    "sessions": Evidence(
+    "sessions": SurfaceEvidence(
         "api_server",
         "an API server with sessions",
         _sessions_of_nobody,
@@ -247,7 +247,7 @@ _EVIDENCE: Mapping[str, Evidence] = {
         of_any_server=True,
     ),
     **{
-        name: Evidence(
+        name: SurfaceEvidence(
             "api_server",
             f"an API server with {name}",
             _posts(b"{}", *paths),
@@ -256,12 +256,16 @@ _EVIDENCE: Mapping[str, Evidence] = {
         )
         for name, paths in {"runs": ROUTES, **{route: (route,) for route in ROUTES}}.items()
     },
-    "control_plane": Evidence("control_plane", "a control plane", _tool_invocations, _has_metadata),
-    "mcp": Evidence("mcp", "an MCP server", _handshakes, _agrees),
-    "tools": Evidence("mcp", "an MCP server with tools", _lists_of_tools, _knows_method),
-    "a2a": Evidence("a2a", "an A2A application", _cards, _has_card),
-    "messages": Evidence(
+    "control_plane": SurfaceEvidence(
+        "control_plane", "a control plane", _tool_invocations, _has_metadata
+    ),
+    "mcp": SurfaceEvidence("mcp", "an MCP server", _handshakes, _agrees),
+    "tools": SurfaceEvidence("mcp", "an MCP server with tools", _lists_of_tools, _knows_method),
+    "a2a": SurfaceEvidence("a2a", "an A2A application", _cards, _has_card),
+    "messages": SurfaceEvidence(
         "a2a", "an A2A application with messages", _of_an_agent("send"), _knows_method
     ),
-    "tasks": Evidence("a2a", "an A2A application with tasks", _of_an_agent("task"), _knows_method),
+    "tasks": SurfaceEvidence(
+        "a2a", "an A2A application with tasks", _of_an_agent("task"), _knows_method
+    ),
 }

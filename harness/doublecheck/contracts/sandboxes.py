@@ -17,7 +17,7 @@ from doublecheck.contracts.engine import for_caller, renewed
 from doublecheck.contracts.sentences import listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
-from doublecheck.values.executions import CodeResult, Output
+from doublecheck.values.executions import BashResult, CodeResult, Output
 
 CALLERS = f"doublecheck-callers-{uuid.uuid4().hex}"  # the sessions of callers at the same time
 TTL_S = 120  # seconds; sessions that a check creates expire soon
@@ -182,3 +182,18 @@ def require_state(sandbox: CheckSandbox, paths: Paths, mark: str | None) -> None
     wrong = {kind: value for kind, value in state.items() if value != mark}
     expected = "missing" if mark is None else f"that of {mark!r}"
     assert not wrong, f"state of the session is not {expected}: {listed(wrong)}"
+
+
+COUNTED = "/tmp/doublecheck-count"  # noqa: S108 (of the sandbox)
+COUNTS = {
+    PYTHON: "x = globals().get('x', 0) + 1; print(x)",
+    JAVASCRIPT: "globalThis.x = (globalThis.x ?? 0) + 1; console.log(x);",
+    COMMAND: f"echo x >> {COUNTED}; wc -l < {COUNTED}",
+}
+
+
+def counted(box: CheckSandbox, kind: str) -> CodeResult | BashResult:
+    """Return the result of code or a command that prints how often it ran in the instance."""
+    if kind == COMMAND:
+        return box.exec_bash(COUNTS[kind])
+    return succeeded(box.run(COUNTS[kind], kind))

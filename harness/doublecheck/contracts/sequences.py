@@ -30,7 +30,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 @dataclass(frozen=True)
-class Call:
+class StepCall:
     """A step of a sequence, with its arguments."""
 
     name: str
@@ -41,9 +41,9 @@ class Call:
         return f"\n  {self.name}({arguments})"
 
 
-def call(name: str, /, **arguments: Any) -> Call:
+def call(name: str, /, **arguments: Any) -> StepCall:
     """Return a step of a scenario."""
-    return Call(name, arguments)
+    return StepCall(name, arguments)
 
 
 def step(**arguments: SearchStrategy[Any]) -> Callable[[F], F]:
@@ -62,7 +62,7 @@ class Model:
     ``scenario`` is a sequence that is always tried.
     """
 
-    scenario: ClassVar[Sequence[Call]] = ()
+    scenario: ClassVar[Sequence[StepCall]] = ()
 
     def compare(self) -> None:
         """Fail if the platform differs from the model."""
@@ -80,7 +80,7 @@ class Model:
         }
         chosen = [*names] or [*steps]
         calls = [
-            st.fixed_dictionaries(dict(steps[name])).map(functools.partial(Call, name))
+            st.fixed_dictionaries(dict(steps[name])).map(functools.partial(StepCall, name))
             for name in chosen
         ]
         scenario = [it for it in cls.scenario if it.name in chosen]
@@ -88,7 +88,7 @@ class Model:
         return Input(sequence.map(_without_none), (scenario,) if scenario else ())
 
 
-def _without_none(calls: Iterable[Call | None]) -> Sequence[Call]:
+def _without_none(calls: Iterable[StepCall | None]) -> Sequence[StepCall]:
     return [it for it in calls if it is not None]
 
 
@@ -104,7 +104,7 @@ def run(
     """
     most = FEW_CALLS if examples.count <= FEW else sys.maxsize
 
-    def check(calls: Sequence[Call]) -> None:
+    def check(calls: Sequence[StepCall]) -> None:
         def attempt(number: int) -> None:
             model, count = make(), min(len(calls), most) >> number
             for it in calls[: max(count, FEWEST)]:

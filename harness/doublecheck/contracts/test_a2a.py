@@ -1,126 +1,29 @@
-"""The A2A application under test, a model of its tasks, and checks of it (A2A)."""
+"""Checks of an A2A application: its card, messages, streams and tasks (A2A)."""
 
 from __future__ import annotations
 
-import functools
 import json
 import uuid
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import strategies as st
 
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, sequences, wire
 from doublecheck.contracts.clauses import clause
-from doublecheck.contracts.engine import FAILURES, Examples, at_once, for_each
+from doublecheck.contracts.engine import FAILURES, Examples, for_each
 from doublecheck.contracts.leftovers import Leftovers
 from doublecheck.contracts.losses import Patience
 from doublecheck.contracts.reference.actions import EXECUTOR_NAME
 from doublecheck.contracts.sentences import instead, listed
-from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
+from doublecheck.contracts.task_model import Agent, TasksModel, require_results, told_of
 from doublecheck.contracts.verdicts import not_observable
-from doublecheck.errors import NoAnswerError, RefusedError
+from doublecheck.errors import RefusedError
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
-from doublecheck.wire.calls import Request
-
-NOT_FOUND = "-32001"
-ENDED_BADLY = ("failed", "rejected", "canceled", "error")
-COUNTS = st.sampled_from([0, 1, 5])
-SEVERAL = st.lists(TEXTS, min_size=1, max_size=4, unique=True)
-
-
-class Agent:
-    """The A2A application of a platform. ``tasks`` holds the ids of its tasks."""
-
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
-        self._agent = wire.send(platform, a2a.card(platform.target, a2a.PATH))
-        self.tasks: set[str] = set()
-
-    def send(self, *texts: str, context_id: str | None = None) -> A2aAnswer:
-        """Send a message with one part per text, and wait for its result."""
-        call = a2a.send(self._agent, *texts, contextId=context_id)
-        return self._noted(wire.send(self._platform, call))
-
-    def request(self, text: str, id_: str) -> Request:
-        """Return the request that sends a message with this JSON-RPC id."""
-        request = a2a.send(self._agent, text).request
-        return replace(
-            request, content=json.dumps({**json.loads(request.content), "id": id_}).encode()
-        )
-
-    def order(self, do: str, texts: list[str]) -> A2aAnswer:
-        """Send an order to the reference application, and wait for its result."""
-        return self.send(json.dumps({"do": do, "texts": texts}))
-
-    def obey(self, do: str, name: str | None) -> A2aAnswer:
-        """Send an order about a gate or a task to the reference application."""
-        return self.send(json.dumps({"do": do, "name": name}))
-
-    def fail(self, texts: list[str]) -> None:
-        """Send an order that fails after these results. Fail if it does not, or loses a result."""
-        try:
-            answer = self.order("fail", texts)
-        except RefusedError:  # whose error is all that is known of its task
-            return
-        self._require_failed(answer.state, texts, answer.texts)
-        task = self.task(answer.task_id) if answer.task_id else None
-        if task is not None:
-            self._require_failed(task.state, texts, task.texts)
-
-    def fail_in_a_stream(self, texts: list[str]) -> None:
-        """Send the same order as a stream, which has the results before the failure."""
-        results, state = list[str](), None
-        try:
-            for event in self.stream(json.dumps({"do": "fail", "texts": texts})):
-                results += event.texts if event.kind == "artifact-update" else ()
-                state = event.state or state
-        except (RefusedError, NoAnswerError):  # an error, or a stream that breaks off
-            state = ENDED_BADLY[0]
-        self._require_failed(state, texts, results)
-
-    def _require_failed(
-        self, state: str | None, texts: Sequence[str], results: Sequence[str]
-    ) -> None:
-        assert state in ENDED_BADLY, f"the executor raised, and its task is {state}"
-        # the message of the failure is another text
-        lost = [text for text in texts if text not in results]
-        assert not lost, f"a task that failed has lost results: {listed(lost)}"
-
-    def cancel(self, task_id: str) -> None:
-        """Cancel a task that has ended, which is refused or changes nothing."""
-        with suppress(RefusedError):
-            wire.send(self._platform, a2a.cancel(self._agent, task_id))
-
-    def stream(self, text: str) -> Generator[A2aAnswer, None, None]:
-        """Send a message and yield each event as it arrives."""
-        with closing(self._platform.a2a().stream(text)) as events:
-            yield from map(self._noted, events)
-
-    def task(self, task_id: str | None) -> A2aAnswer | None:
-        """Return a stored task, or None."""
-        try:
-            return wire.send(self._platform, a2a.task(self._agent, str(task_id)))
-        except RefusedError as error:
-            if error.code == NOT_FOUND:
-                return None
-            raise
-
-    def forget(self) -> None:
-        """Make the reference application delete its tasks."""
-        for task_id in tuple(self.tasks):
-            self.obey("forget", task_id)
-
-    def _noted(self, answer: A2aAnswer) -> A2aAnswer:
-        if answer.task_id:
-            self.tasks.add(answer.task_id)
-        return answer
 
 
 @pytest.fixture
@@ -129,127 +32,6 @@ def agent(platform: Platform, leftovers: Leftovers, patience: Patience) -> Agent
     agent = patience.repeat(lambda _: Agent(platform), FAILURES)
     leftovers.add(agent.forget)
     return agent
-
-
-class TasksModel(Model):
-    """The tasks of an agent. Each stays as its answer was, until it is deleted."""
-
-    scenario = (
-        call("send", texts=["one", "two"], count=1),
-        call("stream", texts=[inputs.INVISIBLE, "b"], count=inputs.MANY),
-        call("fail", texts=["sent"]),
-        call("read", numbers=[0, 1, 2, 3]),
-        call("cancel", number=0),
-        call("delete", number=1),
-        call("send", texts=["one"], count=inputs.MANY),
-        call("fail", texts=[]),
-        call("continue_context", number=0, text="again"),
-        call("send", texts=[f"task {number}" for number in range(40)], count=0),
-        call("read", numbers=[0, 1, 2, 3]),
-    )
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self.answers: dict[str, A2aAnswer] = {}
-        self.deleted: set[str] = set()
-
-    @step(texts=SEVERAL, count=COUNTS)
-    def send(self, texts: list[str], count: int) -> None:
-        """Send messages at the same time."""
-        results = [_results(text, count) for text in texts]
-        answers = at_once([functools.partial(self._agent.order, "say", it) for it in results])
-        for answer, result in zip(answers, results, strict=True):
-            self._created(answer, result)
-
-    @step(texts=SEVERAL, count=COUNTS)
-    def stream(self, texts: list[str], count: int) -> None:
-        """Send messages at the same time and read their streams to the end."""
-        results = [_results(text, count) for text in texts]
-        at_once([functools.partial(self._streamed, it) for it in results])
-
-    @step(texts=st.sampled_from([[], ["sent"]]))
-    def fail(self, texts: list[str]) -> None:
-        """Send a message whose executor raises, before or after a result."""
-        self._agent.fail(texts)
-        self._agent.fail_in_a_stream(texts)
-
-    @step(number=NUMBERS)
-    def cancel(self, number: int) -> None:
-        """Cancel a task that has ended, which is refused or changes nothing."""
-        if self.answers:
-            id_ = [*self.answers][number % len(self.answers)]
-            self._agent.cancel(id_)
-            self._read(id_)
-
-    @step(number=NUMBERS, text=TEXTS)
-    def continue_context(self, number: int, text: str) -> None:
-        """Send a message in the context of a task that has ended."""
-        if self.answers:
-            context = [*self.answers.values()][number % len(self.answers)].context_id
-            order = json.dumps({"do": "say", "texts": [text]})
-            answer = self._agent.send(order, context_id=context)
-            assert context == answer.context_id, "a message has left its context"
-            self._created(answer, [text])
-
-    @step(numbers=st.lists(NUMBERS, min_size=1, max_size=4, unique=True))
-    def read(self, numbers: list[int]) -> None:
-        """Read tasks at the same time."""
-        ids = [*self.answers]
-        at_once([functools.partial(self._read, ids[n % len(ids)]) for n in numbers if ids])
-
-    @step(number=NUMBERS)
-    def delete(self, number: int) -> None:
-        """Delete a task."""
-        if self.answers:
-            id_ = [*self.answers][number % len(self.answers)]
-            del self.answers[id_]
-            self._agent.obey("forget", id_)
-            self.deleted.add(id_)
-            self._read(id_)
-
-    def compare(self) -> None:
-        """Fail if a task differs."""
-        for id_ in {*self.answers, *self.deleted}:
-            self._read(id_)
-
-    def _streamed(self, texts: list[str]) -> None:
-        order = json.dumps({"do": "say", "texts": texts})
-        events = list(self._agent.stream(order))
-        sent = a2a.artifact_texts(event for event in events if event.kind != "task")
-        assert texts == sent, f"the stream has results {instead(sent, texts)}"
-        state = events[-1].state
-        assert state == "completed", f"the stream ends with the state {state}"
-        task = self._agent.task(str(events[-1].task_id))
-        assert task is not None, "the task of a stream is not stored"
-        self._created(task, texts)
-
-    def _created(self, answer: A2aAnswer, texts: list[str]) -> None:
-        _require_results(answer, texts)
-        id_ = str(answer.task_id)
-        assert id_ not in {*self.answers, *self.deleted}, f"{id_} is the id of two tasks"
-        self.answers[id_] = answer
-
-    def _read(self, id_: str) -> None:
-        expected, stored = _told(self.answers.get(id_)), _told(self._agent.task(id_))
-        assert expected == stored, f"the stored task is {instead(stored, expected)}"
-
-
-def _require_results(answer: A2aAnswer, texts: list[str]) -> None:
-    """Fail unless a task is completed with these results."""
-    assert "completed" == answer.state, f"the state of the task is {answer.state}"
-    results = a2a.artifact_texts([answer])
-    assert texts == results, f"the task has results {instead(results, texts)}"
-
-
-def _told(task: A2aAnswer | None) -> tuple[Any, ...] | None:
-    """Return what an answer tells about a task, whatever its form."""
-    if task is None:
-        return None
-    return task.task_id, task.context_id, task.state, a2a.artifact_texts([task])
-
-
-def _results(text: str, count: int) -> list[str]:
-    return [text, *(f"{text} {number}" for number in range(count)), "last"]
 
 
 def _urls(agent: a2a.A2aAgent) -> list[str]:
@@ -309,8 +91,8 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
     assert 1 == len(results), f"one result arrives as {len(results)}"
     received = wire.parsed(results[0])
     assert expected == received, f"execute() gets a message {instead(received, expected)}"
-    _require_results(heard, results)
-    _require_results(echoed, [text, *many, "ü"])
+    require_results(heard, results)
+    require_results(echoed, [text, *many, "ü"])
     assert echoed.task_id, "the task has no id"
     told = "".join(replied.texts)
     assert text == told, f"a result that is a message arrives as {instead(told, text)}"
@@ -431,7 +213,7 @@ def test_the_task_of_a_stream_is_persisted(agent: Agent) -> None:
     ended = agent.task(event.task_id)
     assert "completed" not in states, "the task is completed while its executor works"
     assert ended is not None, "the task is not found after its stream has ended"
-    _require_results(ended, steps)
+    require_results(ended, steps)
 
 
 @clause("A2A-04", writes=True)
@@ -443,5 +225,5 @@ def test_there_is_nothing_for_another_id(agent: Agent) -> None:
 
     for ids in ({id_}, others - {id_}, {id_}):
         for other in ids:
-            expected, found = _told(answer if other == id_ else None), _told(agent.task(other))
+            expected, found = told_of(answer if other == id_ else None), told_of(agent.task(other))
             assert expected == found, f"for {other}, the stored task is {instead(found, expected)}"
