@@ -81,9 +81,11 @@ class ExitStatus:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(
-        self, report: pytest.TestReport
+        self, report: pytest.CollectReport | pytest.TestReport
     ) -> tuple[str, str, tuple[str, Mapping[str, bool]]] | None:
         """Return the category, the letter and the word of a check that did not simply fail."""
+        if isinstance(report, pytest.CollectReport):  # a module that is skipped as a whole
+            return None
         properties = dict(report.user_properties)
         if report.skipped and properties.get(BASELINE) == KNOWN:
             return "known", "k", ("KNOWN", _YELLOW)

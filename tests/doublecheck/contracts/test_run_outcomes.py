@@ -138,6 +138,20 @@ def test_breaks(broken): pass
 """
 
 
+def test_modules_that_are_skipped_or_cannot_be_imported_are_reported(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        test_skipped="import pytest\npytest.skip('of no use here', allow_module_level=True)",
+        test_broken="import nothing_has_this_name",
+    )
+
+    result = pytester.runpytest_inprocess("-rs")
+
+    result.assert_outcomes(skipped=1, errors=1)
+    result.stdout.fnmatch_lines(["SKIPPED * of no use here"])
+
+
 def test_each_kind_of_failure_has_its_letter(pytester: pytest.Pytester) -> None:
     """What could not be asked is neither a failure nor an error, and gives its reason."""
     folder = pytester.mkpydir("checks")
