@@ -22,7 +22,7 @@ from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
 from doublecheck.contracts.agent_users import app, other_user, user, user_elsewhere  # noqa: F401 (fixtures)
 from doublecheck.contracts.clauses import MARKER
-from doublecheck.contracts.engine import FAILURES, Examples, chosen, renewed
+from doublecheck.contracts.engine import FAILURES, Examples, chosen, longest_sequence, renewed
 from doublecheck.contracts.exit_status import LEFT_OUT, LEVEL
 from doublecheck.contracts.failure_report import cause, explained, last_exchanges
 from doublecheck.contracts.hosting import Hosted, declared
@@ -187,6 +187,7 @@ def examples(
         patience=request.config.stash[PATIENCE],
         disturbances=() if quick else disturbances.of(surface, request.fixturenames),
         quick=quick,
+        longest=longest_sequence(platform.target, quick=quick),
     )
 
 

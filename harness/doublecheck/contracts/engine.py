@@ -41,8 +41,10 @@ from doublecheck.errors import LostAnswersError, NoAnswerError
 
 if TYPE_CHECKING:
     from doublecheck.target.plan import Plan
+    from doublecheck.target.target import Target
 
 ON_A_DOUBLE, FEW = 6, 2  # few on a live platform, and at the quick level
+FEW_CALLS, SOME_CALLS = 8, 20
 REPEATS, AT_ONCE = 2, 4
 SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
 SHOWN_CHARS = 300
@@ -142,7 +144,7 @@ class Examples:
 
     ``failing`` describes the smallest example for which the check failed. ``forget`` is called
     before that example is tried again, so that its exchanges are the last. ``quick`` tries no
-    example several times, and makes sequences short.
+    example several times. ``longest`` is the length of a sequence, which is not limited if None.
     """
 
     count: int
@@ -152,6 +154,7 @@ class Examples:
     disturbances: Sequence[Disturbance] = ()
     failing: str = ""
     quick: bool = False
+    longest: int | None = None
 
     def run(
         self,
@@ -299,6 +302,16 @@ class ExampleRuns:
             if self.failed is None or len(repr(values)) <= len(repr(self.failed[0])):
                 self.failed = values, error
             raise
+
+
+def longest_sequence(target: Target, *, quick: bool) -> int | None:
+    """Return how many calls a sequence may have; on a double as many as it likes.
+
+    The agent of a live platform may need a model for each of them.
+    """
+    if quick or not (target.kind == "double" or target.reference_app):
+        return FEW_CALLS
+    return None if target.kind == "double" else SOME_CALLS
 
 
 def chosen(plan: Plan) -> tuple[int, int]:

@@ -18,13 +18,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from doublecheck.contracts import inputs
-from doublecheck.contracts.engine import FEW, Examples
+from doublecheck.contracts.engine import Examples
 from doublecheck.contracts.inputs import Input
 
 TEXTS = st.sampled_from(inputs.EDGES) | st.text("ab 01ü🦉\n", min_size=1, max_size=12)
 NUMBERS = st.integers(0, 9)  # of things that a sequence has created; it may have fewer
 FEWEST = 3  # calls, while answers are lost on the way
-FEW_CALLS = 8  # where a check tries few examples
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -102,7 +101,7 @@ def run(
 
     Sequences are shorter on a live platform, at the quick level, and while answers are lost.
     """
-    most = FEW_CALLS if examples.count <= FEW else sys.maxsize
+    most = examples.longest or sys.maxsize
 
     def check(calls: Sequence[StepCall]) -> None:
         def attempt(number: int) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.engine import at_once
-from doublecheck.contracts.sentences import instead, listed
+from doublecheck.contracts.sentences import instead
 from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
 from doublecheck.errors import NoAnswerError, RefusedError
 from doublecheck.values.agents import A2aAnswer
@@ -61,29 +61,21 @@ class Agent:
             answer = self.order("fail", texts)
         except RefusedError:  # whose error is all that is known of its task
             return
-        self._require_failed(answer.state, texts, answer.texts)
+        _require_failed(answer.state, texts, [answer])
         task = self.task(answer.task_id) if answer.task_id else None
         if task is not None:
-            self._require_failed(task.state, texts, task.texts)
+            _require_failed(task.state, texts, [task])
 
     def fail_in_a_stream(self, texts: list[str]) -> None:
         """Send the same order as a stream, which has the results before the failure."""
-        results, state = list[str](), None
+        events, state = list[A2aAnswer](), None
         try:
             for event in self.stream(json.dumps({"do": "fail", "texts": texts})):
-                results += event.texts if event.kind == "artifact-update" else ()
+                events.append(event)
                 state = event.state or state
         except (RefusedError, NoAnswerError):  # an error, or a stream that breaks off
             state = ENDED_BADLY[0]
-        self._require_failed(state, texts, results)
-
-    def _require_failed(
-        self, state: str | None, texts: Sequence[str], results: Sequence[str]
-    ) -> None:
-        assert state in ENDED_BADLY, f"the executor raised, and its task is {state}"
-        # the message of the failure is another text
-        lost = [text for text in texts if text not in results]
-        assert not lost, f"a task that failed has lost results: {listed(lost)}"
+        _require_failed(state, texts, [event for event in events if event.kind != "task"])
 
     def cancel(self, task_id: str) -> None:
         """Cancel a task that has ended, which is refused or changes nothing."""
@@ -216,6 +208,13 @@ class TasksModel(Model):
     def _read(self, id_: str) -> None:
         expected, stored = told_of(self.answers.get(id_)), told_of(self._agent.task(id_))
         assert expected == stored, f"the stored task is {instead(stored, expected)}"
+
+
+def _require_failed(state: str | None, texts: Sequence[str], answers: Sequence[A2aAnswer]) -> None:
+    """Fail unless a task has failed after these results."""
+    assert state in ENDED_BADLY, f"the executor raised, and its task is {state}"
+    results = a2a.artifact_texts(answers)
+    assert [*texts] == results, f"the failed task has results {instead(results, texts)}"
 
 
 def require_results(answer: A2aAnswer, texts: list[str]) -> None:
