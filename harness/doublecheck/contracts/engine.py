@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 ON_A_DOUBLE, FEW = 6, 2  # few on a live platform, and at the quick level
 FEW_CALLS, SOME_CALLS = 8, 20
 REPEATS, AT_ONCE = 2, 4
-SHRINK_CALLS, SHRINK_WITHIN_S = 60, 10.0  # more would send too many requests to a failing platform
+SHRINK_CALLS, SHRINK_WITHIN_S = 100, 10.0  # more would send too many requests to a failing platform
 SHOWN_CHARS = 300
 FIXTURE = "examples"
 SEED = 0
