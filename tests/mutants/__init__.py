@@ -45,11 +45,16 @@ class Mutant:
     def __str__(self) -> str:
         return f"{self.clause}-{self.name}"
 
+    @property
+    def changes(self) -> Sequence[Change]:
+        """The changes on the wire; none if it changes public names."""
+        if isinstance(self.breaks, Change):
+            return (self.breaks,)
+        return self.breaks if isinstance(self.breaks, Sequence) else ()
+
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Make every double that starts from now on break the clause."""
-        if isinstance(self.breaks, Change):
-            installed(patch, (self.breaks,))
-        elif isinstance(self.breaks, Sequence):
-            installed(patch, tuple(self.breaks))
-        else:
+        if callable(self.breaks):
             self.breaks(patch)
+        else:
+            installed(patch, self.changes)

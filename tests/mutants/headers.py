@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from doublecheck.client._sync.platform import Platform
+from doublecheck.wire import api_server
 from tests.mutants import Witnessed, agents, application, protocols, wire, witnesses
 from tests.mutants.application import custom
 from tests.mutants.changes import cut
@@ -142,13 +143,7 @@ def chunked_to_a_runtime(platform: Platform) -> None:
 def chunked_run(platform: Platform) -> None:
     """Send a turn in chunks."""
     session = witnesses.session_of(platform)
-    body = {
-        "appName": session.app_name,
-        "userId": session.user_id,
-        "sessionId": session.id,
-        "newMessage": {"role": "user", "parts": [{"text": "in chunks"}]},
-    }
-    answer = witnesses.post(platform, "/run", body)
+    answer = witnesses.post(platform, "/run", api_server.body(session, "in chunks", {}))
     require(200, answer.status_code)
     require(["in chunks", "in chunks"], witnesses.history(platform, session))
 

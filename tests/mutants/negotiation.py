@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from doublecheck.client._sync.platform import Platform
+from doublecheck.wire import api_server
 from doublecheck.wire.event_stream import is_stream
 from tests.mutants import Witnessed, agents, application, wire, witnesses
 from tests.mutants.wire import Answer, Ask, Change, Matches, Request
@@ -56,10 +57,17 @@ async def joined(request: Request, ask: Ask) -> Answer:
     return answer
 
 
+def joined_for_json(route: str) -> Change:
+    """Answer with a list to clients that prefer JSON."""
+    return Change(
+        accepting(route, lambda accept: accept.startswith("application/j")), around=joined
+    )
+
+
 # ---- witnesses
 
 
-def say(accept: str | None, path: str = "/invoke") -> Callable[[Platform], None]:
+def say(accept: str | None) -> Callable[[Platform], None]:
     """Ask for a string with a header Accept, or without one."""
 
     def witness(platform: Platform) -> None:
@@ -68,7 +76,7 @@ def say(accept: str | None, path: str = "/invoke") -> Callable[[Platform], None]
         headers = {**JSON, **({} if accept is None else {"Accept": accept})}
         try:
             body = json.dumps({"do": "say", "prompt": "hello"})
-            connection.request("POST", address.path + path, body, headers)
+            connection.request("POST", f"{address.path}/invoke", body, headers)
             response = connection.getresponse()
             assert response.headers.get_content_type() == "application/json"
             require([200, "hello"], [response.status, json.loads(response.read())])
@@ -91,12 +99,7 @@ def strings(accept: str) -> Callable[[Platform], None]:
 def run(platform: Platform) -> None:
     """Stream a turn, as a client that would also take JSON."""
     session = witnesses.session_of(platform)
-    body = {
-        "appName": session.app_name,
-        "userId": session.user_id,
-        "sessionId": session.id,
-        "newMessage": {"role": "user", "parts": [{"text": "hello"}]},
-    }
+    body = api_server.body(session, "hello", {})
     headers = {**JSON, "Accept": JSON_FIRST}
     answer = platform.request(
         "POST", "/run_sse", headers=headers, content=json.dumps(body).encode()
@@ -130,19 +133,13 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "INV-05": {
         "answer_a_list_to_who_prefers_json": Witnessed(
-            Change(
-                accepting(application.INVOKE, lambda accept: accept.startswith("application/j")),
-                around=joined,
-            ),
+            joined_for_json(application.INVOKE),
             strings(JSON_FIRST),
         )
     },
     "API-08": {
         "answer_a_list_to_who_prefers_json": Witnessed(
-            Change(
-                accepting(agents.STREAM, lambda accept: accept.startswith("application/j")),
-                around=joined,
-            ),
+            joined_for_json(agents.STREAM),
             run,
         )
     },

@@ -203,11 +203,16 @@ def _renewed_user(user: User, number: int) -> User:
 
 
 @pytest.fixture
-def app(platform: Platform, patience: Patience) -> str:
+def apps(platform: Platform, patience: Patience) -> Sequence[str]:
+    """The names of the platform's applications."""
+    return patience.repeat(lambda _: platform.agents.list_apps(), FAILURES)
+
+
+@pytest.fixture
+def app(apps: Sequence[str]) -> str:
     """The application to run: the reference agent, an echo, or the first one listed."""
-    names = patience.repeat(lambda _: platform.agents.list_apps(), FAILURES)
-    assert names, "The platform lists no application."
-    return next((name for name in (REFERENCE, HARMLESS) if name in names), names[0])
+    assert apps, "The platform lists no application."
+    return next((name for name in (REFERENCE, HARMLESS) if name in apps), apps[0])
 
 
 @pytest.fixture
@@ -223,10 +228,9 @@ def other_user(user: User) -> User:
 
 
 @pytest.fixture
-def user_elsewhere(platform: Platform, app: str, user: User, patience: Patience) -> User:
+def user_elsewhere(apps: Sequence[str], app: str, user: User) -> User:
     """The same user at another application, or at the same one if there is only one."""
-    listed = patience.repeat(lambda _: platform.agents.list_apps(), FAILURES)
-    names = [name for name in listed if name != app]
+    names = [name for name in apps if name != app]
     preferred = [name for name in (SECOND,) if name in names]
     app_name = (preferred or names or [app])[0]
     return user.of(app_name)

@@ -20,7 +20,13 @@ from doublecheck.client._sync.clock import PlatformClock
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.session_target import PlatformConfig, serving
 from doublecheck.contracts import disturbances, verdicts
-from doublecheck.contracts.agent_users import app, other_user, user, user_elsewhere  # noqa: F401 (fixtures)
+from doublecheck.contracts.agent_users import (  # noqa: F401 (fixtures)
+    app,
+    apps,
+    other_user,
+    user,
+    user_elsewhere,
+)
 from doublecheck.contracts.clauses import MARKER
 from doublecheck.contracts.engine import FAILURES, Examples, chosen, longest_sequence, renewed
 from doublecheck.contracts.exit_status import LEFT_OUT, LEVEL
@@ -58,7 +64,7 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
     with ExitStack() as stack:
         config, hosted = PlatformConfig(), None
         if pytest_options.plan_of(request.config).in_process:
-            surfaces = _selected_surfaces(request.session)
+            surfaces = _surfaces_of(request.session.items)
             if "runtimes" in surfaces:
                 hosted = stack.enter_context(declared())
             config = PlatformConfig(
@@ -79,12 +85,8 @@ def _doublecheck_server(request: pytest.FixtureRequest) -> Iterator[Target]:
         yield target
 
 
-def _selected_surfaces(session: pytest.Session) -> Set[Surface]:
-    """Return the surfaces of the selected checks; the double has what they need and no more."""
-    return _surfaces_of(session.items)
-
-
 def _surfaces_of(items: Sequence[pytest.Item]) -> Set[Surface]:
+    """Return the surfaces of checks; the double has what the selected ones need and no more."""
     marks = filter(None, (item.get_closest_marker(MARKER) for item in items))
     return {mark.kwargs["surface"] for mark in marks}
 
@@ -99,12 +101,10 @@ def _restricted() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def _doublecheck_platform(
-    _doublecheck_server: Target, request: pytest.FixtureRequest
-) -> Iterator[Platform]:
+def _doublecheck_platform(_doublecheck_server: Target, patience: Patience) -> Iterator[Platform]:
     """One Platform for all checks. It is never reset, because each check uses separate sessions."""
     with Platform(_doublecheck_server, longest_answer_s=transport.LONGEST_ANSWER_S) as platform:
-        platform._connection.again = request.config.stash[PATIENCE].again
+        platform._connection.again = patience.again
         yield platform
 
 
@@ -173,7 +173,10 @@ def clock(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Platfo
 
 @pytest.fixture
 def examples(
-    request: pytest.FixtureRequest, platform: Platform, _hypothesis_home: None
+    request: pytest.FixtureRequest,
+    platform: Platform,
+    patience: Patience,
+    _hypothesis_home: None,
 ) -> Examples:
     """How many generated inputs a check tries, and from which seed (``--examples``, ``--seed``)."""
     plan = pytest_options.plan_of(request.config)
@@ -184,7 +187,7 @@ def examples(
         count,
         seed,
         forget=platform.exchanges.clear,
-        patience=request.config.stash[PATIENCE],
+        patience=patience,
         disturbances=() if quick else disturbances.of(surface, request.fixturenames),
         quick=quick,
         longest=longest_sequence(platform.target, quick=quick),
@@ -201,9 +204,10 @@ def _hypothesis_home() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _surfaces(request: pytest.FixtureRequest, platform_server: Target) -> SurfaceStates:
+def _surfaces(
+    request: pytest.FixtureRequest, platform_server: Target, patience: Patience
+) -> SurfaceStates:
     """The states of this target's surfaces."""
-    patience = request.config.stash[PATIENCE]
     request.config.stash[SURFACES] = SurfaceStates(platform_server, patience)
     return request.config.stash[SURFACES]
 

@@ -144,7 +144,7 @@ class Examples:
 
     ``failing`` describes the smallest example for which the check failed. ``forget`` is called
     before that example is tried again, so that its exchanges are the last. ``quick`` tries no
-    example several times. ``longest`` is the length of a sequence, which is not limited if None.
+    example several times. A sequence has at most ``longest`` calls, or any number if it is None.
     """
 
     count: int
@@ -169,7 +169,7 @@ class Examples:
         fixtures = fixtures or {}
         alone = functools.partial(check, **fixtures)
         examples = self._search(alone, inputs, max(1, self.count // cost))
-        *_, usual = examples[: max(len(examples) - 1, 1)]  # the last may be empty
+        usual = examples[-2:][0]  # the last may be empty
         for number in range(REPEATS if at_once and not self.quick else 0):
             self._attempt(alone, usual, f", {number + 2} times")
         for number, disturbance in enumerate(self.disturbances):
@@ -199,7 +199,7 @@ class Examples:
         if SHRINK_CALLS and not isinstance(runs.failed[1], NEVER_ANSWERED):
             self._hypothesis(runs, inputs, SHRINK_CALLS, Phase.shrink)
         values, error = runs.failed
-        self.failing = f"{described(values)}, with the seed {self.seed}"
+        self.failing = f"{_described(values)}, with the seed {self.seed}"
         if len(runs.tried) > 1:
             self.forget()
             check(**values)
@@ -242,7 +242,7 @@ class Examples:
         try:
             self.patiently(lambda _number: check(**values))
         except FAILURES:
-            self.failing = f"{described(values)}{circumstances}"
+            self.failing = f"{_described(values)}{circumstances}"
             raise
 
     def _at_once(
@@ -261,7 +261,7 @@ class Examples:
                     check(**fixtures, **examples[number])
                 except FAILURES:
                     together = f"at the same time as {count - 1} others"
-                    self.failing = f"{described(examples[number])}, {together}"
+                    self.failing = f"{_described(examples[number])}, {together}"
                     raise
 
             with ExitStack() as stack:
@@ -305,9 +305,9 @@ class ExampleRuns:
 
 
 def longest_sequence(target: Target, *, quick: bool) -> int | None:
-    """Return how many calls a sequence may have; on a double as many as it likes.
+    """Return the largest number of calls in a sequence, or None if there is no limit.
 
-    The agent of a live platform may need a model for each of them.
+    Each call may cost a live platform's agent a request to a model.
     """
     if quick or not (target.kind == "double" or target.reference_app):
         return FEW_CALLS
@@ -330,8 +330,7 @@ def _edges(inputs: Mapping[str, Input]) -> Iterator[Values]:
         yield {name: field.always[number % len(field.always)] for name, field in inputs.items()}
 
 
-def described(values: Values) -> str:
-    """Return the values of an example as a text of a reasonable length."""
+def _described(values: Values) -> str:
     return ", ".join(f"{name}={_cut(repr(value))}" for name, value in values.items())
 
 

@@ -1,4 +1,4 @@
-"""Find out whether the surfaces of a target exist and answer; each check depends on this.
+"""What shows that a surface of a target exists; each check depends on it.
 
 Without this evidence, a server that knows none of the paths would pass each check that expects a
 refusal, because the 404 of a missing route looks like one. So a live platform must first give an
@@ -17,14 +17,10 @@ import httpx
 from agentdouble.core import invoke_tool
 from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import wire
-from doublecheck.contracts.agent_users import ROUTES
+from doublecheck.contracts.agent_users import JSON, ROUTES
 from doublecheck.contracts.failure_report import route
 from doublecheck.contracts.mcp_servers import open_session
-from doublecheck.errors import (
-    AbsentSurfaceError,
-    AnswerError,
-    RefusedError,
-)
+from doublecheck.errors import AbsentSurfaceError, AnswerError, RefusedError
 from doublecheck.target.facts import Surface, variable
 from doublecheck.wire import a2a, api_server, calls, mcp
 from doublecheck.wire.calls import Request
@@ -37,7 +33,6 @@ _CARD_KEYS = {"skills", "capabilities", "supportedInterfaces", "defaultInputMode
 _UNCLEAR = (401, 403, 407, 408, 425, 429, 500, 502, 503, 504)
 _NO_ROUTE, _NO_METHOD = (404, 405, 501), -32601
 _NOT_MADE = (405, 501)
-_JSON = {"Content-Type": "application/json"}
 _NOWHERE = "/doublecheck-nobody-has-this-path"
 
 
@@ -91,7 +86,7 @@ def _gets(*paths: str) -> Requests:
 
 def _posts(content: bytes, *paths: str) -> Requests:
     return lambda platform: [
-        calls.request(platform.target, "POST", path, headers=_JSON, content=content)
+        calls.request(platform.target, "POST", path, headers=JSON, content=content)
         for path in paths
     ]
 
@@ -108,7 +103,7 @@ def _sessions_of_nobody(platform: Platform) -> Iterable[Request]:
 
 def _tool_invocations(platform: Platform) -> Iterator[Request]:
     query = f"Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}"
-    yield Request("POST", f"{platform.target.control_plane}/?{query}", _JSON, b"{}")
+    yield Request("POST", f"{platform.target.control_plane}/?{query}", JSON, b"{}")
     if platform.target.credentials is not None:
         yield wire.signed(platform, {})
 
@@ -122,10 +117,6 @@ def _lists_of_tools(platform: Platform) -> Iterator[Request]:
     session = open_session(platform, server)
     yield mcp.ask(server, session, "tools/list", {}).request
     platform.send(mcp.end(server, session).request)
-
-
-def _cards(platform: Platform) -> Iterator[Request]:
-    yield calls.request(platform.target, "GET", a2a.CARD)
 
 
 def _of_an_agent(method: str) -> Requests:
@@ -261,7 +252,7 @@ _EVIDENCE: Mapping[str, SurfaceEvidence] = {
     ),
     "mcp": SurfaceEvidence("mcp", "an MCP server", _handshakes, _agrees),
     "tools": SurfaceEvidence("mcp", "an MCP server with tools", _lists_of_tools, _knows_method),
-    "a2a": SurfaceEvidence("a2a", "an A2A application", _cards, _has_card),
+    "a2a": SurfaceEvidence("a2a", "an A2A application", _gets(a2a.CARD), _has_card),
     "messages": SurfaceEvidence(
         "a2a", "an A2A application with messages", _of_an_agent("send"), _knows_method
     ),

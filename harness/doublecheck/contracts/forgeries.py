@@ -18,7 +18,6 @@ from doublecheck.wire.calls import Request
 
 # The actions of a session's life; a platform without them refuses them anyway.
 OTHER_ACTIONS = ("CreateSession", "GetSession", "ListSessions", "DeleteSession", "GetTool")
-LONG_AGO, A_YEAR = 31, 366  # days; U-SIGNING-SKEW leaves less open
 
 
 def forged(
@@ -40,6 +39,10 @@ def forged(
 
     def signed_by(access_key: str, secret_key: str) -> Request:
         return wire.signed(platform, body, credentials=Credentials(access_key, secret_key))
+
+    def signed_after(days: int) -> Request:
+        when = dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=days)
+        return wire.signed(platform, body, when=when)
 
     def replaced(old: str, new: str) -> Request:
         return with_header("Authorization", authorization.replace(old, new))
@@ -72,12 +75,9 @@ def forged(
         "another content type": with_header("Content-Type", "text/plain"),
         "another region": replaced(f"/{address.region}/", "/elsewhere/"),
         "another service": replaced(f"/{address.service}/", "/another/"),
-        **{
-            f"signed {days} days ago": wire.signed(
-                platform, body, when=dt.datetime.now(dt.timezone.utc) - dt.timedelta(days=days)
-            )
-            for days in (LONG_AGO, -LONG_AGO, A_YEAR)
-        },
+        "signed a year ago": signed_after(days=-366),
+        "signed a month ago": signed_after(days=-31),
+        "signed for next month": signed_after(days=31),
     }
     if platform.target.restricted is not None:
         other_secret = platform.target.restricted.secret_key
@@ -113,9 +113,10 @@ def wrong_key_headers(key: str) -> Mapping[str, Mapping[str, str]]:
     }
     values = {name: f"Bearer {wrong}" for name, wrong in keys.items() if wrong != key}
     values |= {"an empty header": "", "another key without a scheme": NOBODYS}
-    values |= {"a scheme without a key": "Bearer", "a comma as the key": "Bearer ,"}
     values |= {
-        "words behind the key": f"Bearer {key} more",
+        "a scheme without a key": "Bearer",
+        "a comma as the key": "Bearer ,",
+        "a word after the key": f"Bearer {key} more",
         "the key in a list": f"Bearer {NOBODYS}, {key}",
         "two schemes in a list": f"Bearer {NOBODYS}, Bearer {key}",
     }

@@ -186,11 +186,16 @@ def headers() -> Input:
     return Input(st.fixed_dictionaries(named, optional=custom), HEADERS)
 
 
+def many(form: str) -> list[str]:
+    """Return ``MANY`` texts of a form, which takes their number."""
+    return [form.format(number) for number in range(MANY)]
+
+
 def histories() -> Input:
     """The messages of a user in one session, one or several. None is JSON."""
     messages = texts(empty=False, long=5000).strategy.map("said: {}".format)
     first = "said: first"
-    rich = [first, f"said: {RICH * 5}", first, '42 {"a":  [ 1]}', *map(str, range(MANY))]
+    rich = [first, f"said: {RICH * 5}", first, '42 {"a":  [ 1]}', *many("{}")]
     return Input(st.lists(messages, min_size=1, max_size=4), (rich, ["said: alone"]))
 
 

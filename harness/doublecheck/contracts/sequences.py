@@ -24,8 +24,10 @@ from doublecheck.contracts.inputs import Input
 TEXTS = st.sampled_from(inputs.EDGES) | st.text("ab 01ü🦉\n", min_size=1, max_size=12)
 NUMBERS = st.integers(0, 9)  # of things that a sequence has created; it may have fewer
 FEWEST = 3  # calls, while answers are lost on the way
+COST = 2  # of a sequence, beside an example of one call
 
 F = TypeVar("F", bound=Callable[..., None])
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,13 @@ def _without_none(calls: Iterable[StepCall | None]) -> Sequence[StepCall]:
     return [it for it in calls if it is not None]
 
 
-def run(
-    examples: Examples,
-    make: Callable[[], Model],
-    sequences: Input,
-    cost: int = 2,
-) -> None:
+def numbered(things: Iterable[T], numbers: Iterable[int]) -> list[T]:
+    """Return the things with these numbers, which go on from the start after the last one."""
+    some = [*things]
+    return list(dict.fromkeys(some[number % len(some)] for number in numbers if some))
+
+
+def run(examples: Examples, make: Callable[[], Model], sequences: Input) -> None:
     """Run sequences of a model's steps. Raise the error of the shortest that fails.
 
     Sequences are shorter on a live platform, at the quick level, and while answers are lost.
@@ -112,4 +115,4 @@ def run(
 
         examples.patiently(attempt)
 
-    examples.run(check, {"calls": sequences}, cost=cost)
+    examples.run(check, {"calls": sequences}, cost=COST)

@@ -23,7 +23,7 @@ from doublecheck.contracts.agent_users import (
 )
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.sentences import instead, listed
-from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
+from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, numbered, step
 
 MOST_CALLERS = 5
 MOST_SESSIONS = 70  # more than a page of any usual length
@@ -76,7 +76,7 @@ class SessionsModel(Model):
         call("remember", number=1, route="/run_sse"),
         call("remember", number=2, route="/run"),
         call("read", numbers=[0, 1, 2]),
-        call("create", number=0, count=60),
+        call("create", number=0, count=inputs.MANY),
         call("list_sessions", number=0),
         call("delete", numbers=[1, 4, 30]),
         call("list_sessions", number=0),
@@ -169,22 +169,21 @@ class SessionsModel(Model):
 
     @step(number=NUMBERS, text=TEXTS)
     def break_off(self, number: int, text: str) -> None:
-        """Stop reading a stream; the next turn of the same session has its own reply."""
+        """Abort a stream; the next turn of the same session has its own reply."""
         owner = self._owner(number)
         id_ = owner.create()
-        gate = {"gate": uuid.uuid4().hex, "within_s": 0.2}  # which nobody releases
-        order = json.dumps({"do": "stream", "chunks": ["not read", "to its end"], **gate})
-        with closing(owner.stream(id_, order)) as events:
+        order = {"do": "stream", "chunks": ["not read", "to its end"], "within_s": 0.2}
+        order["gate"] = uuid.uuid4().hex  # which nobody releases
+        with closing(owner.stream(id_, json.dumps(order))) as events:
             next(events)
-        deadline = time.monotonic() + ENDED_WITHIN_S
-        body = owner.body(id_, text)
+        deadline, body = time.monotonic() + ENDED_WITHIN_S, owner.body(id_, text)
         while ends_in_error(owner.post(ROUTES[0], body)) and time.monotonic() < deadline:
-            pass  # the turn that broke off may go on for a moment (U-RUN-CONCURRENT)
+            pass  # the aborted turn may still be running (U-RUN-CONCURRENT)
         for route in ROUTES:
-            replies = self._turn((number % len(self.owners), id_), text, route)()
-            assert replies, "a turn without a reply after a stream that broke off"
+            replies = texts(owner.say(id_, text, route=route))
+            assert replies, "after an aborted stream, a turn has no reply"
             if owner.app == REFERENCE:
-                assert [text] == replies, "the reply after a stream that broke off is another"
+                assert [text] == replies, f"after an aborted stream, the replies are {replies}"
         owner.delete(id_)
 
     @step(number=NUMBERS, by=st.integers(1, 2))
@@ -250,34 +249,30 @@ class SessionsModel(Model):
     @step(number=OWNERS)
     def list_sessions(self, number: int) -> None:
         """List the sessions of an owner."""
-        self._list(number % len(self.owners))
+        own = [id_ for owner, id_ in self.histories if owner == number % len(self.owners)]
+        expected, actual = sorted(own), self._owner(number).ids()
+        assert expected == actual, f"the list of sessions is wrong: {instead(actual, expected)}"
 
     def compare(self) -> None:
         """Fail if a session with turns or a list differs."""
         for place in filter(self.sent.get, self.histories):
             self._read(place)
         for number in range(len(self.owners)):
-            self._list(number)
+            self.list_sessions(number)
 
     def _places(self, numbers: Sequence[int]) -> list[Place]:
-        """Return the sessions with these numbers, which begin again after the last."""
-        places = [*self.histories]
-        return list(dict.fromkeys(places[n % len(places)] for n in numbers if places))
-
-    def _list(self, number: int) -> None:
-        expected = sorted(id_ for owner, id_ in self.histories if owner == number)
-        listed = self.owners[number].ids()
-        assert expected == listed, f"{len(listed)} of {len(expected)} sessions are listed"
+        return numbered(self.histories, numbers)
 
     def _read(self, place: Place) -> None:
         number, id_ = place
         if place not in self.histories:
-            assert not self.owners[number].has(id_), f"{id_} was deleted"
+            assert not self.owners[number].has(id_), f"the deleted session {id_} can be read"
             return
-        assert self.histories[place] == self._events(place), f"the history of {id_} differs"
+        expected, actual = self.histories[place], self._events(place)
+        assert expected == actual, f"the history is wrong: {instead(actual, expected)}"
 
     def _read_on(self, place: Place) -> list[str]:
-        """Read what was added to a history, which is left open. Return the user's messages in it."""
+        """Take over what a history has gained. Return the user's messages among it."""
         before, after = self.histories[place], self._events(place)
         assert before == after[: len(before)], f"the history of {place[1]} has lost events"
         messages = [text for role, text in after[len(before) :] if role == "user"]

@@ -15,7 +15,7 @@ from doublecheck.client._sync.platform import Platform
 from doublecheck.contracts import inputs, wire
 from doublecheck.contracts.engine import at_once
 from doublecheck.contracts.sentences import instead
-from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, step
+from doublecheck.contracts.sequences import NUMBERS, TEXTS, Model, call, numbered, step
 from doublecheck.errors import NoAnswerError, RefusedError
 from doublecheck.values.agents import A2aAnswer
 from doublecheck.wire import a2a
@@ -152,16 +152,15 @@ class TasksModel(Model):
     @step(number=NUMBERS)
     def cancel(self, number: int) -> None:
         """Cancel a task that has ended, which is refused or changes nothing."""
-        if self.answers:
-            id_ = [*self.answers][number % len(self.answers)]
+        for id_ in numbered(self.answers, [number]):
             self._agent.cancel(id_)
             self._read(id_)
 
     @step(number=NUMBERS, text=TEXTS)
     def continue_context(self, number: int, text: str) -> None:
         """Send a message in the context of a task that has ended."""
-        if self.answers:
-            context = [*self.answers.values()][number % len(self.answers)].context_id
+        for id_ in numbered(self.answers, [number]):
+            context = self.answers[id_].context_id
             order = json.dumps({"do": "say", "texts": [text]})
             answer = self._agent.send(order, context_id=context)
             assert context == answer.context_id, "a message has left its context"
@@ -170,14 +169,12 @@ class TasksModel(Model):
     @step(numbers=st.lists(NUMBERS, min_size=1, max_size=4, unique=True))
     def read(self, numbers: list[int]) -> None:
         """Read tasks at the same time."""
-        ids = [*self.answers]
-        at_once([functools.partial(self._read, ids[n % len(ids)]) for n in numbers if ids])
+        at_once([functools.partial(self._read, id_) for id_ in numbered(self.answers, numbers)])
 
     @step(number=NUMBERS)
     def delete(self, number: int) -> None:
         """Delete a task."""
-        if self.answers:
-            id_ = [*self.answers][number % len(self.answers)]
+        for id_ in numbered(self.answers, [number]):
             del self.answers[id_]
             self._agent.obey("forget", id_)
             self.deleted.add(id_)

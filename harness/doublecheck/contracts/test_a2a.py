@@ -80,7 +80,7 @@ def test_a_message_reaches_the_executor_and_its_result_arrives(agent: Agent, tex
 
     A result may be a task or a message. A task fails if execute() raises, before or after results.
     """
-    many = [f"number {number}" for number in range(inputs.MANY)]
+    many = inputs.many("number {}")
     parts = [json.dumps({"do": "heard"}), text, "", *many, "Last ü"]
 
     heard, echoed = agent.send(*parts), agent.order("say", texts=[text, *many, "ü"])
@@ -142,7 +142,7 @@ def test_each_message_has_its_own_answer(agent: Agent, platform: Platform) -> No
 @clause("A2A-03", writes=True)
 def test_every_result_arrives_in_a_stream(agent: Agent) -> None:
     """Many results, a result that is a message, and the results before a failure arrive."""
-    many = [f"result {number}" for number in range(inputs.MANY)]
+    many = inputs.many("result {}")
     events = list(agent.stream(json.dumps({"do": "say", "texts": many})))
     replied = list(agent.stream(json.dumps({"do": "reply", "name": "a message"})))
 

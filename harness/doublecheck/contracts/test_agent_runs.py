@@ -121,7 +121,7 @@ def test_every_streaming_run_has_increments(user: User, chunks: list[str]) -> No
         assert whole == last, f"the last event has {instead(last, whole)}"
         assert whole == joined, f"the increments are {instead(joined, whole)}"
         assert len(events) > 2, "all increments were joined"
-    many = [f"{number} " for number in range(inputs.MANY)]
+    many = inputs.many("{} ")
     events = user.order(session, "stream", "/run_sse", streaming=True, chunks=many)
     increments = [event.text for event in events[:-1]]
     assert "".join(many) == events[-1].text, "the whole text has not every increment"

@@ -93,7 +93,7 @@ def _require_artifacts(user: User, session: str, expected: list[str]) -> None:
     assert expected == names, f"the list of artifacts is wrong: {instead(names, expected)}"
 
 
-RULES = {
+STEPS = {
     "API-02": "create read list_sessions",
     "API-04": "create create_named delete list_sessions",
     "API-05": "create create_again say say_often say_nothing fail break_off read",
@@ -104,7 +104,7 @@ RULES = {
 }
 
 
-@for_clauses(RULES, writes=True)
+@for_clauses(STEPS, writes=True)
 def test_sessions_match_their_model(
     user: User, other_user: User, user_elsewhere: User, examples: Examples, id_: str
 ) -> None:
@@ -112,7 +112,7 @@ def test_sessions_match_their_model(
     users = [user, other_user]
     if id_ != "API-17" and user_elsewhere != user:  # only the reference agent remembers
         users.append(user_elsewhere)
-    steps = SessionsModel.sequences(RULES[id_].split(), 16)
+    steps = SessionsModel.sequences(STEPS[id_].split(), 16)
     sequences.run(examples, lambda: SessionsModel(users), steps)
 
 
@@ -122,7 +122,7 @@ def test_a_session_s_artifacts_are_listed(user: User, other_user: User, name: st
     """The list has all artifacts saved in a session by name, and none of other sessions or users."""
     session, neighbour = user.create(), user.create()
     other_user.create(session)
-    many = (f"number {number:02}.txt" for number in range(inputs.MANY))
+    many = inputs.many("number {:02}.txt")
     names = [f"{name}.txt", f"{name}.2", *many, "last.png"]
 
     user.order(session, "save", names=names[:1])

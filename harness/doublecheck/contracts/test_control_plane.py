@@ -144,7 +144,8 @@ def test_every_output_is_told(platform: Platform, sandbox: CheckSandbox) -> None
     _, data = _inner(platform, sandbox, code)
 
     values = [output["data"].get("text/plain") for output in data["outputs"] if output.get("data")]
-    assert [f"{number}" for number in range(inputs.MANY)] == values, "some outputs are missing"
+    expected = inputs.many("{}")
+    assert expected == values, f"the outputs are {instead(values, expected)}"
 
 
 @clause("CTL-04")

@@ -210,7 +210,9 @@ async def _unannotated_rest(city: str, *days) -> Any: ...  # type: ignore[no-unt
 NO_TOOLS = {
     "'city'": (_unannotated,),
     "'days'": (
-        *(_second_unannotated, _unannotated_default, _unannotated_by_name),
+        _second_unannotated,
+        _unannotated_default,
+        _unannotated_by_name,
         _unannotated_by_position,
     ),
     "days'": (_unannotated_rest,),
@@ -270,14 +272,19 @@ def _sync_strings_of_a_prompt(prompt: str) -> Iterator[str]:
 
 
 NO_AGENTS = (
-    *(_sync_assistant, _deaf, _two_prompts, _number, _answers_a_number, _untyped, _by_name, _rest),
-    *(
-        _streaming_assistant,
-        _sync_strings_of_a_prompt,
-        lambda prompt: "",
-        _Assistant,
-        *NO_FUNCTIONS,
-    ),
+    _sync_assistant,
+    _deaf,
+    _two_prompts,
+    _number,
+    _answers_a_number,
+    _untyped,
+    _by_name,
+    _rest,
+    _streaming_assistant,
+    _sync_strings_of_a_prompt,
+    lambda prompt: "",
+    _Assistant,
+    *NO_FUNCTIONS,
 )
 
 
@@ -302,8 +309,10 @@ def test_agent_as_a_tool_refuses_what_is_no_agent() -> None:
     """Only async functions that take one text, the prompt, and return a text are accepted."""
     app, right = agentdouble.MCPApp(), (_assistant, _Assistant().ask)
 
-    assert [*right] == accepted(app.agent_as_a_tool, (*right, *NO_AGENTS)), "others are accepted"
-    assert ["_assistant", "ask"] == sorted(tool_names(app)), "a refused function is a tool"
+    those = accepted(app.agent_as_a_tool, (*right, *NO_AGENTS))
+    assert [*right] == those, f"agent_as_a_tool accepts {listed(those)}"
+    names = sorted(tool_names(app))
+    assert ["_assistant", "ask"] == names, f"the tools are {listed(names)}"
     told = _text(tool_result(app, "_assistant", {"prompt": "hello"}))
     assert "hello" == told, f"the agent answers {told!r}"
 

@@ -166,7 +166,7 @@ def _speak_http(app: Platform) -> None:
     """Invoke an application for a string, for what it received, and for a stream."""
     session, [payload, *_] = _session(), inputs.payloads().always
     text = wire.returned(wire.invoke(app, {"do": "say", "prompt": SAID}, session))
-    assert SAID == text, "another string"
+    assert SAID == text, f"/invoke returns {instead(text, SAID)}"
 
     for headers in inputs.HEADERS:
         for sent in (payload, {"prompt": "again"}):
@@ -179,7 +179,7 @@ def _speak_http(app: Platform) -> None:
                 custom = {name: received["headers"].get(name) for name in headers}
                 assert headers == custom, f"the headers arrive {instead(custom, headers)}"
 
-    chunks = [SAID, *(f"number {number}" for number in range(inputs.MANY))]
+    chunks = [SAID, *inputs.many("number {}")]
     streamed = app.stream("", do="stream", chunks=chunks, headers=session)
     assert chunks == wire.chunks([event.data for event in streamed], chunks), (
         "a stream lacks strings"

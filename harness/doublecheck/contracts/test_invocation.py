@@ -224,7 +224,7 @@ def _text(outputs: list[dict[str, Any]]) -> str:
 RICH = [
     *(inputs.RICH, "", " ", "\n", "a", "a", " a", "a ", "\na\n", inputs.RICH),
     *(": comment", "data: x", "event: error", "id: 1", '{"a":  [1, {"b": null}]}', "null"),
-    *("0123456789" * 500, *(f"number {number}" for number in range(inputs.MANY)), "the end"),
+    *("0123456789" * 500, *inputs.many("number {}"), "the end"),
 ]
 LARGE = [f"{number}" + "0123456789abcdef" * 4096 for number in range(4)]
 CHUNKS = Input(

@@ -165,7 +165,7 @@ def test_a_dict_arrives(mcp_client: McpClient, text: str, fields: dict[str, Any]
     arguments = {"ratio": 0.25, "exact": True, "fields": fields}
 
     _require_object(mcp_client, facts, "facts", text=text)
-    for tags in ([" ü\n", ""], [], [f"tag {number}" for number in range(inputs.MANY)]):
+    for tags in ([" ü\n", ""], [], inputs.many("tag {}")):
         described = {**arguments, "tags": tags}
         _require_object(mcp_client, described, "describe", **described)
 

@@ -15,13 +15,7 @@ from doublecheck.contracts import sandboxes, sequences, wire
 from doublecheck.contracts.clauses import clause, for_clauses
 from doublecheck.contracts.engine import Examples, at_once
 from doublecheck.contracts.instance_model import InstancesModel
-from doublecheck.contracts.sandboxes import (
-    JAVASCRIPT,
-    PYTHON,
-    CheckSandbox,
-    failure,
-    succeeded,
-)
+from doublecheck.contracts.sandboxes import JAVASCRIPT, PYTHON, CheckSandbox, failure, succeeded
 from doublecheck.contracts.sentences import listed
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.errors import RefusedError
@@ -97,14 +91,14 @@ def test_the_instance_is_destroyed_after_thirty_minutes(
     sandboxes.require_state(sandbox, paths, None)
     clock.advance(BEFORE_THE_END)
     assert 2 == _count(sandbox, PYTHON), "the second instance of a session ends early"
-    clock.advance(minutes=30)  # also past a deadline that was set anew
+    clock.advance(minutes=30)  # also past a deadline that use has extended
     assert _count(sandbox, PYTHON) in (None, 1), (
         "the second instance of a session outlives its time"
     )
 
 
 @clause("SBX-03", writes=True)
-def test_a_session_that_is_begun_again_lives_as_long(
+def test_a_session_that_is_started_again_lives_as_long(
     sandbox: CheckSandbox, clock: PlatformClock
 ) -> None:
     """A session that was ended has a new instance, with thirty minutes of its own."""
@@ -115,7 +109,7 @@ def test_a_session_that_is_begun_again_lives_as_long(
     if _count(sandbox, PYTHON) is None:
         not_observable("a session that was ended is refused (U-TOOL-SESSION-ENDED)")
     clock.advance(minutes=20)
-    assert 2 == _count(sandbox, PYTHON), "a session that was begun again ends early"
+    assert 2 == _count(sandbox, PYTHON), "a session that was started again ends early"
 
 
 @clause("SBX-03", writes=True)
@@ -123,47 +117,45 @@ def test_a_session_that_is_begun_again_lives_as_long(
 def test_every_session_lives_as_long(
     sandbox: CheckSandbox, clock: PlatformClock, together: bool
 ) -> None:
-    """How an instance was created does not matter, nor how often it is used, nor by what.
+    """The lifetime does not depend on how an instance was created or used.
 
-    Each kind of call creates one that is not used until the end, and others that are used just
-    before: once, several times, or in every way. At the end, only the first has certainly ended.
+    Each kind of call creates four: one is unused until the end, the others are used before it, once,
+    several times, or in every way. After thirty minutes, only the first has certainly ended.
     """
     sandbox = replace(sandbox, ttl_s=None)
-    kinds = (
-        *sandboxes.COUNTS,
-        FILE,
-        *([APPLICATION] if sandbox.platform.target.reference_app else ()),
-    )
+    kinds = [*sandboxes.COUNTS, FILE]
+    if sandbox.platform.target.reference_app:
+        kinds.append(APPLICATION)
     uses = ("unused", "once", "often", "variously")
     boxes = {
-        (kind, use): sandbox.with_session(f"{use}-{kind}-{together}")
-        for kind in kinds
+        (use, kind): sandbox.with_session(f"{use}-{kind}-{together}")
         for use in uses
+        for kind in kinds
     }
 
-    def counts(*chosen: str) -> dict[str, int | None]:
-        some = {
-            f"{key[1]}: {key[0]}": (*key, box) for key, box in boxes.items() if key[1] in chosen
-        }
-        calls = [functools.partial(_count, box, kind) for kind, _, box in some.values()]
-        return dict(zip(some, at_once(calls) if together else [it() for it in calls], strict=True))
+    def counts(*chosen: str) -> dict[tuple[str, str], int | None]:
+        keys = [key for key in boxes if key[0] in chosen]
+        calls = [functools.partial(_count, boxes[key], key[1]) for key in keys]
+        results = at_once(calls) if together else [call() for call in calls]
+        return dict(zip(keys, results, strict=True))
 
-    def wrong(count: int, *chosen: str) -> dict[str, int | None]:
-        return {name: it for name, it in counts(*chosen).items() if it != count}
+    def wrong(count: int, *chosen: str) -> str:
+        return listed(" ".join(key) for key, it in counts(*chosen).items() if it != count)
 
-    assert {} == wrong(1, *uses), "a new session has state"
-    for (_, use), box in boxes.items():
-        if use == "variously":
-            _use_variously(box)
+    new = wrong(1, *uses)
+    assert not new, f"new sessions have state: {new}"
+    for kind in kinds:
+        _use_variously(boxes["variously", kind])
     for count in (2, 3):
         clock.advance(minutes=10)
-        assert {} == wrong(count, "often"), f"lost after {10 * (count - 1)} minutes"
+        lost = wrong(count, "often")
+        assert not lost, f"lost after {10 * (count - 1)} minutes: {lost}"
     clock.advance(BEFORE_THE_END - dt.timedelta(minutes=20))
-    lost = wrong(2, "once", "variously") | wrong(4, "often")
-    assert {} == lost, "lost before thirty minutes have passed"
+    lost = wrong(2, "once", "variously") or wrong(4, "often")
+    assert not lost, f"lost before thirty minutes have passed: {lost}"
     clock.advance(PAST_IT)
-    outlived = {name: it for name, it in counts("unused").items() if it not in (None, 1)}
-    assert {} == outlived, "alive after thirty minutes"
+    outlived = [" ".join(key) for key, it in counts("unused").items() if it not in (None, 1)]
+    assert not outlived, f"alive after thirty minutes: {listed(outlived)}"
 
 
 @clause("SBX-03", writes=True)
@@ -173,10 +165,9 @@ def test_nothing_survives_the_end(
     """Whatever was set or written before, an instance that has ended leaves nothing."""
     if ledger.choose("U-TTL-AFTER") != ledger.unknowns()["U-TTL-AFTER"].default.name:
         not_observable("an expired session is refused (U-TTL-AFTER)")
-    rules = ("assign", "read", "write", "load", "expire")
     sandbox = replace(sandbox, ttl_s=None)
     boxes = [sandbox, sandbox.with_session("other")]
-    steps = InstancesModel.sequences(rules, 24)
+    steps = InstancesModel.sequences(("assign", "read", "write", "load", "expire"), 24)
     sequences.run(examples, lambda: InstancesModel(boxes, clock=clock), steps)
 
 

@@ -59,19 +59,19 @@ def test_sessions_do_not_see_each_other(sandbox: CheckSandbox, id_: str) -> None
     sandboxes.require_state(sandbox, paths, "one")
 
 
-RULES = {
+STEPS = {
     "SBX-02": "assign read fail run run_often write load run_together",
     "SBX-04": "assign read write load run_at_once end",
     "SBX-07": "run run_often fail run_at_once run_together end",
 }
 
 
-@for_clauses(RULES, writes=True)
+@for_clauses(STEPS, writes=True)
 def test_instances_match_their_model(sandbox: CheckSandbox, examples: Examples, id_: str) -> None:
     """Whatever ran before, even at the same time, each session has its own state and counts it."""
     boxes = [sandbox, *map(sandbox.with_session, ("other", "third"))]
     failing = FAILING[:2] if id_ == "SBX-07" else FAILING  # whether JavaScript counts is open
-    steps = InstancesModel.sequences(RULES[id_].split(), 12 if id_ == "SBX-07" else 24)
+    steps = InstancesModel.sequences(STEPS[id_].split(), 12 if id_ == "SBX-07" else 24)
     sequences.run(examples, lambda: InstancesModel(boxes, failing=failing), steps)
 
 

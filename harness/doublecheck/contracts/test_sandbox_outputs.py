@@ -9,13 +9,7 @@ import pytest
 from doublecheck.contracts import inputs, sandboxes
 from doublecheck.contracts.clauses import clause
 from doublecheck.contracts.engine import for_each
-from doublecheck.contracts.sandboxes import (
-    JAVASCRIPT,
-    PYTHON,
-    CheckSandbox,
-    failure,
-    succeeded,
-)
+from doublecheck.contracts.sandboxes import JAVASCRIPT, PYTHON, CheckSandbox, failure, succeeded
 from doublecheck.contracts.sentences import instead, listed, short
 from doublecheck.contracts.verdicts import not_observable
 from doublecheck.values.executions import CodeResult, plain
@@ -84,8 +78,6 @@ thread.join()
 _ = subprocess.run(["echo", "of a process"])
 print("last")
 """
-
-
 OF_OTHERS = ("last", "of a process", "of a thread")
 
 
@@ -156,11 +148,12 @@ def test_many_outputs_arrive(sandbox: CheckSandbox) -> None:
     """Values, lines and error lines arrive complete and in order, however many there are."""
     ran = sandbox.run(MANY_OUTPUTS)
 
-    numbers = [f"{number}" for number in range(inputs.MANY)]
     values = [output.data.get("text/plain") for output in ran.outputs if output.data]
-    assert [f"'value {number}'" for number in numbers] == values, "some values are missing"
-    assert [f"out {number}" for number in numbers] == ran.stdout.splitlines(), "of stdout"
-    assert [f"err {number}" for number in numbers] == ran.stderr.splitlines(), "of stderr"
+    arrived = {"'value {}'": values, "out {}": ran.stdout.splitlines()}
+    arrived["err {}"] = ran.stderr.splitlines()
+    for form, actual in arrived.items():
+        expected = inputs.many(form)
+        assert expected == actual, f"the outputs are {instead(actual, expected)}"
 
 
 @clause("SBX-05", writes=True)
@@ -169,8 +162,8 @@ def test_what_is_printed_after_an_await_arrives(sandbox: CheckSandbox) -> None:
     first = sandbox.run(AWAITING, JAVASCRIPT)
     second = sandbox.run("console.log('next');", JAVASCRIPT)
 
-    lines = [*first.stdout.splitlines(), *second.stdout.splitlines()]
-    assert ["after", "before", "next"] == sorted(lines), "other lines than those that were logged"
+    lines = sorted([*first.stdout.splitlines(), *second.stdout.splitlines()])
+    assert ["after", "before", "next"] == lines, f"the two calls print {listed(lines)}"
 
 
 @clause("SBX-06", writes=True)
@@ -198,26 +191,28 @@ def test_a_thrown_value_is_a_failure(sandbox: CheckSandbox) -> None:
     for value in ("a thrown text", 4711, {"reason": "a thrown object"}):
         error = failure(sandbox.run(f"throw {json.dumps(value)};", JAVASCRIPT))
 
-        told = f"{error.evalue}\n{error.traceback}"
-        assert isinstance(value, dict) or str(value) in told, f"the failure does not show {value}"
-        assert not isinstance(value, str) or value in (error.evalue or ""), "evalue has no message"
-        following = sandbox.run("console.log('after');", JAVASCRIPT)
-        assert "after\n" == succeeded(following).stdout, "the next code does not run"
+        if isinstance(value, str):
+            assert value in (error.evalue or ""), f"evalue is {error.evalue!r}"
+        if isinstance(value, int):
+            shown = f"{error.evalue}\n{error.traceback}"
+            assert str(value) in shown, f"the failure does not show {value}"
+        _require_next_code(sandbox)
 
 
 @clause("SBX-06", writes=True)
 def test_what_is_awaited_may_fail(sandbox: CheckSandbox) -> None:
     """If JavaScript may await outside of functions, a rejected promise is a failure."""
     _need_await(sandbox)
-    error = failure(sandbox.run(f"await Promise.reject(new RangeError({MESSAGE!r}));", JAVASCRIPT))
-    assert ("RangeError", MESSAGE) == (error.ename, error.evalue), "another error"
+    rejected = f"await Promise.reject(new RangeError({json.dumps(MESSAGE)}));"
+    expected = ("RangeError", MESSAGE)
+    for code, where in ((rejected, ""), (RAISING_LATER, "broken_later")):
+        error = failure(sandbox.run(code, JAVASCRIPT))
 
-    raised = failure(sandbox.run(RAISING_LATER, JAVASCRIPT))
-    assert ("RangeError", MESSAGE) == (raised.ename, raised.evalue), "another error"
-    assert "broken_later" in plain("\n".join(raised.traceback or ())), "the traceback is missing"
-    assert "after\n" == succeeded(sandbox.run("console.log('after');", JAVASCRIPT)).stdout, (
-        "no more"
-    )
+        told = (error.ename, error.evalue)
+        assert expected == told, f"the error is {instead(told, expected)}"
+        text = plain("\n".join(error.traceback or ()))
+        assert where in text, f"the traceback does not show {where}: {short(text)}"
+    _require_next_code(sandbox)
 
 
 @clause("SBX-06", writes=True)
@@ -230,6 +225,11 @@ def test_the_value_of_an_error_is_its_message(sandbox: CheckSandbox, message: st
     assert "LookupError" == error.ename, f"ename is {error.ename!r} instead of LookupError"
     assert message == error.evalue, f"evalue is {instead(error.evalue, message)}"
     assert "before\n" == ran.stdout, f"stdout before an error is {short(ran.stdout)}"
+
+
+def _require_next_code(sandbox: CheckSandbox) -> None:
+    after = succeeded(sandbox.run("console.log('after');", JAVASCRIPT)).stdout
+    assert "after\n" == after, f"after a failure, the next code prints {short(after)}"
 
 
 def _need_await(sandbox: CheckSandbox) -> None:

@@ -137,7 +137,7 @@ QUERIES = Input(
     (
         _RICH_QUERY,
         {"word": "a"},
-        {"word": "a", "tags": [f"tag {number}" for number in range(inputs.MANY)], "exact": True},
+        {"word": "a", "tags": inputs.many("tag {}"), "exact": True},
         {"word": "a  b", "tags": ["a", "b", "a"], "count": -1, "X-Trace": 'a  b, "c"; d=1'},
         {"word": "a", "sizes": [*range(inputs.MANY), 0], "X-Trace": "0123456789abcdef" * 100},
         {"word": "0", "sizes": [5], "X-Trace": "i1"},

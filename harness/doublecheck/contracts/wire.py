@@ -25,11 +25,11 @@ from doublecheck.wire.calls import Call, Request
 from doublecheck.wire.event_stream import is_stream
 
 NAMED = ("user_id", "session_id", "request_id")
-# U-INVOKE-HEADERS; a request id only traces requests, so that each check may send the same
+# U-INVOKE-HEADERS; a request id only traces a request, so all checks may send the same one
 CALLER = {"user_id": "doublecheck", "session_id": "doublecheck", "request_id": "doublecheck"}
 READ_WITHIN_S = 20.0
 LENGTH_REQUIRED = 411
-# what clients accept; each also accepts anything, so that the answer is the same
+# each also accepts anything, so the answer must not depend on it
 ACCEPTED = (
     "*/*",
     "application/json, */*;q=0.1",
@@ -64,9 +64,9 @@ def invocation(
 
 
 def send_in_parts(platform: Platform, request: Request) -> httpx.Response:
-    """Send a body in parts, without announcing its length (RFC 9112, 7.1).
+    """Send a chunked body, without its length (RFC 9112, 7.1).
 
-    Send it as usual if a server wants to know the length, as it may (RFC 9110, 15.5.12).
+    A server may insist on the length (RFC 9110, 15.5.12), and then gets it.
     """
     content, size = request.content, max(len(request.content) // 5, 1)
     parts = (content[start : start + size] for start in range(0, len(content), size))
@@ -75,7 +75,7 @@ def send_in_parts(platform: Platform, request: Request) -> httpx.Response:
 
 
 def send_without_accept(platform: Platform, request: Request) -> httpx.Response:
-    """Send a request that does not say what its client accepts, which is anything."""
+    """Send a request without an Accept header, which means that anything is accepted."""
     return _send(platform, request, content=request.content)
 
 
@@ -89,7 +89,7 @@ def _send(platform: Platform, request: Request, *, content: Any) -> httpx.Respon
         del client.headers["Accept"]
         sent = dict(request.headers)
         answer = client.request(request.method, request.url, headers=sent, content=content)
-        # those who read the answer may look at its request, whose parts have been sent
+        # readers of the answer may need the body, and httpx does not keep a chunked one
         answer.request = httpx.Request(request.method, request.url, content=request.content)
         return recording.answered(answer)
 
@@ -146,7 +146,7 @@ def json_of(response: httpx.Response) -> Any:
 
 
 def same(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal as JSON, with types and signs: 1, 1.0 and true are three values."""
+    """Whether two values are equal as JSON, with types and signs: 1, 1.0 and true all differ."""
     if isinstance(expected, dict) and isinstance(actual, dict):
         return expected.keys() == actual.keys() and all(
             same(value, actual[name]) for name, value in expected.items()

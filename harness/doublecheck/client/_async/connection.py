@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import TypeVar
@@ -24,7 +23,7 @@ TIMEOUT_S = 60.0
 class AsyncConnection:
     """An HTTP client for a target that records its exchanges.
 
-    ``again`` decides whether a request is sent again, given its exchange, and how often it was sent.
+    ``again`` decides whether a request is sent again, from its exchange and how often it was sent.
     """
 
     again: Again | None = None
@@ -51,7 +50,9 @@ class AsyncConnection:
     async def send(self, request: Request) -> httpx.Response:
         """Send a request and return the raw response."""
         transport.refuse_closed(self.http, self.target.url)
-        for number in itertools.count(1):
+        number = 0
+        while True:
+            number += 1
             with (
                 transport.translated(request.url),
                 transport.interruptible(),  # async only
@@ -64,10 +65,9 @@ class AsyncConnection:
                     recording.failed(error)
                     if not recording.repeats(self.again, number):
                         raise
-                    continue
-                if not recording.repeats(self.again, number):
-                    return response
-        raise AssertionError("the loop ends with an answer or an error")
+                else:
+                    if not recording.repeats(self.again, number):
+                        return response
 
     @asynccontextmanager
     async def streaming(self, request: Request) -> AsyncIterator[httpx.Response]:
