@@ -9,45 +9,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import nbformat
 import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import run, text
+from tests.jupyterlab.conftest import NOTEBOOK
 from tests.jupyterlab.pages import OpenNotebook, opened, started
-from tests.jupyterlab.server import Lab, serving
+from tests.jupyterlab.server import Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
-
-NOTEBOOK = "sandbox.ipynb"
-
-
-@pytest.fixture(scope="module")
-def emulator() -> Iterator[Emulator]:
-    """The double whose sessions are kernels."""
-    with Emulator(allow_origins=("*",)) as double:
-        yield double
-
-
-@pytest.fixture(scope="module")
-def gateway_lab(emulator: Emulator) -> Iterator[Lab]:
-    """A JupyterLab whose gateway is the double."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        pytest.skip("needs JupyterLab: pip install 'agentdouble[emulator,test,lab]'")
-    with TemporaryDirectory(prefix="lab-") as folder:
-        spec = {"name": "python3", "display_name": "Python (sandbox)", "language": "python"}
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": spec})
-        (Path(folder) / "notebooks").mkdir()
-        nbformat.write(notebook, Path(folder) / "notebooks" / NOTEBOOK)
-        with serving(Path(folder), emulator.environment("jupyter")) as lab:
-            yield lab
 
 
 @pytest.fixture
@@ -114,6 +90,10 @@ def test_expiry_is_said_in_the_cell(notebook: OpenNotebook, emulator: Emulator) 
 
     assert "has no such kernel any more: expired at " in output["evalue"]
     notebook.outputs().last.get_by_text("Restart the kernel to get a new one").wait_for()
+    notebook.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
+    assert "NameError" == notebook.run("z")[0]["ename"]
 
 
 def test_two_notebooks_on_one_kernel(

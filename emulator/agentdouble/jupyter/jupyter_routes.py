@@ -16,12 +16,12 @@ from agentdouble.core.redaction import hide_in_path
 from agentdouble.errors import AgentDoubleError
 from agentdouble.jupyter import IN_PATH, PREFIX
 from agentdouble.jupyter.kernel_clients import KernelClient
-from agentdouble.jupyter.session_kernels import SessionKernel, SessionKernels
+from agentdouble.jupyter.kernelspecs import unknown_error
+from agentdouble.jupyter.session_kernel import SessionKernel
+from agentdouble.jupyter.session_kernels import SessionKernels
 from agentdouble.jupyter.websocket_wire import V1, read, write
-from agentdouble.sandbox import languages
 
 _BAD_DATA, _GOING_AWAY = 1007, 1001
-_LANGUAGES = {"python3": "python", "javascript": "javascript"}
 _SERVED = "GET /api, /api/kernelspecs and /api/kernels, and a kernel's channels"
 
 
@@ -52,11 +52,16 @@ async def _refuse_path(request: Request, _error: Exception) -> Response:
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    return _refusal(getattr(error, "status", 500), str(error))
+    return _refusal_for(error)
 
 
-def _refusal(status: int, message: str) -> Response:
-    return JSONResponse({"message": message, "reason": message}, status)
+def _refusal_for(error: Exception) -> Response:
+    return _refusal(getattr(error, "status", 500), str(error), getattr(error, "code", ""))
+
+
+def _refusal(status: int, message: str, reason: str = "") -> Response:
+    """Return what jupyter_server shows as "[message] reason"."""
+    return JSONResponse({"message": message, "reason": reason or "Refused"}, status)
 
 
 class _JupyterRoutes:
@@ -69,32 +74,29 @@ class _JupyterRoutes:
         return JSONResponse({"version": self._version})
 
     async def kernelspecs(self, _request: Request) -> Response:
-        """Return the languages of the sandbox."""
-        specs = {name: _spec(name) for name in _LANGUAGES}
-        return JSONResponse({"default": "python3", "kernelspecs": specs})
+        """Return the languages of the sandbox, and the living sessions."""
+        return JSONResponse({"default": "python3", "kernelspecs": self._kernels.specs()})
 
     async def kernelspec(self, request: Request) -> Response:
-        """Return one language."""
-        name = request.path_params["name"]
-        if name not in _LANGUAGES:
-            return _refusal(
-                404, f"There is no kernel spec {name!r}; there are {', '.join(_LANGUAGES)}."
-            )
-        return JSONResponse(_spec(name))
+        """Return a language or a living session."""
+        name, specs = request.path_params["name"], self._kernels.specs()
+        if name not in specs:
+            raise unknown_error(name)
+        return JSONResponse(specs[name])
 
     async def all(self, _request: Request) -> Response:
         """List the kernels, including those of sessions that agents made."""
         return JSONResponse([kernel.to_dict() for kernel in self._kernels.all()])
 
     async def create(self, request: Request) -> Response:
-        """Make a session with a kernel."""
+        """Make a session with a kernel, or open the kernel of a living session."""
         raw = await request.body()
         try:
             body = await strict_json.read(raw) if raw else {}
             name = body.get("name") or "python3"
         except (ValueError, RecursionError, AttributeError) as error:
             return _refusal(400, f'The body must be {{"name": "python3"}}: {error}.')
-        kernel = await self._kernels.create(str(name))
+        kernel = await self._kernels.start(str(name))
         headers = {"Location": f"{PREFIX}/api/kernels/{kernel.id}"}
         return JSONResponse(kernel.to_dict(), 201, headers)
 
@@ -103,7 +105,7 @@ class _JupyterRoutes:
         return JSONResponse(self._find(request).to_dict())
 
     async def delete(self, request: Request) -> Response:
-        """End a kernel's session if it was made here."""
+        """End a kernel's session if it was made here; leave it otherwise."""
         await self._kernels.delete(self._find(request))
         return Response(status_code=204)
 
@@ -127,8 +129,7 @@ class _JupyterRoutes:
             kernel = self._find(websocket)
             client = await kernel.client(websocket.query_params.get("session_id", ""))
         except AgentDoubleError as error:
-            refusal = _refusal(getattr(error, "status", 500), str(error))
-            await websocket.send_denial_response(refusal)
+            await websocket.send_denial_response(_refusal_for(error))
             return
         v1 = V1 in websocket.scope["subprotocols"]
         connection = client.connect()
@@ -187,15 +188,3 @@ async def _write(websocket: WebSocket, client: KernelClient, connection: int, *,
             await websocket.send_text(data)
         else:
             await websocket.send_bytes(data)
-
-
-def _spec(name: str) -> dict[str, Any]:
-    spec = {
-        "argv": [],
-        "env": {},
-        "display_name": f"{languages.find(name).display_name} (sandbox)",
-        "language": _LANGUAGES[name],
-        "interrupt_mode": "signal",
-        "metadata": {},
-    }
-    return {"name": name, "spec": spec, "resources": {}}
