@@ -14,6 +14,7 @@ Json = dict[str, Any]
 # The names of the schemes of each alternative; None if the definition does not say.
 Security = tuple[tuple[str, ...], ...] | None
 Where = Literal["path", "query", "header", "cookie"]
+Kind = Literal["json", "urlencoded", "multipart", "text", "raw"]
 How = Literal["simple", "label", "matrix", "form", "deepObject", "json"]
 
 
@@ -62,7 +63,7 @@ class DefinedBody:
     their names to the names of the form's fields.
     """
 
-    kind: Literal["json", "urlencoded", "multipart", "raw"]
+    kind: Kind
     media_type: str
     argument: str | None
     arguments: Mapping[str, str] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from agentdouble.mcp_services.openapi.definition import (
     DefinedField,
     Document,
     Json,
+    Kind,
     Style,
     boolean,
     listed,
@@ -77,7 +78,8 @@ class OpenApi3:
         if not inputs.is_media_type(media_type):
             raise DefinitionError(f"{media_type!r} is not a media type", location=location)
         entry = mapping(content[media_type])
-        kind = inputs.kind_of(media_type)
+        followed = self._document.followed_if_possible(entry.get("schema"), location)[0]
+        kind = inputs.kind_of(media_type, followed)
         fields = self._fields(kind, entry, location) if kind in _FORMS else {}
         schema = self._body_schema(kind, entry, fields, location, uses)
         field = OperationInput(
@@ -90,11 +92,17 @@ class OpenApi3:
         return field, DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields)
 
     def _body_schema(
-        self, kind: str, entry: Json, fields: dict[str, DefinedField], location: str, uses: set[str]
+        self,
+        kind: Kind,
+        entry: Json,
+        fields: dict[str, DefinedField],
+        location: str,
+        uses: set[str],
     ) -> Any:
         schema = entry.get("schema")
-        if kind == "raw":
-            return inputs.raw_schema(location.rpartition("/")[2].replace("~1", "/"))
+        if kind in ("text", "raw"):
+            media_type = location.rpartition("/")[2].replace("~1", "/")
+            return inputs.schema_of_kind(kind, media_type)
         at = step(location, "schema")
         special = {name for name, field in fields.items() if field.is_file or field.media_types}
         if not special:

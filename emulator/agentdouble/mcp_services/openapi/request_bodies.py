@@ -46,14 +46,14 @@ def of(body: DefinedBody | None, arguments: Mapping[str, Any]) -> RequestContent
     value = arguments[body.argument]
     if body.kind == "json":
         return RequestContent(body.media_type, json.dumps(value, separators=(",", ":")).encode())
+    if body.kind == "text":
+        return RequestContent(body.media_type, _in_charset(text_of(value), body.media_type))
     if body.kind == "raw":
         return _raw(body, value)
     return _form(body, value)
 
 
 def _raw(body: DefinedBody, value: Any) -> RequestContent:
-    if inputs.is_text(body.media_type):
-        return RequestContent(body.media_type, _in_charset(text_of(value), body.media_type))
     content, _, given = _file(body.argument or "body", value)
     media_type = given or body.media_type
     if media_type.startswith("multipart/") and "boundary=" not in media_type:

@@ -68,10 +68,11 @@ class Swagger2:
         if not places:
             return None, None
         media_type = inputs.preferred(consumed or ["application/json"])
-        kind = inputs.kind_of(media_type)
-        if kind == "raw":
-            field = fields[places[0]]
-            fields[places[0]] = dataclasses.replace(field, schema=inputs.raw_schema(media_type))
+        field = fields[places[0]]
+        kind = inputs.kind_of(media_type, field.schema)
+        if kind in ("text", "raw"):
+            schema = inputs.schema_of_kind(kind, media_type)
+            fields[places[0]] = dataclasses.replace(field, schema=schema)
         return None, DefinedBody(kind, inputs.sent_as(media_type), "body")
 
     def accept(self, operation: Json, location: str) -> list[str]:

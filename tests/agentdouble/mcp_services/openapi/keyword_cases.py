@@ -560,6 +560,15 @@ CASES: dict[str, list[Case]] = {
             in_form(f="aGk="),
         )
     ],
+    "Schema.contentEncoding": [
+        Case(
+            lambda d, _: put(
+                d, _body, content={"image/png": {"schema": {"contentEncoding": "base64"}}}
+            ),
+            {"body": "aGk="},
+            {"body": "aGk="},
+        )
+    ],
     "Schema.contentMediaType": [
         Case(
             lambda d, _: form(d, MULTIPART, {}, f={"contentMediaType": "image/png"}),

@@ -125,6 +125,20 @@ def test_bytes_are_given_in_base64(api: str, value: Any, sent: str, media_type: 
     assert (sent, media_type) == (request["body"], request["headers"]["content-type"])
 
 
+@pytest.mark.parametrize(
+    ("written", "version"),
+    [({"type": "string", "format": "byte"}, "3.0.3"), ({"contentEncoding": "base64"}, "3.1.0")],
+)
+def test_body_that_is_base64_by_its_schema_is_text(api: str, written: Json, version: str) -> None:
+    """It is sent as given, as playlists' covers are."""
+    document = body({"image/jpeg": {"schema": written}})
+    document["openapi"] = version
+
+    request = capture(document, api, {"body": PNG_64})
+
+    assert (PNG_64, "image/jpeg") == (request["body"], request["headers"]["content-type"])
+
+
 def test_invalid_base64_is_refused(api: str) -> None:
     """The message mentions the alternative."""
     message = refused(body({"application/octet-stream": {}}), api, {"body": "no base64!"})
