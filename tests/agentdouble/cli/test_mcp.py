@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -103,6 +104,17 @@ def test_keys_come_from_the_environment_or_a_file(
         {"X-Mine": CREDENTIALS.removeprefix("Bearer ")},
         {"Authorization": "Basic bWU6cGFzcw=="},
     ] == [dict(_headers(local, name)) for name in ("two", "three", "four")]
+
+
+def test_server_that_cannot_be_reached_is_a_warning(local: Emulator) -> None:
+    """The service is created, because the server may start later."""
+    with socket.socket() as taken:  # bound, but not listening
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
+        warning = "Warning: The backend of the MCP service 'dead' cannot be reached.\n"
+        record = run("create", "dead", url, warnings=warning)
+
+    assert local.mcp.record("dead") == json.loads(record)
 
 
 def _headers(double: Emulator, name: str) -> Any:
