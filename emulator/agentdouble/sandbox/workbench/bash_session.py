@@ -93,7 +93,6 @@ class BashSession:
             self._process = await asyncio.create_subprocess_exec(
                 *("bash", "--noprofile", "--norc", "-c", script),
                 cwd=self._directory,
-                env=processes.environment(),
                 stdin=child_ends["stdin"],
                 stdout=child_ends["stdout"],
                 stderr=child_ends["stdout" if self._joined else "stderr"],
