@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.result import ExecutionResult, Status
+from agentdouble.sandbox.result import CellOutput, ExecutionResult, Status
 
 _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
+_EXITED = "the code has ended its kernel, as exit() does"
 _OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
 
 
@@ -60,6 +62,14 @@ class Execution:
         if self._reply is None:
             self.on_reply({})
 
+    @property
+    def ends_kernel(self) -> bool:
+        """Whether the reply says that the kernel is about to end, as after ``exit()``."""
+        payload = (self._reply or {}).get("payload") or ()
+        return any(
+            part.get("source") == "ask_exit" and not part.get("keepkernel") for part in payload
+        )
+
     def after_outputs(self, messages: int) -> asyncio.Future[None]:
         """Return a future that is done after that many outputs, or when the execution ends."""
         awaited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -86,15 +96,16 @@ class Execution:
         """Return the result; without ``status``, take the status from the kernel's reply."""
         reply = self._reply or {}
         if status is None:
-            status, message = "ok", "Code executed successfully"
-            if reply.get("status") != "ok":
-                status = "error"
+            status = "ok" if reply.get("status") == "ok" else "error"
+            if status == "error":
                 self._collector.add_missing_error(reply)
-                message = f"Code execution failed: {_error_text(reply)}"
+        outputs = self._collector.outputs()
+        if not message:
+            message = "Code executed successfully" if status == "ok" else _failure(outputs)
         return ExecutionResult(
             status=status,
             message=message,
-            outputs=self._collector.outputs(),
+            outputs=outputs,
             execution_count=reply.get("execution_count", self._count),
             code=self.code,
             msg_id=self.msg_id,
@@ -109,19 +120,31 @@ class Execution:
         message = f"The code ran longer than its timeout of {timeout_s:g} s and {ending}."
         return self.result("timeout", message, context_lost=not context_kept)
 
-    def died(self, reason: str) -> ExecutionResult:
-        """Return the result of code whose kernel ended while it ran."""
+    def exited(self) -> ExecutionResult:
+        """Return the result of code that ended its kernel on purpose."""
+        return self.died(_EXITED)
+
+    def died(self, reason: str, *, began: bool = True) -> ExecutionResult:
+        """Return the result of code whose kernel ended while it ran, or before it began."""
         text = f"{reason}; the session's context is lost"
         self._collector.add_last_error(
             {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
         )
-        return self.result("error", f"Code execution failed: {text}", context_lost=True)
+        message = f"Code execution failed: {text}"
+        return replace(self.result("error", message, context_lost=True), began=began)
 
 
-def _error_text(error: Mapping[str, Any]) -> str:
-    """Return an error's name and value, shortened if they are long."""
-    text = f"{error.get('ename')}: {error.get('evalue')}"
-    return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
+def _failure(outputs: Iterable[CellOutput]) -> str:
+    """Return the message of code that failed: its last error, shortened if it is long.
+
+    Not the reply's: if a result cannot be shown, ipykernel replies with an error without a name.
+    """
+    text = next(
+        (f"{it.ename}: {it.evalue}" for it in reversed([*outputs]) if it.output_type == "error"),
+        "its kernel names no error",
+    )
+    text = text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
+    return f"Code execution failed: {text}"
 
 
 def settle(future: asyncio.Future[None]) -> None:

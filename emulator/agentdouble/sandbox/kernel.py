@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentdouble import faults
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
+from agentdouble.processes.fork_server.protocol import BEGUN
 from agentdouble.processes.launcher import STDERR
 from agentdouble.sandbox.execution import Execution, settle
 from agentdouble.sandbox.expressions import (
@@ -40,6 +41,7 @@ _NUDGE_INTERVAL_S = 0.2
 _INFO_TIMEOUT_S = 0.5
 _EVALUATION_TIMEOUT_S = 5.0
 _IOPUB_TIMEOUT_S = 0.02
+_EXIT_S = 5.0  # the time that a kernel has to end by itself after exit()
 _STDERR_LENGTH = 500  # characters
 _STDERR_SIZE = 8192  # bytes, of which the last line is shown
 
@@ -150,7 +152,7 @@ class Kernel(SessionProcess):
             self._count += 1
             execution = self._execution(code, output_limit, publisher)
             if not self.alive:  # it was killed while the code waited
-                return execution.died(self.how_it_ended())
+                return execution.died(self.how_it_ended(), began=False)
             try:
                 return await self._run(execution, timeout_s, fault)
             except asyncio.CancelledError:  # the caller has disconnected
@@ -211,14 +213,26 @@ class Kernel(SessionProcess):
             elif not execution.finished.done():
                 return await self._unfinished(execution, timeout_s)
         if await self._wait_for(execution.finished, timeout_s):
+            if execution.ends_kernel:
+                return await self._exited(execution)
             return execution.result()
         return await self._unfinished(execution, timeout_s)
+
+    async def _exited(self, execution: Execution) -> ExecutionResult:
+        """Return the result of code that called ``exit()``, when its kernel has ended.
+
+        A kernel answers such code first, and would end while the next code runs.
+        """
+        await self._wait_for(self.left, _EXIT_S)
+        if not self.died.done():
+            await self.kill("killed: its code had called exit(), and it did not end")
+        return execution.exited()
 
     async def _unfinished(self, execution: Execution, timeout_s: float) -> ExecutionResult:
         """End an execution that has timed out or whose kernel has died, and return its result."""
         ending = await self._end_execution(execution)
         if ending == "died":
-            return execution.died(self.how_it_ended())
+            return execution.died(self.how_it_ended(), began=self._began(execution))
         return execution.timed_out(timeout_s, context_kept=ending == "interrupted")
 
     async def _end_execution(self, execution: Execution) -> _Ending:
@@ -231,6 +245,17 @@ class Kernel(SessionProcess):
             return "died"
         await self.kill("killed: its code ignored the interrupt")
         return "killed"
+
+    def _began(self, execution: Execution) -> bool:
+        """Return whether code began in a kernel that has ended.
+
+        Its messages do not tell: code may end the kernel before they are sent.
+        """
+        try:
+            mark = session_files.read_end(self.run / BEGUN, len(execution.msg_id))
+        except OSError:
+            return execution.begun.done()
+        return execution.begun.done() or mark.decode("utf-8", "replace") == execution.msg_id
 
     async def _has_begun(self, execution: Execution) -> None:
         """Wait until the code runs, because ipykernel ignores an interrupt before that."""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.core import ledger
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import (
+    CodeNotBegunError,
     DirectoryError,
     SandboxError,
     SnapshotRefusedError,
@@ -130,6 +131,8 @@ class LocalProcesses:
                     fault=fault,
                     publisher=publisher,
                 )
+                if not result.began:
+                    self._report_loss(kernel)
                 if self.session.end_reason is not None:  # which has interrupted the code
                     result = result.ended_by(self.session.end_reason)
                 ended, lost = result.status, result.ends_session
@@ -193,6 +196,12 @@ class LocalProcesses:
         replaced = self._kernels.get(kernel.language.name) is not kernel
         if not kernel.alive and not replaced:
             self.session.lose(f"{kernel.how_it_ended()}, {circumstances}")
+
+    def _report_loss(self, kernel: Kernel) -> None:
+        """Raise CodeNotBegunError, because the kernel had ended before the code began."""
+        self.note_death(kernel, "before this code began")
+        reason = self.session.end_reason or kernel.how_it_ended()
+        raise CodeNotBegunError(self.session.key.user_session_id, reason)
 
     async def drop_kernel(self, language: Language) -> None:
         if (kernel := self._kernels.get(language.name)) is not None:
