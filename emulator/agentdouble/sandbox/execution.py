@@ -12,7 +12,7 @@ from agentdouble.sandbox.result import CellOutput, ExecutionResult, Status
 
 _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
 _EXITED = "the code has ended its kernel, as exit() does"
-_OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
+OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
 
 
 class Execution:
@@ -50,7 +50,7 @@ class Execution:
             if msg_type == "execute_input" and self._started is not None:
                 self._started(content.get("execution_count"))
             self._collector.add(msg_type, content)
-            self._output_messages += msg_type in _OUTPUTS
+            self._output_messages += msg_type in OUTPUTS
         self._check()
 
     def on_reply(self, content: dict[str, Any]) -> None:
@@ -61,6 +61,12 @@ class Execution:
         """Expect no reply: an interrupt just before the code runs prevents it."""
         if self._reply is None:
             self.on_reply({})
+
+    @property
+    def count(self) -> int:
+        """The number of the execution, as its result has it."""
+        count: int = (self._reply or {}).get("execution_count", self._count)
+        return count
 
     @property
     def ends_kernel(self) -> bool:
@@ -106,7 +112,7 @@ class Execution:
             status=status,
             message=message,
             outputs=outputs,
-            execution_count=reply.get("execution_count", self._count),
+            execution_count=self.count,
             code=self.code,
             msg_id=self.msg_id,
             context_lost=context_lost or bool(reply.get("context_lost")),

@@ -18,7 +18,7 @@ from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
 from agentdouble.processes.fork_server.protocol import BEGUN
 from agentdouble.processes.launcher import STDERR
-from agentdouble.sandbox.execution import Execution, settle
+from agentdouble.sandbox.execution import OUTPUTS, Execution, settle
 from agentdouble.sandbox.expressions import (
     ExpressionError,
     Question,
@@ -26,6 +26,7 @@ from agentdouble.sandbox.expressions import (
     value_of,
 )
 from agentdouble.sandbox.languages import PYTHON, Language
+from agentdouble.sandbox.late_outputs import LateOutputs
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import SessionProcess, run_to_completion
@@ -89,6 +90,7 @@ class Kernel(SessionProcess):
         self.connection = connection
         self._channels = connection.channels(on_shell=self._on_shell, on_iopub=self._on_iopub)
         self.listeners: list[Handler] = []  # called with each message of IOPub
+        self.late = LateOutputs()
         self._ending = False  # whether the code or the question is being interrupted
         self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn
@@ -161,6 +163,7 @@ class Kernel(SessionProcess):
             finally:
                 self._request = None
                 self._ending = False
+                self.late.remember(execution.msg_id, execution.count, publisher)
 
     @contextlib.asynccontextmanager
     async def _code_turn(self) -> AsyncIterator[None]:
@@ -390,9 +393,11 @@ class Kernel(SessionProcess):
             settle(self._welcomed)
         for listener in self.listeners:
             listener(message)
-        request = self._request
-        if request is not None and message["parent_header"].get("msg_id") == request.msg_id:
+        request, parent = self._request, message["parent_header"].get("msg_id")
+        if request is not None and parent == request.msg_id:
             request.on_iopub(msg_type, content)
+        elif parent and msg_type in OUTPUTS:
+            self.late.take(parent, msg_type, content)
 
     def _on_shell(self, message: Message) -> None:
         request, request_id = self._request, message["parent_header"].get("msg_id")

@@ -186,6 +186,8 @@ class LocalProcesses:
         self.session.note_start(f"started {name}, process {process.pid}")
 
     def _watch_death(self, kernel: Kernel) -> None:
+        kernel.late.note = self.session.log.note
+
         def on_death(_died: object) -> None:
             if not self.session.turn.busy:  # else whoever holds the turn reports it
                 self.note_death(kernel, "while nothing ran")
