@@ -71,6 +71,11 @@ def _call(call: Body, where: str) -> ToolCall:
     )
 
 
+def model(name: str) -> dict[str, Any]:
+    """Return the description of a model."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "agentdouble"}
+
+
 def whole(request: ConversationRequest, answer: ModelAnswer, created: int) -> dict[str, Any]:
     """Return an answer as one document."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None, "refusal": None}

@@ -63,15 +63,19 @@ class ModelService:
 
     def answer(self, request: ConversationRequest) -> ModelAnswer:
         """Return the scripted answer of a request. Raise ModelError without one."""
-        if self.names and request.model not in self.names:
-            near = difflib.get_close_matches(request.model, self.names, n=1)
+        self.require(request.model)
+        return self.scripts.answer(request)
+
+    def require(self, name: str) -> None:
+        """Raise ModelError if there is no model of that name."""
+        if self.names and name not in self.names:
+            near = difflib.get_close_matches(name, self.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ModelError(
-                f"There is no model {request.model!r:.100}; there are {', '.join(self.names)}.{hint}",
+                f"There is no model {name!r:.100}; there are {', '.join(self.names)}.{hint}",
                 status=404,
                 code="model_not_found",
             )
-        return self.scripts.answer(request)
 
     def note(self, request: ConversationRequest, size: int) -> None:
         """Keep a request of ``size`` bytes for ``to_dict``; the oldest go first."""

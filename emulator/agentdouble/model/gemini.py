@@ -16,6 +16,11 @@ from agentdouble.model.conversation import (
     ToolCall,
 )
 
+GENERATE, STREAM = "generateContent", "streamGenerateContent"
+COUNT = "countTokens"
+METHODS = (GENERATE, STREAM, COUNT)
+_LIMIT = 1_048_576  # tokens, as the vendor's own models describe themselves
+
 
 def read(body: Body, model: str, *, stream: bool) -> ConversationRequest:
     """Return the request in a body. Raise ModelError for one that is malformed."""
@@ -75,6 +80,24 @@ def _call(call: Any, where: str) -> ToolCall:
         call.get("args") or {},
         str(call.get("id") or ""),
     )
+
+
+def model(name: str) -> dict[str, Any]:
+    """Return the description of a model; ``name`` may have the prefix ``models/``."""
+    return {
+        "name": f"models/{name.removeprefix('models/')}",
+        "displayName": name,
+        "version": "1",
+        "inputTokenLimit": _LIMIT,
+        "outputTokenLimit": _LIMIT,
+        "supportedGenerationMethods": list(METHODS),
+    }
+
+
+def tokens(body: Body, name: str) -> dict[str, Any]:
+    """Return the number of words in the ``contents`` or ``generateContentRequest`` of a body."""
+    whole = body.get("generateContentRequest") or body.get("generate_content_request") or body
+    return {"totalTokens": conversation.request_size(read(whole, name, stream=False))}
 
 
 def whole(request: ConversationRequest, answer: ModelAnswer) -> dict[str, Any]:

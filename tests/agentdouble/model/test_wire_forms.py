@@ -259,17 +259,6 @@ def test_a_wrong_key_is_refused_in_the_wire_form(running: Emulator) -> None:
         assert "env --for model" in gemini.json()["error"]["message"]
 
 
-def test_what_is_not_built_is_refused_by_name(model: Model) -> None:
-    embeddings = model.openai.post("/embeddings", json={})
-    counting = model.generate(CONTENT, method="countTokens")
-    stored = model.openai.post("/responses", json={**RESPONSES, "previous_response_id": "r"})
-
-    assert (404, 501, 400) == tuple(r.status_code for r in (embeddings, counting, stored))
-    assert "no POST /v1/embeddings" in embeddings.json()["error"]["message"]
-    assert "'countTokens' is not supported" in counting.json()["error"]["message"]
-    assert "send the whole conversation" in stored.json()["error"]["message"]
-
-
 def test_malformed_arguments_are_sent_as_they_are(model: Model) -> None:
     """Only Gemini's form has no place for them."""
     model.script({"calls": [{"name": "run_code", "arguments": '{"code": '}], "times": 2})
