@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.errors import ModelError
 from agentdouble.model.conversation import ConversationRequest, ModelAnswer
 from agentdouble.model.scripts import Scripts
+from agentdouble.model.stored_responses import StoredResponses
 
 if TYPE_CHECKING:
     from agentdouble.model.recording import ModelRecording
@@ -52,13 +53,15 @@ class ModelService:
     def __init__(self, initial: Iterable[Mapping[str, Any]] = ()) -> None:
         self.scripts = Scripts(initial)
         self.recording: ModelRecording | None = None
+        self.responses = StoredResponses()
         self.names: tuple[str, ...] = ()  # empty: every name is a model
         self._requests: deque[tuple[dict[str, Any], int]] = deque(maxlen=_REQUESTS)
 
     def reset(self) -> None:
-        """Restore the initial scripts, and forget requests, names and the recording."""
+        """Restore the initial scripts, and forget requests, responses, names and the recording."""
         self.scripts.reset()
         self.recording, self.names = None, ()
+        self.responses.clear()
         self._requests.clear()
 
     def answer(self, request: ConversationRequest) -> ModelAnswer:

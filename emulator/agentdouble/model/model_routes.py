@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from types import ModuleType
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
@@ -23,7 +23,10 @@ from agentdouble.model.vendors import render_error, vendor_of
 from agentdouble.server.disconnects import EventStreamResponse
 from agentdouble.server.guard import Refusal
 
-_OPENAI = "POST /v1/chat/completions, POST /v1/responses, and GET /v1/models"
+_OPENAI = (
+    "POST /v1/chat/completions, POST /v1/responses (and GET and DELETE of a response, its "
+    "input_items and cancel), and GET /v1/models"
+)
 _GEMINI = (
     f"GET /v1beta/models, and POST /v1beta/models/NAME: with {', '.join(gemini.METHODS)}; and the "
     "same below /v1 and /v1alpha, and in Vertex AI's paths below publishers/google"
@@ -47,6 +50,9 @@ def endpoint_app(model: ModelService, clock: Clock) -> Router:
     served = [
         Route("/v1/chat/completions", routes.chat, methods=["POST"]),
         Route("/v1/responses", routes.responses, methods=["POST"]),
+        Route("/v1/responses/{id}", routes.stored_response, methods=["GET", "DELETE"]),
+        Route("/v1/responses/{id}/cancel", routes.stored_response, methods=["POST"]),
+        Route("/v1/responses/{id}/input_items", routes.stored_response),
         *_model_routes("", routes),
         *_model_routes("/publishers/google", routes),
         *_model_routes("/projects/{project}/locations/{location}/publishers/google", routes),
@@ -91,20 +97,58 @@ class _Endpoint:
 
     async def chat(self, request: Request) -> Response:
         """Answer a request in the form of chat completions."""
-        return await self._openai(request, chat_completions)
-
-    async def responses(self, request: Request) -> Response:
-        """Answer a request in the form of responses."""
-        return await self._openai(request, responses_api)
-
-    async def _openai(self, request: Request, form: ModuleType) -> Response:
-        created = int(self._clock.now().timestamp())
+        created = self._now()
         return await self._respond(
             request,
-            form.read,
-            lambda read, answer: JSONResponse(form.whole(read, answer, created)),
-            lambda read, answer: _events(form.stream(read, answer, created)),
+            chat_completions.read,
+            lambda read, answer: JSONResponse(chat_completions.whole(read, answer, created)),
+            lambda read, answer: _events(chat_completions.stream(read, answer, created)),
         )
+
+    async def responses(self, request: Request) -> Response:
+        """Answer a request in the form of responses, and keep the response."""
+        created, stored = self._now(), self._model.responses
+
+        def keep(read: ConversationRequest, answer: ModelAnswer) -> dict[str, Any]:
+            document = responses_api.whole(read, answer, created)
+            stored.keep(read.body, document, int(request.headers.get("content-length", 0)))
+            return responses_api.queued(document) if read.body.get("background") else document
+
+        def stream(read: ConversationRequest, answer: ModelAnswer) -> Response:
+            keep(read, answer)
+            return _events(responses_api.stream(read, answer, created))
+
+        return await self._respond(
+            request,
+            lambda body: responses_api.read(body, stored),
+            lambda read, answer: JSONResponse(keep(read, answer)),
+            stream,
+        )
+
+    async def stored_response(self, request: Request) -> Response:
+        """Return, delete or list the input of a response that is kept."""
+        name, stored = request.path_params["id"], self._model.responses
+        try:
+            if request.method == "DELETE":
+                stored.delete(name)
+                return JSONResponse({"id": name, "object": "response", "deleted": True})
+            if request.url.path.endswith("/input_items"):
+                return JSONResponse(stored.input_items(name, request.query_params))
+            document = stored.get(name)
+            if request.method == "POST":
+                raise ModelError(
+                    f"Response {name!r} is {document['status']}; it cannot be cancelled."
+                )
+            if request.query_params.get("stream") == "true":
+                raise ModelError(
+                    "stream is not supported here: ask for it with the response itself."
+                )
+            return JSONResponse(document)
+        except ModelError as error:
+            return _render(request, error)
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp())
 
     async def gemini(self, request: Request) -> Response:
         """Answer a request in the form of generateContent."""
@@ -148,10 +192,13 @@ class _Endpoint:
     ) -> Response:
         try:
             body, raw = await _body(request)
+            recording = self._model.recording
+            if recording is not None:  # the real endpoint knows fields that a script does not
+                with suppress(ModelError):
+                    self._model.note(read(body), len(raw))
+                return await _recorded(recording, request, body, raw)
             sent = read(body)
             self._model.note(sent, len(raw))
-            if self._model.recording is not None:
-                return await _recorded(self._model.recording, request, body, raw)
             answer = self._model.answer(sent)
             return (stream if sent.stream else whole)(sent, answer)
         except ModelError as error:
@@ -177,7 +224,7 @@ class _Endpoint:
 
 
 def _render(request: Request, error: ModelError) -> Response:
-    return render_error(request, error.status, error.code, str(error))
+    return render_error(request, error.status, error.code, str(error), error.param)
 
 
 async def _recorded(
