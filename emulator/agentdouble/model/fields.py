@@ -15,6 +15,7 @@ from agentdouble.model.conversation import Body
 
 _ONLY_TEXT = "a script has only text and calls of tools."
 _BUILT_IN = "a script uses only tools of the agent; give it a function of that purpose."
+_ONLY_WORDS = "the double embeds only text."
 _NO_STORE = "the double keeps none; send everything in the request."
 
 
@@ -192,6 +193,51 @@ GENERATE_CONTENT = FieldTable(
         f"{_CONFIG}speechConfig": Refused(_ONLY_TEXT),
         f"{_CONFIG}translationConfig": Refused(_ONLY_TEXT),
     },
+    is_gemini=True,
+)
+EMBEDDINGS = FieldTable(
+    "embeddings",
+    honoured=frozenset({"dimensions", "encoding_format", "input", "model"}),
+    without_effect=frozenset({"user"}),
+    refused={},
+)
+_EMBED_CONFIG = "embedContentConfig"
+EMBED_CONTENT = FieldTable(
+    "embedContent",
+    honoured=frozenset(
+        {
+            *("content", "outputDimensionality", "title", _EMBED_CONFIG),
+            *(f"{_EMBED_CONFIG}.outputDimensionality", f"{_EMBED_CONFIG}.title"),
+        }
+    ),
+    without_effect=frozenset(
+        {"model", "taskType", f"{_EMBED_CONFIG}.autoTruncate", f"{_EMBED_CONFIG}.taskType"}
+    ),
+    refused={
+        f"{_EMBED_CONFIG}.audioTrackExtraction": Refused(_ONLY_WORDS, (False,)),
+        f"{_EMBED_CONFIG}.documentOcr": Refused(_ONLY_WORDS, (False,)),
+    },
+    is_gemini=True,
+)
+BATCH_EMBED_CONTENTS = FieldTable(
+    "batchEmbedContents",
+    honoured=frozenset({"requests"}),
+    without_effect=frozenset({"model"}),
+    refused={},
+    is_gemini=True,
+)
+PREDICT = FieldTable(
+    "predict",
+    honoured=frozenset({"instances", "parameters", "parameters.outputDimensionality"}),
+    without_effect=frozenset({"parameters.autoTruncate"}),
+    refused={},
+    is_gemini=True,
+)
+PREDICT_INSTANCE = FieldTable(
+    "an instance of predict",
+    honoured=frozenset({"content", "title"}),
+    without_effect=frozenset({"mimeType", "taskType"}),
+    refused={},
     is_gemini=True,
 )
 TOOLS = {  # the kinds of tools, of which a script can call these

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentdouble.errors import ModelError
-from agentdouble.model import conversation, fields, gemini_fields
+from agentdouble.model import conversation, embeddings, fields, gemini_fields
 from agentdouble.model.conversation import (
     Body,
     ConversationRequest,
@@ -18,7 +18,7 @@ from agentdouble.model.conversation import (
 
 GENERATE, STREAM = "generateContent", "streamGenerateContent"
 COUNT = "countTokens"
-METHODS = (GENERATE, STREAM, COUNT)
+METHODS = (GENERATE, STREAM, COUNT, *embeddings.METHODS)
 _LIMIT = 1_048_576  # tokens, as the vendor's own models describe themselves
 
 

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.core import strict_json
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ModelError
-from agentdouble.model import PREFIX, chat_completions, gemini, responses_api
+from agentdouble.model import PREFIX, chat_completions, embeddings, gemini, responses_api
 from agentdouble.model.conversation import Body, ConversationRequest, ModelAnswer
 from agentdouble.model.endpoint import ModelService
 from agentdouble.model.recording import ModelRecording
@@ -25,7 +25,7 @@ from agentdouble.server.guard import Refusal
 
 _OPENAI = (
     "POST /v1/chat/completions, POST /v1/responses (and GET and DELETE of a response, its "
-    "input_items and cancel), and GET /v1/models"
+    "input_items and cancel), POST /v1/embeddings, and GET /v1/models"
 )
 _GEMINI = (
     f"GET /v1beta/models, and POST /v1beta/models/NAME: with {', '.join(gemini.METHODS)}; and the "
@@ -50,6 +50,7 @@ def endpoint_app(model: ModelService, clock: Clock) -> Router:
     served = [
         Route("/v1/chat/completions", routes.chat, methods=["POST"]),
         Route("/v1/responses", routes.responses, methods=["POST"]),
+        Route("/v1/embeddings", routes.embeddings, methods=["POST"]),
         Route("/v1/responses/{id}", routes.stored_response, methods=["GET", "DELETE"]),
         Route("/v1/responses/{id}/cancel", routes.stored_response, methods=["POST"]),
         Route("/v1/responses/{id}/input_items", routes.stored_response),
@@ -125,6 +126,16 @@ class _Endpoint:
             stream,
         )
 
+    async def embeddings(self, request: Request) -> Response:
+        """Return the vectors of texts, in OpenAI's form."""
+
+        def embed(body: Body) -> dict[str, Any]:
+            answer = embeddings.openai(body)
+            self._model.require(answer["model"])
+            return answer
+
+        return await self._compute(request, embed)
+
     async def stored_response(self, request: Request) -> Response:
         """Return, delete or list the input of a response that is kept."""
         name, stored = request.path_params["id"], self._model.responses
@@ -157,6 +168,13 @@ class _Endpoint:
         kind = "text/event-stream" if is_sse else "application/json"
         if method == gemini.COUNT:
             return await self._compute(request, lambda body: gemini.tokens(body, name))
+        if method in embeddings.METHODS:
+
+            def embed(body: Body) -> dict[str, Any]:
+                self._model.require(name)
+                return embeddings.gemini(body, method)
+
+            return await self._compute(request, embed)
 
         def read(body: Body) -> ConversationRequest:
             if method not in gemini.METHODS:
@@ -179,7 +197,7 @@ class _Endpoint:
             body, raw = await _body(request)
             if self._model.recording is not None:
                 return await _recorded(self._model.recording, request, body, raw)
-            return JSONResponse(compute(body))
+            return JSONResponse(await asyncio.to_thread(compute, body))
         except ModelError as error:
             return _render(request, error)
 

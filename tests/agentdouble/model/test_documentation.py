@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from agentdouble.model.fields import CHAT_COMPLETIONS, GENERATE_CONTENT, RESPONSES, FieldTable
+from agentdouble.model.fields import (
+    CHAT_COMPLETIONS,
+    EMBED_CONTENT,
+    EMBEDDINGS,
+    GENERATE_CONTENT,
+    RESPONSES,
+    FieldTable,
+)
 
 PAGE = Path(__file__).parents[3] / "emulator" / "docs" / "model.md"
-TABLES = (CHAT_COMPLETIONS, RESPONSES, GENERATE_CONTENT)
+TABLES = (CHAT_COMPLETIONS, RESPONSES, GENERATE_CONTENT, EMBEDDINGS, EMBED_CONTENT)
 
 
 def rows(table: FieldTable) -> str:
