@@ -64,12 +64,10 @@ def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
 
 
 def _result(response: Any) -> str:
-    """Return a result as text; the SDKs put a text into ``result`` or ``output``."""
+    """Return a result as text; the SDKs put what is no object into ``result`` or ``output``."""
     if isinstance(response, dict) and len(response) == 1:
-        value = response.get("result", response.get("output"))
-        if isinstance(value, str):
-            return value
-    return json.dumps(response, ensure_ascii=False)
+        response = response.get("result", response.get("output", response))
+    return response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
 
 
 def _call(call: Any, where: str) -> ToolCall:
