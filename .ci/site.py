@@ -71,6 +71,7 @@ NAVIGATION: dict[str, list[str]] = {
         "emulator/docs/jupyter.md",
         "emulator/docs/data-plane.md",
         "emulator/docs/clients.md",
+        "emulator/docs/model.md",
         "emulator/docs/other-languages.md",
         "emulator/docs/console.md",
         "emulator/docs/inspecting.md",
