@@ -95,6 +95,7 @@ class SandboxKernel(IPythonKernel):
             _limit_address_space(self.memory_limit)
         self._limited = True
         with self._interruptible():
+            self._app.mark_begun(self.get_parent("shell"))  # type: ignore[no-untyped-call]
             run = super().do_execute(*args, **kwargs)  # type: ignore[no-untyped-call]
             reply: dict[str, Any] = await run
             return reply
@@ -171,6 +172,11 @@ class SandboxKernelApp(KernelApp):
     """The application of the Python kernel."""
 
     kernel_class = SandboxKernel
+
+    def init_pdb(self) -> None:
+        """Use IPython's debugger, and pass breakpoints."""
+        super().init_pdb()  # type: ignore[no-untyped-call]
+        sys.breakpointhook = _pass_breakpoint
 
     def init_gui_pylab(self) -> None:
         """Set up matplotlib, which may be preloaded."""
@@ -259,6 +265,16 @@ def serve(app: KernelApp) -> None:
     from agentdouble.processes.copies import template  # slow: few kernels become one
 
     template.serve(app, request, serve)
+
+
+def _pass_breakpoint(*args: Any, **kwargs: Any) -> Any:
+    """Continue at a ``breakpoint()``, as a stock kernel does, unless PYTHONBREAKPOINT is set.
+
+    A stock kernel has debugpy, whose hook does nothing while no debugger is attached.
+    """
+    if os.environ.get("PYTHONBREAKPOINT"):
+        return sys.__breakpointhook__(*args, **kwargs)
+    return None
 
 
 def _gets_signals() -> bool:
