@@ -2,10 +2,10 @@
 
 A kernel here is a kernel of a session. ``session_kernels`` finds, opens, makes, restarts and ends
 them; ``kernelspecs`` names those that can be opened. ``session_kernel`` is one of them: it lets
-its code take turns with that of InvokeTool, and tells its end. ``kernel_clients`` connects each
-client to the kernel's sockets, and keeps what it misses while it is disconnected.
-``websocket_wire`` has the two forms of messages on a WebSocket, and ``jupyter_routes`` the part of
-Jupyter's REST API that gateways serve.
+its code take turns with that of InvokeTool, and tells its end. ``notebook_sessions`` are what
+Jupyter calls sessions. ``kernel_clients`` connects each client to the kernel's sockets, and keeps
+what it misses while it is disconnected. ``websocket_wire`` has the two forms of messages on a
+WebSocket, and ``jupyter_routes`` the part of Jupyter's REST API that is served.
 """
 
 from __future__ import annotations
