@@ -25,9 +25,13 @@ _OF_THE_DOUBLE = "agentdouble_"  # begins requests that make templates of copies
 _NAMESPACE = uuid.UUID("1b1f6f6e-5a0c-4b52-9a55-7f0f8d1c2a41")
 
 
-def kernel_id(key: InstanceKey, language: str) -> str:
-    """Return the id of the kernel of a user session, which its next session has again."""
-    return str(uuid.uuid5(_NAMESPACE, f"{key.tool_id}/{key.user_session_id}/{language}"))
+def kernel_id(key: InstanceKey, language: str, session_id: str = "") -> str:
+    """Return the id of the kernel of a user session, which its next session has again.
+
+    ``session_id`` is that of a session beside an older one of the same user session.
+    """
+    place = f"{key.tool_id}/{key.user_session_id}/{language}"
+    return str(uuid.uuid5(_NAMESPACE, f"{place}/{session_id}" if session_id else place))
 
 
 class SessionKernel:
@@ -39,6 +43,7 @@ class SessionKernel:
 
     def __init__(
         self,
+        id_: str,
         session: SandboxSession,
         language: str,
         clock: Clock,
@@ -48,7 +53,7 @@ class SessionKernel:
         asleep: Callable[[str], str | None],
     ) -> None:
         self.key = session.key
-        self.id = kernel_id(session.key, language)
+        self.id = id_
         self.language = language
         self.clients: list[KernelClient] = []
         self._clock = clock
@@ -64,6 +69,11 @@ class SessionKernel:
         self._signatures: deque[bytes] = deque(maxlen=_REMEMBERED)  # of code that was sent
         self._turn: asyncio.Future[None] | None = None  # done while the session's turn is held
         self._released = asyncio.Event()
+
+    @property
+    def session_id(self) -> str:
+        """The id of its session."""
+        return self._session.id
 
     @property
     def kernel(self) -> Kernel | None:
@@ -83,6 +93,8 @@ class SessionKernel:
         if kernel is self._kernel:
             return
         # The callback of the kernel before may still come; ``_on_death`` compares.
+        if self._kernel is not None and self._on_iopub in self._kernel.listeners:
+            self._kernel.listeners.remove(self._on_iopub)
         self._session, self._kernel, self._state = session, kernel, "idle"
         self._signatures.clear()
         kernel.listeners.append(self._on_iopub)

@@ -25,6 +25,8 @@ from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.sessions import SandboxSessions
 
+_ALL = [it.name for it in (languages.PYTHON, languages.JAVASCRIPT, languages.TYPESCRIPT)]
+
 
 class SessionKernels:
     """The kernels of all sessions; ``tool_id`` is the tool of sessions that are made here.
@@ -56,18 +58,26 @@ class SessionKernels:
             if any(client.connected for client in kernel.clients)
         }
         self._kernels = {**watched, **living}  # clients of one that sleeps go on when it wakes
-        return [it for it in self._kernels.values() if it.id in living or it.key in self._own]
+        return [it for it in self._kernels.values() if it.key in self._own or it.kernel is not None]
 
     def _living(self) -> Iterator[SessionKernel]:
-        for session in self._sessions.named():
+        for session in self._sessions.living():
             for language, kernel in session.processes.kernels.items():
                 yield self._followed(session, language, kernel)
+
+    def _id(self, session: SandboxSession, language: str) -> str:
+        """Return the id of a session's kernel: the oldest session has that of the user session."""
+        oldest = self._sessions.oldest(session.key)
+        return kernel_id(session.key, language, "" if session is oldest else session.id)
 
     def _followed(self, session: SandboxSession, language: str, kernel: Kernel) -> SessionKernel:
         is_own, by_id = self._own.__contains__, self._sessions.by_id
         asleep = self._sessions.asleep
-        candidate = SessionKernel(session, language, self._clock, self._use, is_own, by_id, asleep)
-        followed = self._kernels.setdefault(candidate.id, candidate)
+        id_, clock, use = self._id(session, language), self._clock, self._use
+        followed = self._kernels.get(id_)
+        if followed is None:
+            followed = SessionKernel(id_, session, language, clock, use, is_own, by_id, asleep)
+            self._kernels[id_] = followed
         followed.follow(session, kernel)
         return followed
 
@@ -97,7 +107,7 @@ class SessionKernels:
         Those of Jupyter's own are open already, and those on nodes cannot be opened.
         """
         self._sessions.destroy_due()
-        for session in self._sessions.named():
+        for session in self._sessions.living():
             if session.key not in self._own and session.processes.node is None:
                 for language in session.processes.kernels or (languages.PYTHON.name,):
                     yield session, language
@@ -108,7 +118,7 @@ class SessionKernels:
         shown: set[str] = set()
         for session, language in self._offered():
             key = session.key
-            name = spec_name(key, kernel_id(key, language))
+            name = spec_name(key, self._id(session, language))
             title = display_name(key, self._tool_title(key.tool_id), language)
             if title in shown:
                 title = f"{title} {session.id}"
@@ -128,7 +138,7 @@ class SessionKernels:
         if name in LANGUAGES:
             return await self._create(LANGUAGES[name])
         for session, language in self._offered():
-            if name == spec_name(session.key, kernel_id(session.key, language)):
+            if name == spec_name(session.key, self._id(session, language)):
                 kernel = session.processes.kernels.get(language) or await session.kernel(language)
                 return self._followed(session, language, kernel)
         if name.startswith(SESSION):
@@ -137,10 +147,13 @@ class SessionKernels:
 
     def _ended(self, name: str) -> SandboxError | None:
         """Return the error for the kernelspec of a session that has ended and is remembered."""
+        readable = name.rpartition("-")[0]
         for ended in reversed(self._sessions.ended()):
-            for language in (languages.PYTHON, languages.JAVASCRIPT, languages.TYPESCRIPT):
-                if name == spec_name(ended.key, kernel_id(ended.key, language.name)):
-                    return ended_error(ended, self._sessions.asleep(ended.id))
+            if readable != spec_name(ended.key, ""):
+                continue
+            ids = (kernel_id(ended.key, it, id_) for it in _ALL for id_ in ("", ended.id))
+            if name in {spec_name(ended.key, id_) for id_ in ids}:
+                return ended_error(ended, self._sessions.asleep(ended.id))
         return None
 
     async def _create(self, language: str) -> SessionKernel:
@@ -158,15 +171,18 @@ class SessionKernels:
 
     async def restart(self, kernel: SessionKernel) -> None:
         """Restart a kernel, in a new session if its own has ended."""
-        key = kernel.key
-        await kernel.restart(await self._sessions.get_or_create(key.tool_id, key.user_session_id))
+        key, session = kernel.key, self._sessions.by_id(kernel.session_id)
+        if session is None:
+            session = await self._sessions.get_or_create(key.tool_id, key.user_session_id)
+        self._use(session)
+        await kernel.restart(session)
 
     async def delete(self, kernel: SessionKernel) -> None:
         """End the session of a kernel that was made here; only leave that of an agent.
 
         JupyterLab does the same for "Shut Down Kernel" and for all kernels when it quits.
         """
-        session = await self._sessions.find(kernel.key.tool_id, kernel.key.user_session_id)
+        session = self._sessions.by_id(kernel.session_id)
         if kernel.key not in self._own:
             if session is not None:
                 session.log.note("a Jupyter server has left its kernel; the session goes on")

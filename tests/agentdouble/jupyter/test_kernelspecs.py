@@ -262,6 +262,34 @@ def test_a_session_that_returns_to_a_snapshot_restarts_its_kernel(
         assert "1\n" == notebook.text("print(x)")
 
 
+@pytest.mark.needs("files", "pid_namespace")
+def test_sessions_of_one_user_session_have_kernels_of_their_own(
+    double: Emulator, jupyter: JupyterClient
+) -> None:
+    """One that was copied from a snapshot is beside its source, under its own SessionId."""
+    run(double, "x = 1", "coder_ann_s1")
+    (info,) = act(double, "ListSessions", ToolId=double.tool_id)["SessionInfos"]
+    ids = {"ToolId": double.tool_id, "SessionId": info["SessionId"]}
+    snapshot = act(double, "CreateSessionSnapshot", **ids)["SnapshotId"]
+    fields = {"ToolId": double.tool_id, "SnapshotId": snapshot, "CreateNewInstance": True}
+    copy = act(double, "ResumeSessionFromSnapshot", **fields)["SessionId"]
+
+    specs = listed(jupyter)
+    first = opened(jupyter, specs["ann / s1 (coder)"])
+    second = opened(jupyter, specs[f"ann / s1 (coder) {copy}"])
+
+    assert {first["id"], second["id"]} == {it["id"] for it in jupyter.http.get("/kernels").json()}
+    with jupyter.attached(first["id"]) as source, jupyter.attached(second["id"]) as beside:
+        source.run("x = 2")
+        assert ("2\n", "1\n") == (source.text("print(x)"), beside.text("print(x)"))
+        jupyter.http.post(f"/kernels/{second['id']}/restart")
+        assert "NameError" == beside.error("x")[0]
+        act(double, "DeleteSession", ToolId=double.tool_id, SessionId=copy)
+        assert "dead" == states(beside)
+        assert "2\n" == source.text("print(x)")
+    assert "has ended: " in refused(jupyter, second["name"])[1]
+
+
 def test_kernelspecs_need_the_token(double: Emulator) -> None:
     run(double, "1", "agent")
 
