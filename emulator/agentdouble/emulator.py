@@ -10,7 +10,6 @@ import socket
 import ssl
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -84,7 +83,7 @@ class Emulator:
                 self.settings,
                 apps,
                 self.credentials,
-                environment.variables(replace(self.connection, token="")),
+                environment.for_hosted_code(self.connection),
                 self.token,
                 self._start_fresh,
             )

@@ -100,7 +100,7 @@ def _presented(connection: HTTPConnection) -> Iterable[str]:
     if path.startswith(f"{jupyter.PREFIX}/"):
         return jupyter.presented(connection)
     if path.startswith(f"{model.PREFIX}/"):
-        return guard.bearer(connection), connection.headers.get("x-goog-api-key", "")
+        return model.presented(connection)
     return guard.bearer_or_header(connection)
 
 

@@ -21,6 +21,7 @@ from types import ModuleType
 from agentdouble.agents import application_imports
 from agentdouble.agents.adk import is_app
 from agentdouble.agents.agent import Adapter, Agent, as_agent
+from agentdouble.core import environment
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import apart
 from agentdouble.errors import AgentLoadError, AgentNotFoundError
@@ -63,6 +64,7 @@ class EnvFiles:
             raise AgentLoadError(message, app=application.name) from error
 
     def _take(self, values: Mapping[str, str | None]) -> None:
+        environment.withdraw(name for name, value in values.items() if value is not None)
         for name, value in values.items():
             if value is not None and name not in self._before:
                 os.environ[name] = self._set[name] = value

@@ -18,7 +18,7 @@ from types import FrameType
 
 from agentdouble.apps.loading import load
 from agentdouble.cli import env, serving
-from agentdouble.core import running_doubles
+from agentdouble.core import environment, running_doubles
 from agentdouble.core.environment import CLIENTS, OWN_ADDRESS
 from agentdouble.emulator import Emulator
 from agentdouble.processes import capacity
@@ -46,7 +46,7 @@ def run(
     capacity.raise_limit()
     serving.log_to_terminal(quiet=True)
     with Emulator(*map(load, specs), settings=settings) as double:
-        os.environ.update(double.environment())  # for hosted code that reads the environment itself
+        environment.give({**double.environment(), **double.environment("model")})  # for hosted code
         variables = variables_of(double, clients)
         with running_doubles.announced(double.connection, listed=False):
             return in_foreground(command, {**os.environ, **variables})

@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from agentdouble.cli.env import exports
-from agentdouble.core import running_doubles
+from agentdouble.core import environment, running_doubles
 from agentdouble.core.environment import LOOPBACK_NAMES, UNLISTED
 from agentdouble.errors import MissingExtraError, SettingsError
 
@@ -58,7 +58,7 @@ def serve(
     capacity.raise_limit()
     log_to_terminal(quiet=quiet)
     emulator = Emulator(*(load(spec) for spec in specs), settings=settings)
-    os.environ.update(emulator.environment())  # for hosted code that reads the environment itself
+    environment.give({**emulator.environment(), **emulator.environment("model")})  # for hosted code
     with running_doubles.announced(
         emulator.connection, listed=UNLISTED not in os.environ and not standby
     ):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -32,6 +33,9 @@ _OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
 CLIENTS = ("platform", "veadk", "agentkit", "model", "jupyter")
 
 _MODEL = "scripted"  # for clients that need the name of a model
+# The beginnings of the variables with which each vendor's clients, and veadk, find a model.
+_VENDORS = (("OPENAI_",), ("GEMINI_", "GOOGLE_"), ("API_KEY", "MODEL_AGENT_"))
+_given: set[str] = set()  # what ``give`` has set in this process
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,41 @@ def variables(connection: DoubleConnection, client: str = "platform") -> Mapping
     trusted = connection.ca_file
     trust = {} if trusted is None else {CA_FILE: trusted, _REQUESTS_CA_FILE: trusted}
     return {**_named(connection, client), **trust}
+
+
+def for_hosted_code(connection: DoubleConnection) -> Mapping[str, str]:
+    """Return the variables of hosted code: the platform without the token, and its model."""
+    own = variables(replace(connection, token=""))
+    return {**own, **(_model(connection) if connection.token else {})}
+
+
+def besides(given: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return variables without those of a vendor of models that ``names`` has variables of.
+
+    Code with a key or an address of its own uses that, and never half of the double's.
+    """
+    listed = tuple(names)
+    taken = [prefixes for prefixes in _VENDORS if any(name.startswith(prefixes) for name in listed)]
+    return {
+        name: value
+        for name, value in given.items()
+        if not any(name.startswith(prefixes) for prefixes in taken)
+    }
+
+
+def give(given: Mapping[str, str]) -> None:
+    """Set variables for code that this process hosts, except as ``besides`` says."""
+    own = besides(given, os.environ.keys() - _given)
+    os.environ.update(own)
+    _given.update(own)
+
+
+def withdraw(names: Iterable[str]) -> None:
+    """Unset what ``give`` has set of the vendors that ``names`` has variables of."""
+    kept = besides(dict.fromkeys(_given, ""), names)
+    for name in _given - kept.keys():
+        os.environ.pop(name, None)
+    _given.intersection_update(kept)
 
 
 def url(variables: Mapping[str, str]) -> str:

@@ -139,13 +139,22 @@ class AnswerLostError(AgentDoubleError):
 class ModelError(AgentDoubleError):
     """A request to the model, or a script for it, is refused.
 
-    ``status`` and ``code`` are those of the answer, in the wire form of the request.
+    ``status`` and ``code`` are those of the answer, in the wire form of the request, and ``param``
+    is the field that is wrong.
     """
 
-    def __init__(self, message: str, *, status: int = 400, code: str = "invalid_request") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        code: str = "invalid_request",
+        param: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.param = param
 
 
 class ApiError(AgentDoubleError):

@@ -2,9 +2,14 @@
 
 Clients call it as OpenAI's chat completions (``chat_completions``) and responses
 (``responses_api``), or as Gemini's generateContent (``gemini``). Each of these modules reads a
-request into ``conversation.ModelRequest`` and writes ``conversation.Answer`` in its wire form, whole
-or as a stream. ``scripts`` finds the answer of a request. ``recording`` passes requests on to a real
-endpoint, and replays its answers. ``endpoint`` joins them, and ``model_routes`` serves it.
+request into ``conversation.ConversationRequest`` and writes ``conversation.ModelAnswer`` in its wire
+form, whole or as a stream. ``vendors`` finds whose wire form a request has, and writes refusals.
+
+``fields`` has what becomes of each field of a request. ``openai_fields`` and ``gemini_fields`` read
+those that limit an answer into ``demands``. ``scripts`` finds the answer of a request, ``fitting``
+makes it fit, and ``stored_responses`` keeps responses for later requests. ``embeddings`` answers from
+``word_vectors``, without a script. ``recording`` passes requests on to a real endpoint, and replays
+its answers. ``endpoint`` joins them, and ``model_routes`` serves it.
 
 ``SHIPPED`` is the script of ``agentdouble serve``: it calls the tool ``run_code``, so that an agent
 uses the sandbox without a key of any provider.
@@ -12,4 +17,22 @@ uses the sandbox without a key of any provider.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from starlette.requests import HTTPConnection
+
 PREFIX = "/model"
+
+
+def presented(connection: HTTPConnection) -> Iterator[str]:
+    """Yield what a request has in each place where a client of a model sends its key.
+
+    Those of Gemini send it in a header of their own or in the query, and Anthropic's, whose wire
+    form is refused by name, in ``x-api-key``.
+    """
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        yield token.strip()
+    yield connection.headers.get("x-goog-api-key", "")
+    yield connection.headers.get("x-api-key", "")
+    yield connection.query_params.get("key", "")

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from agentdouble.errors import ModelError
+from agentdouble.model.demands import Demands
 
 Body = Mapping[str, Any]
 _KINDS: Mapping[type[Any], str] = {str: "a string", dict: "an object", list: "a list"}
@@ -17,11 +18,15 @@ _WORD = re.compile(r"\s*\S+\s*")
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool. Arguments that are text are sent as they are, valid or not."""
+    """A call of a tool. Arguments that are text are sent as they are, valid or not.
+
+    Those of a custom tool are always text.
+    """
 
     name: str
     arguments: Mapping[str, Any] | str
     id: str = ""
+    is_custom: bool = False
 
     def text(self) -> str:
         """Return the arguments as JSON text."""
@@ -46,7 +51,10 @@ class ModelTurn:
 
 @dataclass(frozen=True)
 class ConversationRequest:
-    """A request to a model; ``form`` is its wire form, ``tools`` are the names that it offers."""
+    """A request to a model; ``form`` is its wire form, ``tools`` are the names that it offers.
+
+    Those of ``custom_tools`` take text instead of arguments.
+    """
 
     form: str
     model: str
@@ -54,6 +62,8 @@ class ConversationRequest:
     tools: tuple[str, ...]
     stream: bool
     body: Body
+    demands: Demands
+    custom_tools: tuple[str, ...] = ()
 
     @property
     def prompt(self) -> str:
@@ -66,26 +76,49 @@ class ConversationRequest:
         last = self.turns[-1] if self.turns else None
         return last if last is not None and last.role == "tool" else None
 
+    @property
+    def callable_tools(self) -> tuple[str, ...]:
+        """The names of the tools that the request offers and lets the model call."""
+        allowed = self.demands.allowed
+        return tuple(name for name in self.tools if allowed is None or name in allowed)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the request as JSON-ready data."""
-        return {**asdict(self), "prompt": self.prompt}
+        return {
+            "form": self.form,
+            "model": self.model,
+            "turns": [asdict(turn) for turn in self.turns],
+            "tools": self.tools,
+            "stream": self.stream,
+            "body": self.body,
+            "prompt": self.prompt,
+        }
 
 
 @dataclass(frozen=True)
 class ModelAnswer:
-    """What a model says: text, calls of tools, or both. ``number`` makes its ids."""
+    """What a model says: text, calls of tools, or both. ``number`` makes its ids.
+
+    ``is_cut`` if the request's limit of tokens, which are words here, ended it.
+    """
 
     text: str
     calls: tuple[ToolCall, ...]
     number: int
+    is_cut: bool = False
 
     def pieces(self) -> list[str]:
         """Return the text in pieces of one word, as a stream has it."""
-        return _WORD.findall(self.text) or ([self.text] if self.text else [])
+        return words(self.text)
 
     def tokens(self) -> int:
         """Return a size for the usage: the number of words."""
-        return len(self.pieces()) + sum(len(call.text().split()) for call in self.calls)
+        return len(self.pieces()) + sum(len(words(call.text())) for call in self.calls)
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, each with the spaces around it."""
+    return _WORD.findall(text) or ([text] if text else [])
 
 
 def request_size(request: ConversationRequest) -> int:
@@ -119,11 +152,36 @@ def field(document: Body, name: str, kind: type[Any], where: str) -> Any:
     return value
 
 
-def refuse_fields(body: Body, reasons: Mapping[str, str]) -> None:
-    """Raise ModelError if a body has a field that this double does not support."""
-    for name, reason in reasons.items():
-        if body.get(name) not in (None, False, 1):
-            raise ModelError(f"{name} is not supported: {reason}", code="unsupported_parameter")
+def integer(body: Body, name: str, low: int, high: int | None = None, path: str = "") -> int | None:
+    """Return a field that is an integer in a range, or None. Raise ModelError for another value."""
+    value, place = body.get(name), path or name
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ModelError(f"{place} must be an integer, not {value!r:.80}.", param=place)
+    if value < low or (high is not None and value > high):
+        most = "" if high is None else f" and at most {high}"
+        raise ModelError(f"{place} must be at least {low}{most}, not {value}.", param=place)
+    return value
+
+
+def flag(body: Body, name: str, default: bool = False, path: str = "") -> bool:
+    """Return a field that is a boolean. Raise ModelError for another value."""
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        place = path or name
+        raise ModelError(f"{place} must be true or false, not {value!r:.80}.", param=place)
+    return default if value is None else value
+
+
+def strings(value: Any, most: int | None, place: str) -> tuple[str, ...]:
+    """Return a string or a list of strings as a tuple. Raise ModelError for another value."""
+    items = [] if value is None else [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(item, str) and item for item in items):
+        raise ModelError(f"{place} must be a list of strings, not {value!r:.80}.", param=place)
+    if most is not None and len(items) > most:
+        raise ModelError(f"{place} may have {most} strings, not {len(items)}.", param=place)
+    return tuple(items)
 
 
 def named_results(turns: Iterator[ModelTurn]) -> Iterator[ModelTurn]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.errors import ModelError
 from agentdouble.model.conversation import ConversationRequest, ModelAnswer
 from agentdouble.model.scripts import Scripts
+from agentdouble.model.stored_responses import StoredResponses
 
 if TYPE_CHECKING:
     from agentdouble.model.recording import ModelRecording
@@ -52,26 +53,32 @@ class ModelService:
     def __init__(self, initial: Iterable[Mapping[str, Any]] = ()) -> None:
         self.scripts = Scripts(initial)
         self.recording: ModelRecording | None = None
+        self.responses = StoredResponses()
         self.names: tuple[str, ...] = ()  # empty: every name is a model
         self._requests: deque[tuple[dict[str, Any], int]] = deque(maxlen=_REQUESTS)
 
     def reset(self) -> None:
-        """Restore the initial scripts, and forget requests, names and the recording."""
+        """Restore the initial scripts, and forget requests, responses, names and the recording."""
         self.scripts.reset()
         self.recording, self.names = None, ()
+        self.responses.clear()
         self._requests.clear()
 
     def answer(self, request: ConversationRequest) -> ModelAnswer:
         """Return the scripted answer of a request. Raise ModelError without one."""
-        if self.names and request.model not in self.names:
-            near = difflib.get_close_matches(request.model, self.names, n=1)
+        self.require(request.model)
+        return self.scripts.answer(request)
+
+    def require(self, name: str) -> None:
+        """Raise ModelError if there is no model of that name."""
+        if self.names and name not in self.names:
+            near = difflib.get_close_matches(name, self.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ModelError(
-                f"There is no model {request.model!r:.100}; there are {', '.join(self.names)}.{hint}",
+                f"There is no model {name!r:.100}; there are {', '.join(self.names)}.{hint}",
                 status=404,
                 code="model_not_found",
             )
-        return self.scripts.answer(request)
 
     def note(self, request: ConversationRequest, size: int) -> None:
         """Keep a request of ``size`` bytes for ``to_dict``; the oldest go first."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentdouble.errors import ModelError
-from agentdouble.model import conversation
+from agentdouble.model import conversation, embeddings, fields, gemini_fields
 from agentdouble.model.conversation import (
     Body,
     ConversationRequest,
@@ -16,27 +16,30 @@ from agentdouble.model.conversation import (
     ToolCall,
 )
 
+GENERATE, STREAM = "generateContent", "streamGenerateContent"
+COUNT = "countTokens"
+METHODS = (GENERATE, STREAM, COUNT, *embeddings.METHODS)
+_LIMIT = 1_048_576  # tokens, as the vendor's own models describe themselves
+
 
 def read(body: Body, model: str, *, stream: bool) -> ConversationRequest:
     """Return the request in a body. Raise ModelError for one that is malformed."""
+    fields.GENERATE_CONTENT.check(body)
     contents = conversation.objects(conversation.field(body, "contents", list, ""), "contents")
     turns = [turn for i, content in enumerate(contents) for turn in _turns(content, i)]
-    instruction = body.get("systemInstruction") or body.get("system_instruction") or {}
+    instruction = fields.get(body, "systemInstruction") or {}
+    if not isinstance(instruction, dict):
+        raise ModelError(f"systemInstruction must be an object, not {instruction!r:.80}.")
     system = conversation.texts(instruction.get("parts"), "systemInstruction.parts")
-    declared = [
-        function
-        for tool in conversation.objects(body.get("tools"), "tools")
-        for function in conversation.objects(
-            tool.get("functionDeclarations") or tool.get("function_declarations"), "tools"
-        )
-    ]
+    tools = gemini_fields.declared(body)
     return ConversationRequest(
         form="generateContent",
         model=model,
         turns=(*([ModelTurn("system", system)] if system else ()), *turns),
-        tools=tuple(conversation.field(function, "name", str, "tools") for function in declared),
+        tools=tools,
         stream=stream,
         body=body,
+        demands=gemini_fields.demands(body, tools),
     )
 
 
@@ -44,10 +47,13 @@ def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
     """Yield the results of tools in a content, then its text and its calls, if it has any."""
     where = f"contents[{index}].parts"
     parts = conversation.objects(content.get("parts"), where)
-    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    calls = [call for part in parts if (call := fields.get(part, "functionCall")) is not None]
     for part in parts:
-        if "functionResponse" in part:
-            result = conversation.field(part, "functionResponse", dict, where)
+        result = fields.get(part, "functionResponse")
+        if result is not None:
+            result = conversation.field(
+                {"functionResponse": result}, "functionResponse", dict, where
+            )
             name = conversation.field(result, "name", str, f"{where}.functionResponse")
             text = _result(result.get("response"))
             yield ModelTurn("tool", text, name=name, call_id=str(result.get("id") or ""))
@@ -58,12 +64,10 @@ def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
 
 
 def _result(response: Any) -> str:
-    """Return a result as text; the SDKs put a text into ``result`` or ``output``."""
+    """Return a result as text; the SDKs put what is no object into ``result`` or ``output``."""
     if isinstance(response, dict) and len(response) == 1:
-        value = response.get("result", response.get("output"))
-        if isinstance(value, str):
-            return value
-    return json.dumps(response, ensure_ascii=False)
+        response = response.get("result", response.get("output", response))
+    return response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
 
 
 def _call(call: Any, where: str) -> ToolCall:
@@ -75,6 +79,24 @@ def _call(call: Any, where: str) -> ToolCall:
         call.get("args") or {},
         str(call.get("id") or ""),
     )
+
+
+def model(name: str) -> dict[str, Any]:
+    """Return the description of a model; ``name`` may have the prefix ``models/``."""
+    return {
+        "name": f"models/{name.removeprefix('models/')}",
+        "displayName": name,
+        "version": "1",
+        "inputTokenLimit": _LIMIT,
+        "outputTokenLimit": _LIMIT,
+        "supportedGenerationMethods": list(METHODS),
+    }
+
+
+def tokens(body: Body, name: str) -> dict[str, Any]:
+    """Return the number of words in the ``contents`` or ``generateContentRequest`` of a body."""
+    whole = fields.get(body, "generateContentRequest") or body
+    return {"totalTokens": conversation.request_size(read(whole, name, stream=False))}
 
 
 def whole(request: ConversationRequest, answer: ModelAnswer) -> dict[str, Any]:
@@ -114,17 +136,31 @@ def _calls(answer: ModelAnswer) -> list[dict[str, Any]]:
 def _document(
     request: ConversationRequest, answer: ModelAnswer, parts: list[Any], *, last: bool
 ) -> dict[str, Any]:
-    size, words = conversation.request_size(request), answer.tokens()
+    size, number = conversation.request_size(request), answer.tokens()
     content = {"role": "model", "parts": parts or [{"text": ""}]}
+    candidate: dict[str, Any] = {"content": content, "index": 0}
+    if last:
+        candidate["finishReason"] = "MAX_TOKENS" if answer.is_cut else "STOP"
+    if request.demands.logprobs is not None:
+        candidate |= _probabilities("".join(part.get("text", "") for part in parts), request)
     return {
-        "candidates": [
-            {"content": content, "index": 0, **({"finishReason": "STOP"} if last else {})}
-        ],
+        "candidates": [candidate],
         "usageMetadata": {
             "promptTokenCount": size,
-            "candidatesTokenCount": words,
-            "totalTokenCount": size + words,
+            "candidatesTokenCount": number,
+            "totalTokenCount": size + number,
         },
         "modelVersion": request.model,
         "responseId": f"response-{answer.number}",
+    }
+
+
+def _probabilities(text: str, request: ConversationRequest) -> dict[str, Any]:
+    """Return the logarithms of the probabilities of words; each is sure, as a script is."""
+    words = [{"token": word, "logProbability": 0.0} for word in conversation.words(text)]
+    most = request.demands.logprobs
+    likely = [{"candidates": [word]} for word in words] if most else []
+    return {
+        "avgLogprobs": 0.0,
+        "logprobsResult": {"chosenCandidates": words, "topCandidates": likely},
     }

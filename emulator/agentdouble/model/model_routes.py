@@ -3,70 +3,92 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
-from types import ModuleType
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route, Router
+from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.types import Receive, Scope, Send
 
 from agentdouble.core import strict_json
 from agentdouble.core.clock import Clock
 from agentdouble.errors import ModelError
-from agentdouble.model import PREFIX, chat_completions, gemini, responses_api
+from agentdouble.model import PREFIX, chat_completions, embeddings, gemini, responses_api
 from agentdouble.model.conversation import Body, ConversationRequest, ModelAnswer
 from agentdouble.model.endpoint import ModelService
 from agentdouble.model.recording import ModelRecording
+from agentdouble.model.vendors import render_error, vendor_of
 from agentdouble.server.disconnects import EventStreamResponse
 from agentdouble.server.guard import Refusal
 
-_STATUS = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-}
-_METHODS = ("generateContent", "streamGenerateContent")
-_SERVED = (
-    "POST /v1/chat/completions, POST /v1/responses, GET /v1/models, and Gemini's generateContent"
+_OPENAI = (
+    "POST /v1/chat/completions, POST /v1/responses (and GET and DELETE of a response, its "
+    "input_items and cancel), POST /v1/embeddings, and GET /v1/models"
 )
+_GEMINI = (
+    f"GET /v1beta/models, and POST /v1beta/models/NAME: with {', '.join(gemini.METHODS)}; and the "
+    "same below /v1 and /v1alpha, and in Vertex AI's paths below publishers/google"
+)
+_HINTS = {  # of an address that is nearly right
+    "anthropic": "Anthropic's wire form is not built: reach the model in OpenAI's, for example by "
+    "litellm with the model openai/NAME.",
+    "gemini": "The base URL of Gemini's clients ends with /model, without a version.",
+    "openai": "The base URL of OpenAI's clients ends with /model/v1.",
+}
 
 
 def render_refusal(connection: HTTPConnection, refusal: Refusal) -> Response:
-    """Return a refusal as OpenAI's or Gemini's error."""
-    error: dict[str, Any] = {"message": refusal.message}
-    if _is_gemini(connection):
-        error |= {"code": refusal.status, "status": _STATUS.get(refusal.status, "INTERNAL")}
-    else:
-        kind = "server_error" if refusal.status >= 500 else "invalid_request_error"
-        error |= {"type": kind, "param": None, "code": refusal.kind}
-    return JSONResponse({"error": error}, refusal.status)
+    """Return a refusal of the guard or a fault as the vendor's error."""
+    return render_error(connection, refusal.status, refusal.kind, refusal.message)
 
 
 def endpoint_app(model: ModelService, clock: Clock) -> Router:
     """Return the application below ``/model``."""
     routes = _Endpoint(model, clock)
-    return Router(
-        [
-            Route("/v1/chat/completions", routes.chat, methods=["POST"]),
-            Route("/v1/responses", routes.responses, methods=["POST"]),
-            Route("/v1/models", routes.models),
-            Route("/v1beta/models", routes.models),
-            Route("/{version}/models/{call:path}", routes.gemini, methods=["POST"]),
-        ],
-        default=_not_served,
-    )
+    served = [
+        Route("/v1/chat/completions", routes.chat, methods=["POST"]),
+        Route("/v1/responses", routes.responses, methods=["POST"]),
+        Route("/v1/embeddings", routes.embeddings, methods=["POST"]),
+        Route("/v1/responses/{id}", routes.stored_response, methods=["GET", "DELETE"]),
+        Route("/v1/responses/{id}/cancel", routes.stored_response, methods=["POST"]),
+        Route("/v1/responses/{id}/input_items", routes.stored_response),
+        *_model_routes("", routes),
+        *_model_routes("/publishers/google", routes),
+        *_model_routes("/projects/{project}/locations/{location}/publishers/google", routes),
+    ]
+    return Router([*served, Route("/{path:path}", _NotServed(served))])
 
 
-async def _not_served(scope: Any, receive: Any, send: Any) -> None:
-    request = Request(scope)
-    path = f"{request.method} {request.url.path.removeprefix(PREFIX)}"
-    refusal = Refusal(404, "not_found", f"The model has no {path:.100}. It has {_SERVED}.")
-    await render_refusal(request, refusal)(scope, receive, send)
+def _model_routes(parent: str, routes: _Endpoint) -> Iterator[BaseRoute]:
+    """Yield the routes of models; OpenAI has those that only read in v1, Gemini all of them."""
+    for version in ("v1", "v1beta", "v1alpha", "v1beta1"):
+        models = f"/{version}{parent}/models"
+        yield Route(models, routes.models)
+        yield Route(f"{models}/{{call:path}}", routes.gemini, methods=["POST"])
+        yield Route(f"{models}/{{name:path}}", routes.model)
+
+
+class _NotServed:
+    """What answers requests to any other route: it says which routes there are."""
+
+    def __init__(self, served: Sequence[BaseRoute]) -> None:
+        self._served = served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        path = request.url.path.removeprefix(PREFIX)
+        vendor = vendor_of(request)
+        listed = _GEMINI if vendor == "gemini" else _OPENAI
+        text = f"The model has no {request.method} {path:.100}. It has {listed}. {_HINTS[vendor]}"
+        inner = {**scope, "path_params": {}}
+        partial = [r for r in self._served if r.matches(inner)[0] is Match.PARTIAL]
+        methods = {name for route in partial for name in getattr(route, "methods", None) or ()}
+        response = render_error(request, 405 if methods else 404, "not_found", text)
+        if methods:
+            response.headers["Allow"] = ", ".join(sorted(methods))
+        await response(scope, receive, send)
 
 
 class _Endpoint:
@@ -76,32 +98,89 @@ class _Endpoint:
 
     async def chat(self, request: Request) -> Response:
         """Answer a request in the form of chat completions."""
-        return await self._openai(request, chat_completions)
-
-    async def responses(self, request: Request) -> Response:
-        """Answer a request in the form of responses."""
-        return await self._openai(request, responses_api)
-
-    async def _openai(self, request: Request, form: ModuleType) -> Response:
-        created = int(self._clock.now().timestamp())
+        created = self._now()
         return await self._respond(
             request,
-            form.read,
-            lambda read, answer: JSONResponse(form.whole(read, answer, created)),
-            lambda read, answer: _events(form.stream(read, answer, created)),
+            chat_completions.read,
+            lambda read, answer: JSONResponse(chat_completions.whole(read, answer, created)),
+            lambda read, answer: _events(chat_completions.stream(read, answer, created)),
         )
+
+    async def responses(self, request: Request) -> Response:
+        """Answer a request in the form of responses, and keep the response."""
+        created, stored = self._now(), self._model.responses
+
+        def keep(read: ConversationRequest, answer: ModelAnswer) -> dict[str, Any]:
+            document = responses_api.whole(read, answer, created)
+            stored.keep(read.body, document, int(request.headers.get("content-length", 0)))
+            return responses_api.queued(document) if read.body.get("background") else document
+
+        def stream(read: ConversationRequest, answer: ModelAnswer) -> Response:
+            keep(read, answer)
+            return _events(responses_api.stream(read, answer, created))
+
+        return await self._respond(
+            request,
+            lambda body: responses_api.read(body, stored),
+            lambda read, answer: JSONResponse(keep(read, answer)),
+            stream,
+        )
+
+    async def embeddings(self, request: Request) -> Response:
+        """Return the vectors of texts, in OpenAI's form."""
+
+        def embed(body: Body) -> dict[str, Any]:
+            answer = embeddings.openai(body)
+            self._model.require(answer["model"])
+            return answer
+
+        return await self._compute(request, embed)
+
+    async def stored_response(self, request: Request) -> Response:
+        """Return, delete or list the input of a response that is kept."""
+        name, stored = request.path_params["id"], self._model.responses
+        try:
+            if request.method == "DELETE":
+                stored.delete(name)
+                return JSONResponse({"id": name, "object": "response", "deleted": True})
+            if request.url.path.endswith("/input_items"):
+                return JSONResponse(stored.input_items(name, request.query_params))
+            document = stored.get(name)
+            if request.method == "POST":
+                raise ModelError(
+                    f"Response {name!r} is {document['status']}; it cannot be cancelled."
+                )
+            if request.query_params.get("stream") == "true":
+                raise ModelError(
+                    "stream is not supported here: ask for it with the response itself."
+                )
+            return JSONResponse(document)
+        except ModelError as error:
+            return _render(request, error)
+
+    def _now(self) -> int:
+        return int(self._clock.now().timestamp())
 
     async def gemini(self, request: Request) -> Response:
         """Answer a request in the form of generateContent."""
         name, _, method = request.path_params["call"].rpartition(":")
         is_sse = request.query_params.get("alt") == "sse"
         kind = "text/event-stream" if is_sse else "application/json"
+        if method == gemini.COUNT:
+            return await self._compute(request, lambda body: gemini.tokens(body, name))
+        if method in embeddings.METHODS:
+
+            def embed(body: Body) -> dict[str, Any]:
+                self._model.require(name)
+                return embeddings.gemini(body, method)
+
+            return await self._compute(request, embed)
 
         def read(body: Body) -> ConversationRequest:
-            if method not in _METHODS:
-                text = f"{method[:100]!r} is not supported; use {' or '.join(_METHODS)}."
+            if method not in gemini.METHODS:
+                text = f"{method[:100]!r} is not supported; use {', '.join(gemini.METHODS)}."
                 raise ModelError(text, status=501, code="not_supported")
-            return gemini.read(body, name, stream=method == _METHODS[1])
+            return gemini.read(body, name, stream=method == gemini.STREAM)
 
         return await self._respond(
             request,
@@ -109,6 +188,18 @@ class _Endpoint:
             lambda read, answer: JSONResponse(gemini.whole(read, answer)),
             lambda read, answer: _events(gemini.stream(read, answer, events=is_sse), kind),
         )
+
+    async def _compute(
+        self, request: Request, compute: Callable[[Body], dict[str, Any]]
+    ) -> Response:
+        """Answer a request that needs no script, or from the recording."""
+        try:
+            body, raw = await _body(request)
+            if self._model.recording is not None:
+                return await _recorded(self._model.recording, request, body, raw)
+            return JSONResponse(await asyncio.to_thread(compute, body))
+        except ModelError as error:
+            return _render(request, error)
 
     async def _respond(
         self,
@@ -119,34 +210,47 @@ class _Endpoint:
     ) -> Response:
         try:
             body, raw = await _body(request)
+            recording = self._model.recording
+            if recording is not None:  # the real endpoint knows fields that a script does not
+                with suppress(ModelError):
+                    self._model.note(read(body), len(raw))
+                return await _recorded(recording, request, body, raw)
             sent = read(body)
             self._model.note(sent, len(raw))
-            if self._model.recording is not None:
-                return await _recorded(self._model.recording, request, body, raw)
             answer = self._model.answer(sent)
             return (stream if sent.stream else whole)(sent, answer)
         except ModelError as error:
-            return render_refusal(request, Refusal(error.status, error.code, str(error)))
+            return _render(request, error)
 
     async def models(self, request: Request) -> Response:
         """List the models that requests may name."""
         names = self._model.names or ("scripted",)
-        if _is_gemini(request):
-            methods = {"supportedGenerationMethods": list(_METHODS)}
-            return JSONResponse({"models": [{"name": f"models/{n}", **methods} for n in names]})
-        fixed = {"object": "model", "created": 0, "owned_by": "agentdouble"}
-        return JSONResponse({"object": "list", "data": [{"id": name, **fixed} for name in names]})
+        if vendor_of(request) == "gemini":
+            key = "publisherModels" if "/publishers/" in request.url.path else "models"
+            return JSONResponse({key: [gemini.model(name) for name in names]})
+        return JSONResponse({"object": "list", "data": [chat_completions.model(n) for n in names]})
+
+    async def model(self, request: Request) -> Response:
+        """Describe one model; without names that a test set, every name is a model."""
+        name = request.path_params["name"]
+        try:
+            self._model.require(name)
+        except ModelError as error:
+            return _render(request, error)
+        form = gemini if vendor_of(request) == "gemini" else chat_completions
+        return JSONResponse(form.model(name))
 
 
-def _is_gemini(connection: HTTPConnection) -> bool:
-    path: str = connection.scope["path"]
-    return path.startswith(f"{PREFIX}/v1beta/") or ":" in path  # some clients use v1
+def _render(request: Request, error: ModelError) -> Response:
+    return render_error(request, error.status, error.code, str(error), error.param)
 
 
 async def _recorded(
     recording: ModelRecording, request: Request, body: Body, raw: bytes
 ) -> Response:
-    provider, base = ("gemini", PREFIX) if _is_gemini(request) else ("openai", f"{PREFIX}/v1")
+    provider, base = vendor_of(request), PREFIX
+    if provider == "openai":
+        base = f"{PREFIX}/v1"
     query = f"?{request.url.query}" if request.url.query else ""
     target = request.url.path.removeprefix(base) + query
     reply = await recording.reply(provider, target, body, raw)

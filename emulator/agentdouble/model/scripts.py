@@ -11,7 +11,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agentdouble.errors import ModelError
+from agentdouble.model import fitting
 from agentdouble.model.conversation import ConversationRequest, ModelAnswer, ToolCall
+from agentdouble.model.demands import UNFIT
 
 RESULT = "{{result}}"  # in a script: the result of the tool that was called last
 OUTPUT = "{{output}}"  # the same, but of a result of run_code only the output of the code
@@ -54,8 +56,8 @@ class When(BaseModel):
     """The requests that a script is for; without conditions it is for all.
 
     ``contains`` is in the last text of the user, in any case of letters. ``model`` is the requested
-    model, ``tool`` the name of a tool that the request offers, and ``after`` the name of the tool
-    whose result the request ends with.
+    model, ``tool`` the name of a tool that the request offers and lets the model call, and
+    ``after`` the name of the tool whose result the request ends with.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,8 +81,8 @@ class When(BaseModel):
             f"its prompt does not contain {self.contains!r}": self.contains is None
             or self.contains.lower() in request.prompt.lower(),
             f"its model is {request.model!r}": self.model in (None, request.model),
-            f"its tools are {', '.join(request.tools) or 'none'}": self.tool is None
-            or self.tool in request.tools,
+            f"its tools are {', '.join(request.callable_tools) or 'none'}": self.tool is None
+            or self.tool in request.callable_tools,
             f"it ends with {after}": self.after is None
             or (result is not None and result.name == self.after),
         }
@@ -194,13 +196,12 @@ class Scripts:
                 )
         result = next((turn.text for turn in reversed(request.turns) if turn.role == "tool"), "")
         calls = tuple(
-            ToolCall(call.name, call.arguments, f"call_{number}_{index}")
+            _call(call, f"call_{number}_{index}", is_custom=call.name in request.custom_tools)
             for index, call in enumerate(step.calls, 1)
         )
         text = step.text.replace(RESULT, result)
-        return ModelAnswer(
-            text.replace(OUTPUT, _output(result)) if OUTPUT in text else text, calls, number
-        )
+        text = text.replace(OUTPUT, _output(result)) if OUTPUT in text else text
+        return fitting.fit(ModelAnswer(text, calls, number), request)
 
     def _explained(self, request: ConversationRequest, used_up: list[Script]) -> str:
         prompt = request.prompt if len(request.prompt) <= 100 else f"{request.prompt[:97]}..."
@@ -223,6 +224,20 @@ class Scripts:
         nearest = max(others, key=lambda script: _likeness(script, request))
         reasons = " and ".join(nearest.when.misses(request))
         return f"{unanswered} The nearest script is for {nearest.when.described()}, but {reasons}."
+
+
+def _call(call: ScriptedCall, call_id: str, *, is_custom: bool) -> ToolCall:
+    """Return a call; a custom tool takes text, which a script has as such or as ``input``."""
+    arguments = call.arguments
+    if is_custom and not isinstance(arguments, str):
+        if arguments.keys() != {"input"} or not isinstance(arguments["input"], str):
+            raise ModelError(
+                f"The tool {call.name!r} is a custom one, which takes a text: script it as input, "
+                f"instead of {arguments!r:.80}.",
+                code=UNFIT,
+            )
+        arguments = arguments["input"]
+    return ToolCall(call.name, arguments, call_id, is_custom)
 
 
 def _output(result: str) -> str:

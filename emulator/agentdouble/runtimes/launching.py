@@ -59,16 +59,17 @@ def command_of(
 ) -> LaunchCommand:
     """Return the command that an instance executes; without a ``port`` it does not listen.
 
-    ``variables`` tell the instance where the double is. The runtime's own variables override them.
-    Nothing of the double's environment that is secret is passed on. If the double finds its modules
+    ``variables`` tell the instance where the double and its model are. The runtime's own variables
+    override them, and a ``.env`` file in its directory the model's. Nothing of the double's environment that is secret is passed on. If the double finds its modules
     by PYTHONPATH, a program of the same Python gets it, too.
     """
     python = definition.python or Path(sys.executable)
     names = (*_INHERITED, *(() if definition.python else ("PYTHONPATH",)))
     inherited = {name: os.environ[name] for name in names if name in os.environ}
     given = {**inherited, **definition.environment}
+    own = (*definition.environment, *_in_file(definition.directory / ".env"))
     env = {
-        **variables,
+        **environment.besides(variables, own),
         "PYTHONUNBUFFERED": "1",  # otherwise output reaches the log too late
         **given,
         "PATH": os.pathsep.join((str(python.parent), given.get("PATH", os.defpath))),
@@ -85,6 +86,18 @@ def command_of(
         argv = tuple(_PORT.sub(str(port), argument) for argument in argv)
     needs = [*_needs_of(definition, argv[0]), variables.get(environment.CA_FILE)]
     return LaunchCommand(argv, definition.directory, env, tuple(path for path in needs if path))
+
+
+def _in_file(path: Path) -> Iterable[str]:
+    """Return the names in a ``.env`` file, which its application reads itself."""
+    if not path.is_file():
+        return ()
+    from dotenv import dotenv_values  # slow: 20 ms
+
+    try:
+        return dotenv_values(path).keys()
+    except (OSError, ValueError):  # the application reports it
+        return ()
 
 
 def _needs_of(definition: Definition, word: str) -> Iterator[str]:

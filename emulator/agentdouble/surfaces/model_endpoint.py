@@ -49,8 +49,8 @@ class ModelEndpoint(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return the base URLs of the two wire forms."""
         return {
-            f"{PREFIX}/v1": "a scripted model, as OpenAI's chat completions and responses",
-            f"{PREFIX}/v1beta": "the same model, as Gemini's generateContent",
+            f"{PREFIX}/v1": "a scripted model, in OpenAI's wire form",
+            f"{PREFIX}/v1beta": "the same model, in Gemini's wire form",
         }
 
     def routes(self) -> Sequence[BaseRoute]:

@@ -38,6 +38,46 @@ def double(value: int) -> int:
 """
 
 
+ASKING = """
+import os
+
+async def root_agent(message, session):
+    names = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY")
+    yield " ".join(os.environ.get(name, "none") for name in names)
+"""
+
+
+@pytest.mark.slow
+def test_hosted_agents_find_the_model(
+    serve: Callable[..., Serving], command_line: CommandLine
+) -> None:
+    """Except of a vendor of which their file or the double's environment has a key."""
+    for name in ("plain", "keyed"):
+        folder = command_line.folder / "agents" / name
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(ASKING)
+    (command_line.folder / "agents" / "keyed" / ".env").write_text("OPENAI_API_KEY=sk-own\n")
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        command_line.environment.pop(variable, None)
+    serving = serve("--agents", "agents")
+
+    said = [_say(serving, name).split() for name in ("plain", "keyed")]
+
+    url = f"{serving.url}/model"
+    assert [f"{url}/v1", url] == said[0][::2]
+    assert all(key.startswith("sk-") for key in said[0][1::2])
+    assert ["none", "sk-own", *said[0][2:]] == said[1]
+
+
+def _say(serving: Serving, app: str) -> str:
+    http.post(f"{serving.url}/apps/{app}/users/ann/sessions/s1", json={})
+    message = {"role": "user", "parts": [{"text": "hi"}]}
+    body = {"appName": app, "userId": "ann", "sessionId": "s1", "newMessage": message}
+    (event,) = http.post(f"{serving.url}/run", json=body).json()
+    text: str = event["content"]["parts"][0]["text"]
+    return text
+
+
 @pytest.mark.slow
 def test_greeting_says_how_to_continue(shared_double: Serving) -> None:
     """It has the right addresses, tool id, key pair and export lines."""

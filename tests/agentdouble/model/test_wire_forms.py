@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -11,79 +10,17 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.model.endpoint import CODE, SHIPPED
+from tests.agentdouble.model.clients import (
+    ARGUMENTS,
+    CALL,
+    CONTENT,
+    RESPONSES,
+    USER,
+    Model,
+    events,
+)
 
 pytestmark = pytest.mark.smoke
-
-TOOL = {"name": "run_code", "parameters": {"type": "object"}}
-CHAT = {"model": "m", "tools": [{"type": "function", "function": TOOL}]}
-RESPONSES = {"model": "m", "tools": [{"type": "function", **TOOL}]}
-GEMINI = {"tools": [{"functionDeclarations": [TOOL]}]}
-USER = {"role": "user", "content": "What is 6 * 7?"}
-CONTENT = {"role": "user", "parts": [{"text": "What is 6 * 7?"}]}
-ARGUMENTS = {"code": "6*7"}
-CALL = {"calls": [{"name": "run_code", "arguments": ARGUMENTS}]}
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Emulator]:
-    """A double for all tests of this module."""
-    with Emulator() as double:
-        yield double
-
-
-class Model:
-    """A client of the model of a double, and of the routes that control it."""
-
-    def __init__(self, double: Emulator) -> None:
-        variables = double.environment("model")
-        key = variables["OPENAI_API_KEY"]
-        own = {"Authorization": f"Bearer {double.token}"}
-        self.openai = httpx.Client(
-            base_url=variables["OPENAI_BASE_URL"], headers={"Authorization": f"Bearer {key}"}
-        )
-        self.gemini = httpx.Client(
-            base_url=variables["GOOGLE_GEMINI_BASE_URL"], headers={"x-goog-api-key": key}
-        )
-        self.admin = httpx.Client(base_url=f"{double.url}/_emulator", headers=own)
-
-    def __enter__(self) -> Model:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for client in (self.openai, self.gemini, self.admin):
-            client.close()
-
-    def script(self, *steps: dict[str, Any], **when: str) -> None:
-        """Add a script."""
-        answer = self.admin.post("/model", json={"when": when, "steps": [*steps]})
-        assert 201 == answer.status_code, answer.text
-
-    def chat(self, *messages: dict[str, Any], **fields: Any) -> httpx.Response:
-        """Send a request in the form of chat completions."""
-        body = {**CHAT, "messages": [*messages], **fields}
-        return self.openai.post("/chat/completions", json=body)
-
-    def generate(
-        self, *contents: dict[str, Any], method: str = "generateContent"
-    ) -> httpx.Response:
-        """Send a request in the form of generateContent."""
-        path = f"/v1beta/models/gemini-pro:{method}"
-        return self.gemini.post(path, json={**GEMINI, "contents": [*contents]})
-
-
-@pytest.fixture
-def model(running: Emulator) -> Iterator[Model]:
-    """The model of a double without scripts, at a stopped clock."""
-    running.reset()
-    with Model(running) as model:
-        yield model
-
-
-def events(response: httpx.Response) -> list[Any]:
-    """Return the data of a stream's events."""
-    assert response.headers["content-type"].startswith("text/event-stream")
-    lines = [line[6:] for line in response.text.splitlines() if line.startswith("data: ")]
-    return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 
 def test_a_chat_completion_has_text_or_calls(model: Model) -> None:
@@ -257,17 +194,6 @@ def test_a_wrong_key_is_refused_in_the_wire_form(running: Emulator) -> None:
         assert "Unauthorized" == openai.json()["error"]["code"]
         assert "UNAUTHENTICATED" == gemini.json()["error"]["status"]
         assert "env --for model" in gemini.json()["error"]["message"]
-
-
-def test_what_is_not_built_is_refused_by_name(model: Model) -> None:
-    embeddings = model.openai.post("/embeddings", json={})
-    counting = model.generate(CONTENT, method="countTokens")
-    stored = model.openai.post("/responses", json={**RESPONSES, "previous_response_id": "r"})
-
-    assert (404, 501, 400) == tuple(r.status_code for r in (embeddings, counting, stored))
-    assert "no POST /v1/embeddings" in embeddings.json()["error"]["message"]
-    assert "'countTokens' is not supported" in counting.json()["error"]["message"]
-    assert "send the whole conversation" in stored.json()["error"]["message"]
 
 
 def test_malformed_arguments_are_sent_as_they_are(model: Model) -> None:

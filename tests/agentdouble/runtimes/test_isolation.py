@@ -83,7 +83,8 @@ def test_unconfined_runtime_can_see_another(tmp_path: Path) -> None:
 def test_runtime_does_not_see_the_double_s_secrets(apart: Neighbours) -> None:
     """Neither in its environment, except its connection to the double, nor in the double's."""
     names = ask(apart.double, "spy", "sorted(os.environ)")
-    expected = {*GIVEN, *apart.double.environment(), "SECRET"}
+    own = {*apart.double.environment(), *apart.double.environment("model")}
+    expected = {*GIVEN, *own, "SECRET"}
     above = (os.getpid(), "os.getppid() or 1")
     read = [ask(apart.double, "spy", f"open(f'/proc/{{{pid}}}/environ').read()") for pid in above]
 

@@ -36,10 +36,18 @@ def double(tmp_path_factory: pytest.TempPathFactory, older: Path) -> Iterator[Em
         asking_table("own", directory),
         asking_table("older", directory, python=f"{older}/bin/python"),
         asking_table("newer", directory, python=f"{newer}/bin/python"),
+        asking_table("keyed", directory, environment={"OPENAI_API_KEY": "sk-own"}),
+        asking_table("dotted", _with_file(directory / "dotted")),
         {"name": "files", "directory": str(directory), "command": command},
     ]
     with Emulator(runtimes=tables) as double:
         yield double
+
+
+def _with_file(directory: Path) -> Path:
+    directory.mkdir()
+    (directory / ".env").write_text("GEMINI_API_KEY=own\n")
+    return directory
 
 
 def test_command_may_take_its_port_as_an_argument(double: Emulator) -> None:
@@ -54,6 +62,17 @@ def test_hosted_program_finds_its_double(double: Emulator) -> None:
     environment = ask(double, "own", f"{{name: os.environ.get(name) for name in {[*expected]!r}}}")
 
     assert expected == environment
+
+
+def test_hosted_program_finds_the_model(double: Emulator) -> None:
+    """A program with a key of its own, also in a file, gets nothing of that vendor's."""
+    names = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY")
+    shown = f"[os.environ.get(name) for name in {names!r}]"
+    model = [double.environment("model")[name] for name in names]
+
+    assert model == ask(double, "own", shown)
+    assert [None, "sk-own", *model[2:]] == ask(double, "keyed", shown)
+    assert [*model[:2], None, None] == ask(double, "dotted", shown)
 
 
 def test_two_versions_of_a_library_run_side_by_side(double: Emulator) -> None:

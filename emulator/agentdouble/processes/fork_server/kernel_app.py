@@ -47,6 +47,7 @@ from agentdouble.processes.fork_server.kernel_output import (
     OutputThread,
 )
 from agentdouble.processes.fork_server.protocol import BEGUN
+from agentdouble.processes.fork_server.session_history import keep_history
 
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
 
@@ -110,6 +111,7 @@ class KernelApp(IPKernelApp):
             self.init_kernel()
             self.init_shell()  # type: ignore[no-untyped-call]
             if self.shell:
+                keep_history(self.shell)
                 self.init_extensions()  # type: ignore[no-untyped-call]
                 self.shell._sys_modules_keys = set(sys.modules)
                 self._modules = len(sys.modules)
