@@ -19,6 +19,9 @@ from agentdouble.model.conversation import (
 GENERATE, STREAM = "generateContent", "streamGenerateContent"
 COUNT = "countTokens"
 METHODS = (GENERATE, STREAM, COUNT, *embeddings.METHODS)
+_WRAPPERS = (  # of google-genai and google-adk, Gemini's documentation, pydantic-ai, and litellm
+    *("result", "output", "return_value", "content"),
+)
 _LIMIT = 1_048_576  # tokens, as the vendor's own models describe themselves
 
 
@@ -64,9 +67,10 @@ def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
 
 
 def _result(response: Any) -> str:
-    """Return a result as text; the SDKs put what is no object into ``result`` or ``output``."""
+    """Return a result as text; the SDKs put what is no object into one field."""
     if isinstance(response, dict) and len(response) == 1:
-        response = response.get("result", response.get("output", response))
+        ((name, value),) = response.items()
+        response = value if name in _WRAPPERS else response
     return response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
 
 
