@@ -80,6 +80,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
         "responses": _known(fields.RESPONSES),
         "embeddings": _known(fields.EMBEDDINGS),
         "include": sorted(responses_api.INCLUDABLE),
+        "parts": sorted({*fields.PARTS["chat completions"]} - {"video_url"}),
         "items": sorted(responses_api.ITEMS),
     },
     "fields of Gemini": {
@@ -87,6 +88,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
         "generateContent": _known(
             fields.GENERATE_CONTENT, without=("contents", "generationConfig", "model")
         ),
+        "parts": sorted(fields.PARTS["generateContent"]),
         "embedContent": _known(
             fields.EMBED_CONTENT, without=("content", "embedContentConfig", "model")
         ),

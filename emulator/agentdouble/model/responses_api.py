@@ -46,6 +46,7 @@ INCLUDABLE = (  # the others belong to tools of the vendor, or to what a script 
     *("code_interpreter_call.outputs", "reasoning.encrypted_content", _LOGPROBS),
 )
 _CALLS = {"function_call": ("arguments", False), "custom_tool_call": ("input", True)}
+_PARTS = fields.PARTS["responses"]
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _SILENT = frozenset(  # items of a conversation that say nothing to a script
     {
@@ -118,7 +119,9 @@ def _turn(item: Body, where: str) -> ModelTurn | None:
         return ModelTurn("assistant", "", (call,))
     if kind in _RESULTS:
         return ModelTurn(
-            "tool", conversation.texts(item.get("output"), where), call_id=_call_id(item, where)
+            "tool",
+            conversation.texts(item.get("output"), f"{where}.output", _PARTS),
+            call_id=_call_id(item, where),
         )
     if kind in _SILENT:
         return None
@@ -127,7 +130,9 @@ def _turn(item: Body, where: str) -> ModelTurn | None:
     role = conversation.field(item, "role", str, where)
     if role not in _ROLES:
         raise ModelError(f"{where}.role must be one of {', '.join(_ROLES)}, not {role!r:.80}.")
-    return ModelTurn(_ROLES[role], conversation.texts(item.get("content"), f"{where}.content"))
+    return ModelTurn(
+        _ROLES[role], conversation.texts(item.get("content"), f"{where}.content", _PARTS)
+    )
 
 
 def _call_id(item: Body, where: str) -> str:

@@ -83,6 +83,7 @@ def known_fields() -> dict[str, list[str]]:
                 *_aliases(types.FunctionCallingConfig, f"{calling}."),
             }
         ),
+        "parts": sorted(_aliases(types.Part, "")),
         "embedContent": sorted(
             {
                 name

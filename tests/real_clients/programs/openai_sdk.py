@@ -10,7 +10,12 @@ from typing import Any
 import openai
 import scripted_model
 from openai.types import embedding_create_params
-from openai.types.chat import chat_completion_stream_options_param, completion_create_params
+from openai.types.chat import (
+    chat_completion_content_part_param,
+    chat_completion_content_part_refusal_param,
+    chat_completion_stream_options_param,
+    completion_create_params,
+)
 from openai.types.responses import (
     response_create_params,
     response_includable,
@@ -113,6 +118,10 @@ def known_fields() -> dict[str, list[str]]:
     stream_options = chat_completion_stream_options_param.ChatCompletionStreamOptionsParam
     text = response_text_config_param.ResponseTextConfigParam
     items = typing.get_args(response_input_param.ResponseInputItemParam)
+    parts = (
+        *typing.get_args(chat_completion_content_part_param.ChatCompletionContentPartParam),
+        chat_completion_content_part_refusal_param.ChatCompletionContentPartRefusalParam,
+    )
     return {
         "chat completions": sorted(
             {
@@ -129,6 +138,7 @@ def known_fields() -> dict[str, list[str]]:
         ),
         "embeddings": sorted(_names(embedding_create_params.EmbeddingCreateParams)),
         "include": sorted(typing.get_args(response_includable.ResponseIncludable)),
+        "parts": sorted({name for part in parts for name in _kinds(part)}),
         "items": sorted({name for item in items for name in _kinds(item)}),
     }
 
