@@ -63,6 +63,7 @@ NAVIGATION: dict[str, list[str]] = {
         "emulator/docs/applications.md",
         "emulator/docs/mcp-tools.md",
         "emulator/docs/mcp-services.md",
+        "emulator/docs/definitions.md",
         "emulator/docs/a2a.md",
         "emulator/docs/api-server.md",
         "emulator/docs/runtimes.md",

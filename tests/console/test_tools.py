@@ -211,8 +211,10 @@ def test_page_and_command_create_the_same_services(
     create_service(opened, "", "A definition")
     drop(opened, "pets.json", json.dumps(DEFINITION))
     opened.get_by_text("Read pets.json.").wait_for()
+    text(opened, "User and password", "me:päss")
     opened.get_by_role("button", name="Create").click()
     opened.get_by_text("1 tool").wait_for()
+    opened.get_by_text("Warning: The API at").wait_for()
     create_service(opened, "program", "A command")
     text(opened, "Command", f'{sys.executable} program.py \'a "word"\' "a b"')
     text(opened, "Working directory", str(STDIO))
@@ -227,7 +229,8 @@ def test_page_and_command_create_the_same_services(
     (token := tmp_path / "token").write_text("t0ken")
     program = [sys.executable, "program.py", 'a "word"', "a b"]
     command("mcp", "create", "address2", backend, "--bearer", f"file:{token}")
-    command("mcp", "create", "pets2", str(definition))
+    (login := tmp_path / "login").write_text("me:päss")
+    command("mcp", "create", "pets2", str(definition), "--basic", f"file:{login}")
     options = ("--env", "LEVEL=debug", "--directory", str(STDIO))
     command("mcp", "create", "program2", *options, "--", *program)
 

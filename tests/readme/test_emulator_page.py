@@ -25,6 +25,7 @@ pytestmark = pytest.mark.once
 JAVASCRIPT = block(DOUBLE, "python", "# test_my_javascript.py")
 BROWSER = block(DOUBLE, "python", "# test_my_browser.py")
 SLEEPER = block(DOUBLE, "python", "# test_my_sleeper.py")
+EXPIRED = block(DOUBLE, "python", "# test_my_expired_session.py")
 START = block(DOUBLE, "python", "# test_my_start.py")
 SETTINGS = block(DOUBLE, "toml", "# agentdouble.toml")
 
@@ -34,12 +35,13 @@ def test_examples_of_sessions_pass(tmp_path: Path) -> None:
     """The browser example runs only where Chromium is installed, and always in .ci/run."""
     (tmp_path / "test_my_javascript.py").write_text(JAVASCRIPT)
     (tmp_path / "test_my_sleeper.py").write_text(SLEEPER)
+    (tmp_path / "test_my_expired_session.py").write_text(EXPIRED)
     (tmp_path / "test_my_start.py").write_text(START)
     with_a_browser = machine.REQUIRE_ALL in os.environ or chromium.find(None) is not None
     if with_a_browser:
         (tmp_path / "test_my_browser.py").write_text(BROWSER)
 
-    assert f"{3 + with_a_browser} passed" in pytest_in(tmp_path)
+    assert f"{4 + with_a_browser} passed" in pytest_in(tmp_path)
 
 
 def test_settings_file_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,8 @@ lines.
 
   agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
 
+  agentdouble mcp create crm crm.yaml --basic env:USER_AND_PASSWORD
+
 [bold]Exit codes[/bold]  0: created, 2: refused, or its command does not start.
 """)
 
@@ -94,6 +96,12 @@ def create(
             help="Key for the backend, in X-API-Key or where the definition has it.",
         ),
     ] = None,
+    basic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SOURCE", help="user:password for the backend: env:NAME or file:PATH."
+        ),
+    ] = None,
     env: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[=VALUE]", help="A variable for a command's environment."),
@@ -105,16 +113,21 @@ def create(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Create a service and print its access record; a command is started once to try it."""
+    """Create a service and print its access record; a backend is tried once.
+
+    A command that does not start creates no service. An MCP server or an API that cannot be
+    reached is a warning, because it may start later.
+    """
     first, *others = backend
     ran_in: Path | None = None
     if not others and _is_url(first):
         fields = {"ProtocolType": "MCP", **located(first, "BACKEND")}
-        fields |= _outbound(bearer, api_key, definition=False)
+        fields |= _outbound(bearer, api_key, basic, definition=False)
     elif not others and (base_url or first.lower().endswith(_SUFFIXES)):
-        fields = _definition(first, base_url) | _outbound(bearer, api_key, definition=True)
+        fields = _definition(first, base_url)
+        fields |= _outbound(bearer, api_key, basic, definition=True)
     elif others or shutil.which(first) is not None:
-        if bearer is not None or api_key is not None:
+        if (bearer, api_key, basic) != (None, None, None):
             raise AgentDoubleError("A command gets its credentials as variables: --env NAME.")
         ran_in = (directory or Path.cwd()).absolute()
         fields = _command(backend, variables(env or ()), ran_in)
@@ -126,9 +139,14 @@ def create(
     plane = connect(url)
     id_ = plane.call("CreateMCPService", Name=name, **fields)
     access = record(plane.call("GetMCPService", **id_)["MCPService"])
-    if ran_in is not None:
+    if fields["ProtocolType"] == "HTTP":
+        for warning in plane.admin(f"/_emulator/mcp-services/{name}/warnings", {}).json():
+            typer.echo(f"Warning: {warning}", err=True)
+    else:
         reason = _trial(plane, name, access["mcpServers"][name])
-        if reason is not None:
+        if reason is not None and ran_in is None:
+            typer.echo(f"Warning: {reason}", err=True)
+        elif reason is not None and ran_in is not None:
             plane.call("DeleteMCPService", **id_)
             raise AgentDoubleError(
                 f"The MCP service {name!r} was not created: {reason}{_cure(backend, ran_in)}"
@@ -155,8 +173,10 @@ def delete(name: Name, url: Url = None, as_json: Json = False) -> None:
     typer.echo(json.dumps(deleted) if as_json else f"{id_['MCPServiceId']} is deleted.")
 
 
-def _outbound(bearer: str | None, api_key: str | None, *, definition: bool) -> dict[str, Any]:
-    authorizer = outbound(bearer, api_key, definition=definition)
+def _outbound(
+    bearer: str | None, api_key: str | None, basic: str | None, *, definition: bool
+) -> dict[str, Any]:
+    authorizer = outbound(bearer, api_key, basic, definition=definition)
     return {"OutboundAuthorizerConfiguration": authorizer}
 
 
@@ -179,7 +199,7 @@ def _trial(plane: ControlPlaneClient, name: str, server: Mapping[str, Any]) -> s
     from rich.console import Console  # slow: 0.1 s
 
     url, headers = server["httpUrl"], {**server["headers"], "Accept": _ACCEPTED}
-    with Console(stderr=True).status("Starting the command once"):
+    with Console(stderr=True).status("Trying the backend once"):
         answer = plane.send("POST", url, headers, _INITIALIZE)
     if answer.headers["content-type"].startswith("text/event-stream"):
         message = [event.json() for event in EventSource(answer).iter_sse() if event.data][-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,11 +59,17 @@ def read(option: str, path: str) -> str:
 
 
 def outbound(
-    bearer: str | None, api_key: str | None, *, definition: bool
+    bearer: str | None, api_key: str | None, basic: str | None, *, definition: bool
 ) -> Mapping[str, Any] | None:
     """Return the authorizer for a backend; a ``definition`` says where the key is sent."""
-    if bearer is not None and api_key is not None:
-        raise AgentDoubleError("Use --bearer or --api-key, not both.")
+    if len([option for option in (bearer, api_key, basic) if option is not None]) > 1:
+        raise AgentDoubleError("Use one of --bearer, --api-key and --basic.")
+    if basic is not None:
+        pair = secret("--basic", basic)
+        if ":" not in pair:
+            raise AgentDoubleError(f"--basic: {basic} must have the form user:password.")
+        encoded = base64.b64encode(pair.encode()).decode()
+        return _by_key(f"Basic {encoded}", Parameter="Authorization")
     if bearer is not None:
         token = secret("--bearer", bearer)
         return _by_key(f"Bearer {token}", Parameter="Authorization")

@@ -12,9 +12,10 @@ from typing_extensions import TypedDict
 from agentdouble.control_plane import public_errors, wire
 from agentdouble.control_plane.action_methods import describe, fields
 from agentdouble.core import ledger, strict_json
+from agentdouble.errors import CodeNotBegunError
 from agentdouble.openapi.operation import described
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.result import ResultData
+from agentdouble.sandbox.result import ExecutionResult, ResultData
 from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
@@ -119,18 +120,26 @@ class InvokeTool:
         timeout_s = self._timeout_s(payload.timeout)
         languages.find(payload.kernel_name)  # a refused request must not create a session
         session = await self._session(request)
-        result = await self._sessions.execute(
-            session,
-            payload.code,
-            payload.kernel_name,
-            timeout_s,
-            publisher=self._sessions.feed.publisher(session.key),
-        )
+        try:
+            result = await self._execute(session, payload, timeout_s)
+        except CodeNotBegunError:
+            if request.SessionId is not None:
+                raise
+            session = await self._session(request)
+            result = await self._execute(session, payload, timeout_s)
         return session, {
             "success": result.succeeded,
             "message": result.message,
             "data": result.to_data(session.id, payload.kernel_name),
         }
+
+    async def _execute(
+        self, session: SandboxSession, payload: RunCodePayload, timeout_s: int
+    ) -> ExecutionResult:
+        publisher = self._sessions.feed.publisher(session.key)
+        return await self._sessions.execute(
+            session, payload.code, payload.kernel_name, timeout_s, publisher=publisher
+        )
 
     async def _exec_bash(self, request: InvokeToolRequest) -> tuple[SandboxSession, dict[str, Any]]:
         document = _json_object(request.OperationPayload)
@@ -142,7 +151,8 @@ class InvokeTool:
         session = await self._session(request)
         command = {**payload.model_dump(exclude_none=True), "timeout": timeout_s}
         publisher = self._sessions.feed.publisher(session.key)
-        return session, await session.processes.exec_bash(command, publisher)
+        answer = await session.processes.exec_bash(command, publisher)
+        return session, {**answer, "message": session.take_notice(answer["message"])}
 
     def _check(self, name: str, text: str) -> None:
         """Refuse text that cannot be run, or that is too long."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
@@ -12,13 +13,13 @@ from agentdouble.control_plane.public_errors import invalid, missing
 from agentdouble.control_plane.wire import Wire
 from agentdouble.errors import NotBuiltError
 from agentdouble.mcp_services import Key
-from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Bearer
+from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Basic, Bearer
 from agentdouble.mcp_services.keys import make_key
 
 INBOUND = "InboundAuthorizerConfiguration"
 OUTBOUND = "OutboundAuthorizerConfiguration"
 _NAMES_OF_KEYS = ("apikey", "keyauth")
-_BEARER = "bearer "
+_BASIC, _BEARER = "basic ", "bearer "
 
 
 class NamedKey(Wire):
@@ -126,6 +127,8 @@ def authentication(config: AuthorizerConfiguration | None) -> Auth | None:
     if by.Parameter is None:
         return ApiKey(key)
     has_scheme = key.lower().startswith(_BEARER)
+    if by.Parameter.lower() == "authorization" and key.lower().startswith(_BASIC):
+        return _basic(key[len(_BASIC) :])
     if by.Parameter.lower() == "authorization" and (has_scheme or " " not in key):
         return Bearer(key[len(_BEARER) :] if has_scheme else key)
     if by.location not in ("header", "query", "cookie"):
@@ -133,6 +136,18 @@ def authentication(config: AuthorizerConfiguration | None) -> Auth | None:
         raise NotBuiltError(f"{feature} ({OUTBOUND}.Authorizer.KeyAuth.ApiKeyLocation)")
     location = cast(Literal["header", "query", "cookie"], by.location)
     return ApiKey(key, name=by.Parameter, where=location)
+
+
+def _basic(encoded: str) -> Basic:
+    """Return the user and the password of a header's value; raise ActionError."""
+    try:
+        user, separator, password = base64.b64decode(encoded, validate=True).decode().partition(":")
+    except ValueError:
+        separator = user = password = ""
+    if not separator:
+        path = f"{OUTBOUND}.Authorizer.KeyAuth.ApiKeys.0.Key"
+        raise invalid(path, "after 'Basic ' it needs the base64 of 'user:password'")
+    return Basic(user, password)
 
 
 def _backend_key(config: AuthorizerConfiguration) -> tuple[str, ByKeys]:

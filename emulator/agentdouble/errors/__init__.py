@@ -64,6 +64,7 @@
         ├── TooManyInstancesError
         ├── ResourceExhaustedError   the machine has not enough of a resource that a session needs
         ├── InstanceEndedError
+        │   └── CodeNotBegunError
         ├── SnapshotRefusedError  a session's snapshot cannot be taken, or not be resumed now
         ├── KernelStartError
         ├── WorkbenchError

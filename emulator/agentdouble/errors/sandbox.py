@@ -117,6 +117,10 @@ class InstanceEndedError(SandboxError):
         self.reason = reason
 
 
+class CodeNotBegunError(InstanceEndedError):
+    """The instance ended by itself before the code of this call began."""
+
+
 class SnapshotRefusedError(SandboxError):
     """A session cannot be snapshotted or resumed; ``reason`` says why.
 

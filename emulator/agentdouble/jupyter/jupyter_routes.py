@@ -171,7 +171,7 @@ async def _receive(
             raise WebSocketDisconnect(received.get("code", 1000))
         data = received.get("bytes")
         message = read(received["text"] if data is None else data, v1=v1)
-        if message.channel == "shell":
+        if message.channel == "shell" and not message.is_beside:
             client.code.put_nowait(message)
         else:  # an answer to input() must not wait for the code that asks
             await kernel.send(client, message)

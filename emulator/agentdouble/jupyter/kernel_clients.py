@@ -6,7 +6,8 @@ import asyncio
 import json
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import zmq
@@ -22,6 +23,17 @@ _NUDGE_S = 0.1
 _NUDGES = 100
 _AT_ONCE = 50  # messages that a client receives without a pause
 _KINDS = {"shell": zmq.DEALER, "control": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB}
+
+
+_IDLE = b'"idle"'
+
+
+@dataclass
+class _Request:
+    """Code of a client: the header of its message, and the channels that have not ended it."""
+
+    header: bytes
+    pending: set[str] = field(default_factory=lambda: {"shell", "iopub"})
 
 
 class KernelClient:
@@ -42,7 +54,7 @@ class KernelClient:
         self._news = asyncio.Event()
         self.code: asyncio.Queue[ChannelMessage] = asyncio.Queue()  # waits for the session's turn
         self.sender: asyncio.Task[None] | None = None  # of what is in ``code``
-        self._requests: dict[str, bytes] = {}  # the headers of code that runs or waits, by id
+        self._requests: dict[str, _Request] = {}  # code that runs or waits, by id
         self._kernel: Kernel | None = None
         self._sockets: dict[str, zmq.asyncio.Socket] = {}
         self._listeners: list[asyncio.Task[None]] = []
@@ -94,6 +106,7 @@ class KernelClient:
                 subscribed.set()
             if nudge in parts[1] or b'"iopub_welcome"' in parts[0]:
                 continue
+            self._note(channel, parts)
             self.receive(ChannelMessage(channel, parts))
 
     async def send(self, message: ChannelMessage) -> None:
@@ -134,25 +147,38 @@ class KernelClient:
         return self.connection
 
     def note_request(self, msg_id: str, header: bytes) -> None:
-        """Note code of this client that runs or waits, to answer it if the kernel ends."""
-        self._requests[msg_id] = header
+        """Note code of this client that has not ended, to end it if the kernel ends.
 
-    def note_idle(self, *msg_ids: str) -> None:
-        """Note that code has ended."""
-        for msg_id in msg_ids:
-            self._requests.pop(msg_id, None)
+        A kernel that exits may have sent the reply and no idle status, or the reverse.
+        """
+        self._requests[msg_id] = _Request(header)
+
+    def _note(self, channel: str, parts: Sequence[bytes]) -> None:
+        """Note the reply and the idle status of a request."""
+        if not self._requests or (channel == "iopub" and _IDLE not in parts[3]):
+            return
+        try:
+            msg_id = json.loads(parts[1]).get("msg_id")
+            request = self._requests.get(msg_id)
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            return  # code of a session can sign anything
+        if request is not None:
+            request.pending.discard(channel)
+            if not request.pending:
+                del self._requests[msg_id]
 
     def answer_with_error(self, name: str, text: str, header: bytes | None = None) -> None:
-        """Answer one request, or all that run or wait, as if its code had raised an error."""
-        headers = [header] if header is not None else [*self._requests.values()]
+        """Answer one request, or all that have not ended, as if their code had raised an error."""
+        requests = [_Request(header)] if header is not None else [*self._requests.values()]
         self._requests.clear()
         error = {"ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
-        for parent in headers:
-            self._say("iopub", "status", {"execution_state": "busy"}, parent)
-            self._say("iopub", "error", error, parent)
-            reply = {"status": "error", "execution_count": None, **error}
-            self._say("shell", "execute_reply", reply, parent)
-            self._say("iopub", "status", {"execution_state": "idle"}, parent)
+        reply = {"status": "error", "execution_count": None, **error}
+        for request in requests:
+            if "shell" in request.pending:
+                self._say("iopub", "status", {"execution_state": "busy"}, request.header)
+                self._say("iopub", "error", error, request.header)
+                self._say("shell", "execute_reply", reply, request.header)
+            self._say("iopub", "status", {"execution_state": "idle"}, request.header)
 
     def refuse(self, request: ChannelMessage, error: SandboxError) -> None:
         """Answer a request that the kernel does not get."""

@@ -130,7 +130,10 @@ class SessionKernel:
         self.clients = [other for other in self.clients if not other.closed]
 
     async def send(self, client: KernelClient, message: ChannelMessage) -> None:
-        """Send a client's message; code waits for the session's turn, and gets its error."""
+        """Send a client's message; code waits for the session's turn, and gets its error.
+
+        Code of a subshell waits for nothing: it runs beside other code.
+        """
         header, kernel = message.header, self.kernel
         refusal = self._refusal(header["msg_type"])
         if refusal is not None:
@@ -146,7 +149,10 @@ class SessionKernel:
         try:
             if kernel is not None:
                 self._check_new(kernel.connection.session.sign([*message.parts[:4]]))
-            await self._take_turn(msg_id)
+            if message.is_beside:
+                self._use_living()
+            else:
+                await self._take_turn(msg_id)
             await client.send(message)
         except asyncio.CancelledError:
             self._finish(msg_id)
@@ -182,11 +188,16 @@ class SessionKernel:
             )
         self._signatures.append(signature)
 
-    async def _take_turn(self, msg_id: str) -> None:
+    def _use_living(self) -> Kernel:
+        """Count as using the session; return its kernel, or raise SandboxError if it has ended."""
         self._use(self._session)
         kernel = self.kernel
         if kernel is None:
             raise SandboxError(self.ended(), "InvalidResource.Ended", 409)
+        return kernel
+
+    async def _take_turn(self, msg_id: str) -> None:
+        kernel = self._use_living()
         self._running.add(msg_id)
         if self._turn is None:
             # One turn for all code that clients have sent, because the kernel queues it itself.
@@ -217,8 +228,6 @@ class SessionKernel:
     def _finish(self, *msg_ids: str) -> None:
         """Note that code has ended; without further code, release the session's turn."""
         self._running.difference_update(msg_ids)
-        for client in self.clients:
-            client.note_idle(*msg_ids)
         if not self._running:
             self._released.set()
             self._turn = None

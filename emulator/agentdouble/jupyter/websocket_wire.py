@@ -36,6 +36,11 @@ class ChannelMessage:
         return _header(self.parts[0])
 
     @property
+    def is_beside(self) -> bool:
+        """Whether a subshell of the kernel handles it, beside what the kernel does."""
+        return bool(_header(self.parts[0]).get("subshell_id"))
+
+    @property
     def size(self) -> int:
         """The number of bytes."""
         return sum(map(len, self.parts))

@@ -21,25 +21,36 @@ if TYPE_CHECKING:
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
-@dataclass(frozen=True)
-class ApiKeyScheme:
-    """An API key that the definition declares: the ``name`` of a header, query key or cookie."""
+Place = Literal["header", "query", "cookie"]
 
-    name: str
-    where: Literal["header", "query", "cookie"]
+
+@dataclass(frozen=True)
+class SecurityScheme:
+    """A credential that a definition declares.
+
+    An API key has the ``name`` of a header, query key or cookie, and its place, ``where``.
+    """
+
+    kind: Literal["apiKey", "basic", "bearer", "other"]
+    name: str = ""
+    where: Place = "header"
+
+    def is_header(self, name: str) -> bool:
+        """Return whether it is an API key in the header ``name``, in lower case."""
+        return self.kind == "apiKey" and self.where == "header" and self.name.lower() == name
 
 
 @dataclass(frozen=True)
 class ApiKey:
     """An API key, sent as the definition says, or as ``name`` and ``where`` say.
 
-    ``scheme`` names one of the definition's security schemes; without it, the first API key of the
-    definition is used.
+    ``scheme`` names one of the definition's security schemes; without it, each operation gets the
+    key as the first scheme that it names, or else as the first of the definition.
     """
 
     key: str = field(repr=False)
     name: str | None = None
-    where: Literal["header", "query", "cookie"] = "header"
+    where: Place = "header"
     scheme: str | None = None
 
 
@@ -82,10 +93,10 @@ class Credential:
             request.url = request.url.copy_with(query=query)
 
 
-def credential(auth: Auth | None, api_keys: Mapping[str, ApiKeyScheme]) -> Credential:
+def credential(auth: Auth | None, declared: Mapping[str, SecurityScheme]) -> Credential:
     """Return the additions to each request; raise DefinitionError if they are not known.
 
-    ``api_keys`` are the schemes that the definition declares, by name.
+    ``declared`` are the schemes of the definition, by name.
     """
     if auth is None:
         return Credential()
@@ -93,12 +104,14 @@ def credential(auth: Auth | None, api_keys: Mapping[str, ApiKeyScheme]) -> Crede
         value = _visible(auth.token, "token")
         return Credential({"Authorization": f"Bearer {value}"}, secrets=(value,))
     if isinstance(auth, Basic):
+        if ":" in auth.user:
+            raise DefinitionError("the user of a Basic credential cannot contain a colon")
         pair = base64.b64encode(f"{auth.user}:{auth.password}".encode()).decode()
         return Credential({"Authorization": f"Basic {pair}"}, secrets=(auth.password, pair))
-    return _api_key(auth, _scheme(auth, api_keys))
+    return _api_key(auth, _scheme(auth, declared))
 
 
-def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
+def _api_key(auth: ApiKey, scheme: SecurityScheme) -> Credential:
     value = _visible(auth.key, "API key")
     encoded = quote(value, safe="")
     if scheme.where == "header":
@@ -111,14 +124,19 @@ def _api_key(auth: ApiKey, scheme: ApiKeyScheme) -> Credential:
     return Credential(cookie=pair, secrets=(value, encoded))
 
 
-def _scheme(auth: ApiKey, schemes: Mapping[str, ApiKeyScheme]) -> ApiKeyScheme:
+def default_scheme(declared: Mapping[str, SecurityScheme]) -> str | None:
+    """Return the name of the first API key that a definition declares."""
+    return next((name for name, scheme in declared.items() if scheme.kind == "apiKey"), None)
+
+
+def _scheme(auth: ApiKey, declared: Mapping[str, SecurityScheme]) -> SecurityScheme:
     if auth.name is not None:
-        return ApiKeyScheme(auth.name, auth.where)
-    if auth.scheme is None and schemes:
-        return next(iter(schemes.values()))
-    if auth.scheme in schemes:
-        return schemes[auth.scheme or ""]
-    names = ", ".join(repr(name) for name in schemes) or "none"
+        return SecurityScheme("apiKey", auth.name, auth.where)
+    chosen = auth.scheme or default_scheme(declared)
+    scheme = declared.get(chosen or "")
+    if scheme is not None and scheme.kind == "apiKey":
+        return scheme
+    names = ", ".join(repr(name) for name in declared if declared[name].kind == "apiKey") or "none"
     raise DefinitionError(
         f"it does not say how the API key {auth.scheme or ''} is sent (API keys that it declares: "
         f"{names}). Give the name of the header, query key or cookie with the key"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import urlsplit
+
+import anyio
 
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread, run_in_thread
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
+_TRIED, _PATIENCE_S = 4, 3.0  # addresses of an API, and the time for each
 
 # if these do not fit the body, one request is read as two
 _FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
@@ -41,6 +44,7 @@ class OpenApiBackend:
 
     Create it with ``OpenApiBackend.load()``, which checks the definition. ``document`` is the
     definition as JSON. ``base_url``, ``auth`` and ``timeout_s`` are passed to ``openapi.server``.
+    ``warnings`` say what of the definition could not be used, and which credentials it needs.
     """
 
     kind: ClassVar[str] = "openapi"
@@ -49,6 +53,7 @@ class OpenApiBackend:
     base_url: str | None = None
     auth: Auth | None = None
     timeout_s: float = 30.0
+    warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def load(
@@ -64,7 +69,8 @@ class OpenApiBackend:
         read = source if isinstance(source, openapi.ApiDefinition) else openapi.load(source)
         backend = cls(json.dumps(read.document), **options)
         backend.make_server(read)  # so that errors are reported now
-        return backend
+        unsent = openapi.security.warnings(read, backend.auth)
+        return dataclasses.replace(backend, warnings=(*read.warnings, *unsent))
 
     @classmethod
     async def vetted(cls, text: str, **options: Any) -> OpenApiBackend:
@@ -89,6 +95,20 @@ class OpenApiBackend:
             definition, base_url=self.base_url, auth=self.auth, timeout_s=self.timeout_s
         )
 
+    async def unreachable(self) -> list[str]:
+        """Return a sentence for each address of the API to which no connection can be made."""
+        await import_in_thread(_OPENAPI)
+        from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
+
+        read = await run_in_thread(lambda: openapi.load_text(self.document))
+        urls = {openapi.address_of(read, operation, self.base_url) for operation in read.operations}
+        servers = {urlsplit(url)._replace(path="").geturl() for url in urls}
+        return [
+            f"The API at {server} cannot be reached now."
+            for server in sorted(servers)[:_TRIED]
+            if not await _connects(server)
+        ]
+
     def to_record(self) -> Record:
         """Return the backend as JSON-ready data."""
         auth = self.auth
@@ -98,11 +118,15 @@ class OpenApiBackend:
             "base_url": self.base_url,
             "auth": record,
             "timeout_s": self.timeout_s,
+            "warnings": list(self.warnings),
         }
 
     @classmethod
-    def of(cls, *, auth: Mapping[str, Any] | None, **fields: Any) -> OpenApiBackend:
+    def of(
+        cls, *, auth: Mapping[str, Any] | None, warnings: Sequence[str] = (), **fields: Any
+    ) -> OpenApiBackend:
         """Return the backend of a record."""
+        fields["warnings"] = tuple(warnings)
         if auth is None:
             return cls(auth=None, **fields)
         kinds: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}
@@ -237,6 +261,18 @@ _KEPT: dict[str, Callable[..., Backend]] = {
     McpBackend.kind: McpBackend,
     OpenApiBackend.kind: OpenApiBackend.of,
 }
+
+
+async def _connects(url: str) -> bool:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with anyio.fail_after(_PATIENCE_S):
+            stream = await anyio.connect_tcp(parts.hostname or "", port)
+    except (OSError, TimeoutError):
+        return False
+    await stream.aclose()
+    return True
 
 
 def _check_url(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -23,6 +24,8 @@ from agentdouble.mcp_services.keys import Key, check_keys, make_key
 from agentdouble.state import Record, Registry, Resource, Store, times_of
 
 T = TypeVar("T")
+
+_log = logging.getLogger("agentdouble.mcp_services")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -139,7 +142,10 @@ class Services(Registry[Service]):
         request = [name, backend.kind, backend.to_record(), key_pairs, fields or {}]
         base = self._described(f"mcp-{secrets.token_hex(10)}", name, client_token, request)
         new = Service(**base, backend=backend, keys=checked, fields=fields or {})
-        return await self._add(new)
+        service = await self._add(new)
+        for warning in getattr(backend, "warnings", ()):
+            _log.warning("The MCP service %r: %s", name, warning)
+        return service
 
     async def update(
         self,

@@ -19,6 +19,9 @@ from agentdouble.processes.fork_server.client import ForkServerClient, ForkServe
 from agentdouble.processes.fork_server.protocol import KERNELS, ForkRequest
 from agentdouble.processes.workspace import Workspace
 
+if sys.platform == "linux":
+    from agentdouble.processes.fork_server import view
+
 if TYPE_CHECKING:
     from agentdouble.processes.fork_server.client import ForkChannel, ForkedProcess
     from agentdouble.processes.isolation import Isolation
@@ -55,6 +58,13 @@ class ForkPlan:
     config: Mapping[str, Mapping[str, Any]]
     limits: Mapping[str, int]
     confinement: Mapping[str, Any] | None
+
+    def readable(self, run: str) -> Sequence[str]:
+        """Return the directories of this machine that the process can read; ``run`` is its own."""
+        rules = self.confinement or {}
+        if sys.platform == "linux" and (rules.get("namespaces") or rules.get("landlock")):
+            return view.readable(rules["visible"], run)
+        return ("/",)
 
     async def fork(self, request: ForkRequest, *descriptors: int) -> ForkedProcess:
         """Fork the process; raise ForkServerGoneError or OSError."""
@@ -159,7 +169,8 @@ async def launch(
     gets ``config``, ``connection_file`` and copies of the descriptors. Raises OSError, and
     ForkServerGoneError.
     """
-    environment = dict(workspace.environment(run))
+    readable = ("/",) if plan is None else plan.readable(str(run))
+    environment = dict(workspace.environment(run, readable))
     if plan is not None:
         request = ForkRequest(
             connection_file=connection_file,

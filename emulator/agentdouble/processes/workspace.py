@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -84,7 +84,7 @@ RESERVED = (
     "MPLCONFIGDIR",
     "PYTHONIOENCODING",
 )
-_INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "VIRTUAL_ENV")
+_INHERITED = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT")
 
 
 @dataclass(eq=False)
@@ -115,12 +115,17 @@ class Workspace:
         """
         return Path(tempfile.mkdtemp(prefix="", dir=self.runs))
 
-    def environment(self, run: Path) -> Mapping[str, str]:
-        """Return a kernel's whole environment, without any secrets of the server."""
+    def environment(self, run: Path, readable: Iterable[str] = ("/",)) -> Mapping[str, str]:
+        """Return a kernel's whole environment, without any secrets of the server.
+
+        ``readable`` are the paths of this machine that the kernel can read.
+        """
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         return {
             **inherited,
+            **_environment_of_python(),
             **self.variables,
+            "PATH": self._path(readable),
             "HOME": str(self.home),
             "TMPDIR": str(self.tmp),
             "IPYTHONDIR": str(run),
@@ -128,6 +133,25 @@ class Workspace:
             "MPLCONFIGDIR": str(run / "matplotlib"),
             "PYTHONIOENCODING": "utf-8",
         }
+
+    def _path(self, readable: Iterable[str]) -> str:
+        """Return a PATH on which ``python`` is the kernel's, whatever the double was started with.
+
+        The machine's directories that the kernel cannot read are left out. A session's own PATH is
+        kept as it is, after the kernel's Python unless it has that, too.
+        """
+        scripts = str(Path(sys.executable).parent)
+        own = self.variables.get("PATH")
+        if own is not None:
+            directories = own.split(os.pathsep)
+            return own if scripts in directories else os.pathsep.join((scripts, own))
+        shown = tuple(readable)
+        directories = [
+            directory
+            for directory in os.environ.get("PATH", os.defpath).split(os.pathsep)
+            if sys.platform != "linux" or view.is_below(directory, shown)
+        ]
+        return os.pathsep.join(dict.fromkeys((scripts, *directories)))
 
     def remove(self) -> None:
         """Remove the directories and their content; the time grows with the number of files."""
@@ -150,6 +174,14 @@ class Workspace:
         self._hold_count -= 1
         if self._removed and not self._hold_count:
             _remove(self.home.parent)
+
+
+def _environment_of_python() -> Mapping[str, str]:
+    """Return what activating this Python's virtual environment sets, apart from PATH.
+
+    One that is active for the double may be another, and IPython would import from it.
+    """
+    return {"VIRTUAL_ENV": sys.prefix} if sys.prefix != sys.base_prefix else {}
 
 
 class Workspaces:

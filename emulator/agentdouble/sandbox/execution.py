@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from agentdouble.sandbox.outputs import OutputCollector
-from agentdouble.sandbox.result import ExecutionResult, Status
+from agentdouble.sandbox.result import CellOutput, ExecutionResult, Status
 
 _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
-_OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
+_EXITED = "the code has ended its kernel, as exit() does"
+OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
 
 
 class Execution:
@@ -48,7 +50,7 @@ class Execution:
             if msg_type == "execute_input" and self._started is not None:
                 self._started(content.get("execution_count"))
             self._collector.add(msg_type, content)
-            self._output_messages += msg_type in _OUTPUTS
+            self._output_messages += msg_type in OUTPUTS
         self._check()
 
     def on_reply(self, content: dict[str, Any]) -> None:
@@ -59,6 +61,20 @@ class Execution:
         """Expect no reply: an interrupt just before the code runs prevents it."""
         if self._reply is None:
             self.on_reply({})
+
+    @property
+    def count(self) -> int:
+        """The number of the execution, as its result has it."""
+        count: int = (self._reply or {}).get("execution_count", self._count)
+        return count
+
+    @property
+    def ends_kernel(self) -> bool:
+        """Whether the reply says that the kernel is about to end, as after ``exit()``."""
+        payload = (self._reply or {}).get("payload") or ()
+        return any(
+            part.get("source") == "ask_exit" and not part.get("keepkernel") for part in payload
+        )
 
     def after_outputs(self, messages: int) -> asyncio.Future[None]:
         """Return a future that is done after that many outputs, or when the execution ends."""
@@ -86,16 +102,17 @@ class Execution:
         """Return the result; without ``status``, take the status from the kernel's reply."""
         reply = self._reply or {}
         if status is None:
-            status, message = "ok", "Code executed successfully"
-            if reply.get("status") != "ok":
-                status = "error"
+            status = "ok" if reply.get("status") == "ok" else "error"
+            if status == "error":
                 self._collector.add_missing_error(reply)
-                message = f"Code execution failed: {_error_text(reply)}"
+        outputs = self._collector.outputs()
+        if not message:
+            message = "Code executed successfully" if status == "ok" else _failure(outputs)
         return ExecutionResult(
             status=status,
             message=message,
-            outputs=self._collector.outputs(),
-            execution_count=reply.get("execution_count", self._count),
+            outputs=outputs,
+            execution_count=self.count,
             code=self.code,
             msg_id=self.msg_id,
             context_lost=context_lost or bool(reply.get("context_lost")),
@@ -109,19 +126,31 @@ class Execution:
         message = f"The code ran longer than its timeout of {timeout_s:g} s and {ending}."
         return self.result("timeout", message, context_lost=not context_kept)
 
-    def died(self, reason: str) -> ExecutionResult:
-        """Return the result of code whose kernel ended while it ran."""
+    def exited(self) -> ExecutionResult:
+        """Return the result of code that ended its kernel on purpose."""
+        return self.died(_EXITED)
+
+    def died(self, reason: str, *, began: bool = True) -> ExecutionResult:
+        """Return the result of code whose kernel ended while it ran, or before it began."""
         text = f"{reason}; the session's context is lost"
         self._collector.add_last_error(
             {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
         )
-        return self.result("error", f"Code execution failed: {text}", context_lost=True)
+        message = f"Code execution failed: {text}"
+        return replace(self.result("error", message, context_lost=True), began=began)
 
 
-def _error_text(error: Mapping[str, Any]) -> str:
-    """Return an error's name and value, shortened if they are long."""
-    text = f"{error.get('ename')}: {error.get('evalue')}"
-    return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
+def _failure(outputs: Iterable[CellOutput]) -> str:
+    """Return the message of code that failed: its last error, shortened if it is long.
+
+    Not the reply's: if a result cannot be shown, ipykernel replies with an error without a name.
+    """
+    text = next(
+        (f"{it.ename}: {it.evalue}" for it in reversed([*outputs]) if it.output_type == "error"),
+        "its kernel names no error",
+    )
+    text = text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
+    return f"Code execution failed: {text}"
 
 
 def settle(future: asyncio.Future[None]) -> None:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentdouble import faults
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
+from agentdouble.processes.fork_server.protocol import BEGUN
 from agentdouble.processes.launcher import STDERR
-from agentdouble.sandbox.execution import Execution, settle
+from agentdouble.sandbox.execution import OUTPUTS, Execution, settle
 from agentdouble.sandbox.expressions import (
     ExpressionError,
     Question,
@@ -25,6 +26,7 @@ from agentdouble.sandbox.expressions import (
     value_of,
 )
 from agentdouble.sandbox.languages import PYTHON, Language
+from agentdouble.sandbox.late_outputs import LateOutputs
 from agentdouble.sandbox.outputs import OutputCollector
 from agentdouble.sandbox.result import ExecutionResult
 from agentdouble.sandbox.session_process import SessionProcess, run_to_completion
@@ -40,6 +42,7 @@ _NUDGE_INTERVAL_S = 0.2
 _INFO_TIMEOUT_S = 0.5
 _EVALUATION_TIMEOUT_S = 5.0
 _IOPUB_TIMEOUT_S = 0.02
+_EXIT_S = 5.0  # the time that a kernel has to end by itself after exit()
 _STDERR_LENGTH = 500  # characters
 _STDERR_SIZE = 8192  # bytes, of which the last line is shown
 
@@ -87,6 +90,7 @@ class Kernel(SessionProcess):
         self.connection = connection
         self._channels = connection.channels(on_shell=self._on_shell, on_iopub=self._on_iopub)
         self.listeners: list[Handler] = []  # called with each message of IOPub
+        self.late = LateOutputs()
         self._ending = False  # whether the code or the question is being interrupted
         self._turn = asyncio.Lock()  # held while the kernel does something
         self._code_waits = 0  # how many executions and expressions wait for their turn
@@ -150,7 +154,7 @@ class Kernel(SessionProcess):
             self._count += 1
             execution = self._execution(code, output_limit, publisher)
             if not self.alive:  # it was killed while the code waited
-                return execution.died(self.how_it_ended())
+                return execution.died(self.how_it_ended(), began=False)
             try:
                 return await self._run(execution, timeout_s, fault)
             except asyncio.CancelledError:  # the caller has disconnected
@@ -159,6 +163,7 @@ class Kernel(SessionProcess):
             finally:
                 self._request = None
                 self._ending = False
+                self.late.remember(execution.msg_id, execution.count, publisher)
 
     @contextlib.asynccontextmanager
     async def _code_turn(self) -> AsyncIterator[None]:
@@ -211,14 +216,26 @@ class Kernel(SessionProcess):
             elif not execution.finished.done():
                 return await self._unfinished(execution, timeout_s)
         if await self._wait_for(execution.finished, timeout_s):
+            if execution.ends_kernel:
+                return await self._exited(execution)
             return execution.result()
         return await self._unfinished(execution, timeout_s)
+
+    async def _exited(self, execution: Execution) -> ExecutionResult:
+        """Return the result of code that called ``exit()``, when its kernel has ended.
+
+        A kernel answers such code first, and would end while the next code runs.
+        """
+        await self._wait_for(self.left, _EXIT_S)
+        if not self.died.done():
+            await self.kill("killed: its code had called exit(), and it did not end")
+        return execution.exited()
 
     async def _unfinished(self, execution: Execution, timeout_s: float) -> ExecutionResult:
         """End an execution that has timed out or whose kernel has died, and return its result."""
         ending = await self._end_execution(execution)
         if ending == "died":
-            return execution.died(self.how_it_ended())
+            return execution.died(self.how_it_ended(), began=self._began(execution))
         return execution.timed_out(timeout_s, context_kept=ending == "interrupted")
 
     async def _end_execution(self, execution: Execution) -> _Ending:
@@ -231,6 +248,17 @@ class Kernel(SessionProcess):
             return "died"
         await self.kill("killed: its code ignored the interrupt")
         return "killed"
+
+    def _began(self, execution: Execution) -> bool:
+        """Return whether code began in a kernel that has ended.
+
+        Its messages do not tell: code may end the kernel before they are sent.
+        """
+        try:
+            mark = session_files.read_end(self.run / BEGUN, len(execution.msg_id))
+        except OSError:
+            return execution.begun.done()
+        return execution.begun.done() or mark.decode("utf-8", "replace") == execution.msg_id
 
     async def _has_begun(self, execution: Execution) -> None:
         """Wait until the code runs, because ipykernel ignores an interrupt before that."""
@@ -365,9 +393,11 @@ class Kernel(SessionProcess):
             settle(self._welcomed)
         for listener in self.listeners:
             listener(message)
-        request = self._request
-        if request is not None and message["parent_header"].get("msg_id") == request.msg_id:
+        request, parent = self._request, message["parent_header"].get("msg_id")
+        if request is not None and parent == request.msg_id:
             request.on_iopub(msg_type, content)
+        elif parent and msg_type in OUTPUTS:
+            self.late.take(parent, msg_type, content)
 
     def _on_shell(self, message: Message) -> None:
         request, request_id = self._request, message["parent_header"].get("msg_id")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from agentdouble.core import ledger
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import (
+    CodeNotBegunError,
     DirectoryError,
     SandboxError,
     SnapshotRefusedError,
@@ -130,6 +131,8 @@ class LocalProcesses:
                     fault=fault,
                     publisher=publisher,
                 )
+                if not result.began:
+                    self._report_loss(kernel)
                 if self.session.end_reason is not None:  # which has interrupted the code
                     result = result.ended_by(self.session.end_reason)
                 ended, lost = result.status, result.ends_session
@@ -183,6 +186,8 @@ class LocalProcesses:
         self.session.note_start(f"started {name}, process {process.pid}")
 
     def _watch_death(self, kernel: Kernel) -> None:
+        kernel.late.note = self.session.log.note
+
         def on_death(_died: object) -> None:
             if not self.session.turn.busy:  # else whoever holds the turn reports it
                 self.note_death(kernel, "while nothing ran")
@@ -193,6 +198,12 @@ class LocalProcesses:
         replaced = self._kernels.get(kernel.language.name) is not kernel
         if not kernel.alive and not replaced:
             self.session.lose(f"{kernel.how_it_ended()}, {circumstances}")
+
+    def _report_loss(self, kernel: Kernel) -> None:
+        """Raise CodeNotBegunError, because the kernel had ended before the code began."""
+        self.note_death(kernel, "before this code began")
+        reason = self.session.end_reason or kernel.how_it_ended()
+        raise CodeNotBegunError(self.session.key.user_session_id, reason)
 
     async def drop_kernel(self, language: Language) -> None:
         if (kernel := self._kernels.get(language.name)) is not None:

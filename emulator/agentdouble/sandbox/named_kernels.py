@@ -14,9 +14,10 @@ import datetime as dt
 import json
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
-from agentdouble.errors import DirectoryError, SandboxError
+from agentdouble.errors import CodeNotBegunError, DirectoryError, SandboxError
 from agentdouble.sandbox.expressions import ExpressionError
 from agentdouble.sandbox.kernel import Kernel, MidRunFault
 from agentdouble.sandbox.languages import PYTHON, Language
@@ -68,6 +69,7 @@ class NamedKernel:
         self.kernel = kernel
         self.created_at = self.last_used = dt.datetime.now(dt.timezone.utc)
         self.turn = ExecutionTurn(name)
+        self.notice: str | None = None  # what the first result says of an earlier kernel
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel's entry in the list of Jupyter sessions."""
@@ -113,9 +115,14 @@ class NamedKernels:
             if len(self) >= MOST:
                 message = f"Too many Jupyter sessions (limit {MOST}): close one."
                 raise SandboxError(message, "QuotaExceeded", 429)
+            ended = None if notebook is None else notebook.kernel.how_it_ended()
             for dead in [name for name, old in self._living.items() if not old.kernel.alive]:
                 await self.close(dead)
             new = NamedKernel(name or uuid.uuid4().hex, await self._start(language))
+            if ended is not None:
+                new.notice = (
+                    f"This is a new kernel, without the context of the one before: {ended}."
+                )
             self._living[new.name] = new  # at once: the caller may disconnect
             if cwd is not None:
                 await self._place(new, cwd)
@@ -133,7 +140,7 @@ class NamedKernels:
     ) -> ExecutionResult:
         """Run code in a kernel, one execution at a time; close it if its context is lost.
 
-        Raises SandboxError if it is busy and the ledger says so.
+        Raises SandboxError if it is busy and the ledger says so, and CodeNotBegunError.
         """
         notebook.turn.check_free()
         fault = MidRunFault.armed(self._expire)
@@ -143,9 +150,12 @@ class NamedKernels:
                 result = await notebook.kernel.execute(
                     code, timeout_s=timeout_s, output_limit=self._output_limit, fault=fault
                 )
+        if not result.began:
+            raise CodeNotBegunError(notebook.name, notebook.kernel.how_it_ended())
         if result.context_lost:
             await self.close(notebook.name)
-        return result
+        notice, notebook.notice = notebook.notice, None
+        return result if notice is None else replace(result, message=f"{result.message}. {notice}")
 
     async def close(self, name: str) -> bool:
         """End a kernel; return whether there was one of that name."""

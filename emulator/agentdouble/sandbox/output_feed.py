@@ -2,7 +2,8 @@
 
 The platform's answer still comes at the end, unchanged. A listener receives these events of each
 execution through InvokeTool: ``started``; an ``output`` for each message of the kernel that
-``outputs.OutputCollector`` keeps for the answer; and ``finished``. A command's output is published
+``outputs.OutputCollector`` keeps for the answer; and ``finished``. An output that comes later, which
+is in no answer, is the event ``late``. A command's output is published
 like a kernel's streams. Callers recognize their own run by the name that they gave it in a header.
 A slow listener misses outputs, and the event ``dropped`` says how many, so it never delays
 another client.
@@ -23,7 +24,7 @@ from agentdouble.errors import TooManyListenersError
 if TYPE_CHECKING:
     from agentdouble.sandbox.instance_key import InstanceKey
 
-Kind = Literal["listening", "started", "output", "dropped", "finished"]
+Kind = Literal["listening", "started", "output", "dropped", "finished", "late"]
 ExecutionEnded = Literal["ok", "error", "timeout", "interrupted"]
 
 KEPT = 16 * 1024 * 1024  # bytes of outputs in a listener's queue: twice the largest output limit
@@ -67,7 +68,7 @@ class Listener:
         """Queue an event; drop an output without room, and close if the queue still overflows."""
         if self.closed:
             return
-        if event.kind == "output" and self._events and self._size + event.size > KEPT:
+        if event.kind in ("output", "late") and self._events and self._size + event.size > KEPT:
             self._dropped += 1
             return
         if self._dropped:
@@ -171,6 +172,10 @@ class ExecutionPublisher:
     def output(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
         """Publish an output, or a change of earlier outputs, for example ``clear_output``."""
         self._publish("output", {"msg_type": msg_type, "content": content}, size)
+
+    def late(self, msg_type: str, content: Mapping[str, Any], size: int) -> None:
+        """Publish an output that came after the end of the code."""
+        self._publish("late", {"msg_type": msg_type, "content": content}, size)
 
     def finished(self, status: ExecutionEnded, *, context_lost: bool) -> None:
         """Publish that the code has ended, and whether the session's state is lost."""

@@ -80,6 +80,7 @@ class ExecutionResult:
     code: str
     msg_id: str
     context_lost: bool = False
+    began: bool = True  # False if the kernel had ended before
 
     @property
     def succeeded(self) -> bool:

@@ -71,6 +71,7 @@ class SandboxSession:
         self.metadata = metadata
         self.log = log
         self.executions = 0  # that have begun
+        self.notice: str | None = None  # what the first result says of an earlier instance
         self.used: Used | None = None  # when it was measured, at most 5 s ago
         self.code_ended = asyncio.Event()  # set when it has ended and runs no code any more
         self._on_lost = on_lost
@@ -235,6 +236,11 @@ class SandboxSession:
         Return at once if the ledger lets the code finish.
         """
         await self._expire(self)
+
+    def take_notice(self, message: str) -> str:
+        """Return the message of a result, the first with what is to be said of an earlier instance."""
+        notice, self.notice = self.notice, None
+        return message if notice is None else f"{message.rstrip('.')}. {notice}"
 
     def refuse(self, reason: str) -> None:
         """Refuse all executions from now on, including those that wait for their turn."""

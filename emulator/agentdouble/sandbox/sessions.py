@@ -13,6 +13,7 @@ import datetime as dt
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -160,6 +161,12 @@ class SandboxSessions:
         if session is not None:
             return self.use(session, ttl_s)
         session = self._make(key, ttl_s, variables, metadata)
+        ended = self._history.latest(key)
+        if ended is not None:
+            session.notice = (
+                "This is a new instance of the session, without the context of the one before, "
+                f"which has ended: {ended.dated_reason}."
+            )
         await self._record(session)
         return session
 
@@ -330,7 +337,7 @@ class SandboxSessions:
         session.log.note(f"ran execution {result.execution_count}: {result.status}")
         if result.ends_session:
             await self.destroy(session, result.message.rstrip("."))
-        return result
+        return replace(result, message=session.take_notice(result.message))
 
     async def destroy(
         self, session: SandboxSession, reason: str, at: dt.datetime | None = None

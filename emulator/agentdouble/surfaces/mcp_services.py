@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.threads import import_in_thread, run_in_thread
 from agentdouble.errors import McpServiceError, RuntimeStartError
-from agentdouble.mcp_services import Services
+from agentdouble.mcp_services import OpenApiBackend, Services
 from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.started_process import LONGEST_LINE
 from agentdouble.openapi import Format
@@ -151,8 +151,18 @@ class MCPServices(Surface):
         return MCPServiceActions(self.services, sources).by_name()
 
     def admin_routes(self) -> Sequence[BaseRoute]:
-        """Return the route for the logs of commands."""
-        return [Route("/mcp-services/{name}/logs", self._logs)]
+        """Return the routes for the logs of commands, and for warnings about definitions."""
+        return [
+            Route("/mcp-services/{name}/logs", self._logs),
+            Route("/mcp-services/{name}/warnings", self._warnings),
+        ]
+
+    async def _warnings(self, request: Request) -> Response:
+        """Return what keeps calls of a service from succeeding, as a list of sentences."""
+        backend = self.services.named(request.path_params["name"]).backend
+        if not isinstance(backend, OpenApiBackend):
+            return JSONResponse([])
+        return JSONResponse([*backend.warnings, *await backend.unreachable()])
 
     async def _logs(self, request: Request) -> Response:
         """Return what the processes of a service have printed."""

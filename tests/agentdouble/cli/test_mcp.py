@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ from agentdouble import Emulator
 from agentdouble.core import running_doubles
 from agentdouble.errors import AgentDoubleError
 from agentdouble.mcp_services import CommandBackend, McpBackend, OpenApiBackend
-from agentdouble.mcp_services.openapi import ApiKey, Bearer
+from agentdouble.mcp_services.openapi import ApiKey, Basic, Bearer
 from tests.agentdouble import mcp_wire
 from tests.agentdouble.mcp_services.backend import API, CREDENTIALS, TOOLS, Backend
 from tests.agentdouble.mcp_services.stdio.conftest import HERE
@@ -36,14 +37,14 @@ def local(double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         yield double
 
 
-def run(*words: str) -> str:
+def run(*words: str, warnings: str = "") -> str:
     """Run a command that succeeds and return its output."""
     printed, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         from agentdouble.cli.app import app
 
         app(["mcp", *words], standalone_mode=False)
-    assert "" == errors.getvalue()
+    assert warnings == errors.getvalue()
     return printed.getvalue()
 
 
@@ -85,16 +86,35 @@ def test_keys_come_from_the_environment_or_a_file(
     """As a bearer or in a header."""
     monkeypatch.setenv("TOKEN", CREDENTIALS.removeprefix("Bearer "))
     (tmp_path / "key.txt").write_text("from-a-file\n")
+    (tmp_path / "login.txt").write_text("me:pass\n")
     url = f"{backend.url}/needy"
 
     record = run("create", "one", url, "--bearer", "env:TOKEN")
-    run("create", "two", url, "--api-key", "file:key.txt")
-    run("create", "three", url, "--api-key", "X-Mine=env:TOKEN")
+    refused = (
+        "Warning: The backend of the MCP service {!r} refuses the credentials that the service has "
+        "for it (401).\n"
+    )
+    run("create", "two", url, "--api-key", "file:key.txt", warnings=refused.format("two"))
+    run("create", "three", url, "--api-key", "X-Mine=env:TOKEN", warnings=refused.format("three"))
+    run("create", "four", url, "--basic", "file:login.txt", warnings=refused.format("four"))
 
     assert list(TOOLS) == tools(record)
-    assert [{"X-API-Key": "from-a-file"}, {"X-Mine": CREDENTIALS.removeprefix("Bearer ")}] == [
-        dict(_headers(local, name)) for name in ("two", "three")
-    ]
+    assert [
+        {"X-API-Key": "from-a-file"},
+        {"X-Mine": CREDENTIALS.removeprefix("Bearer ")},
+        {"Authorization": "Basic bWU6cGFzcw=="},
+    ] == [dict(_headers(local, name)) for name in ("two", "three", "four")]
+
+
+def test_server_that_cannot_be_reached_is_a_warning(local: Emulator) -> None:
+    """The service is created, because the server may start later."""
+    with socket.socket() as taken:  # bound, but not listening
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
+        warning = "Warning: The backend of the MCP service 'dead' cannot be reached.\n"
+        record = run("create", "dead", url, warnings=warning)
+
+    assert local.mcp.record("dead") == json.loads(record)
 
 
 def _headers(double: Emulator, name: str) -> Any:
@@ -107,21 +127,32 @@ def _headers(double: Emulator, name: str) -> Any:
 def test_definition_becomes_a_service(
     local: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The API's address is in the file, or in --base-url."""
+    """The API's address is in the file, or in --base-url; what will fail is said at once."""
     monkeypatch.setenv("TOKEN", "t")
+    monkeypatch.setenv("LOGIN", "me:pass")
+    dead = "Warning: The API at http://pets.example cannot be reached now.\n"
+    unsent = (
+        "Warning: 1 of 1 operations need a credential, and the service has none: key (an API key "
+        "in the query: k).\n"
+    )
     for name in ("pets.json", "pets"):
         (tmp_path / name).write_text(json.dumps(API))
 
-    record = run("create", "one", "pets.json", "--api-key", "env:TOKEN")
-    run("create", "two", "pets.json", "--bearer", "env:TOKEN")
-    run("create", "three", "pets", "--base-url", "http://[::1]:81/v1", "--api-key", "X-K=env:TOKEN")
+    record = run("create", "one", "pets.json", "--api-key", "env:TOKEN", warnings=dead)
+    run("create", "two", "pets.json", "--bearer", "env:TOKEN", warnings=dead)
+    words = ("--base-url", "http://[::1]:81/v1", "--api-key", "X-K=env:TOKEN")
+    run("create", "three", "pets", *words, warnings=dead.replace("pets.example", "[::1]:81"))
+    run("create", "four", "pets.json", "--basic", "env:LOGIN", warnings=dead)
+    run("create", "five", "pets.json", warnings=unsent + dead)
 
     assert ["pets"] == tools(record)
     assert [
         (None, ApiKey("t")),
         (None, Bearer("t")),
         ("http://[::1]:81/v1", ApiKey("t", name="X-K")),
-    ] == [_api(local, name) for name in ("one", "two", "three")]
+        (None, Basic("me", "pass")),
+        (None, None),
+    ] == [_api(local, name) for name in ("one", "two", "three", "four", "five")]
 
 
 def _api(double: Emulator, name: str) -> tuple[Any, Any]:
@@ -143,7 +174,8 @@ def _api(double: Emulator, name: str) -> tuple[Any, Any]:
         ),
         (("http://h/", "--api-key", "s3cret"), "--api-key must be env:NAME or file:PATH"),
         (("http://h/", "--bearer", "env:NO_SUCH"), "--bearer: the environment has no NO_SUCH."),
-        (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Use --bearer or --api-key"),
+        (("http://h/", "--bearer", "env:A", "--api-key", "env:A"), "Use one of --bearer"),
+        (("http://h/", "--basic", "file:a.txt"), "--basic: a.txt cannot be read"),
     ],
 )
 def test_invalid_services_are_refused(

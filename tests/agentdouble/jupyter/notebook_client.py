@@ -6,7 +6,7 @@ import itertools
 import json
 import struct
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -30,16 +30,20 @@ class Notebook:
         self._v1 = socket.subprotocol == V1
         self.earlier: list[Message] = []  # messages that had no part in the last execution
 
-    def send(self, kind: str, content: Mapping[str, Any], channel: str = "shell") -> str:
-        """Send a request and return its id."""
-        header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": "s", "version": "5.3"}
-        parts = [header, {}, {}, content]
+    def send(
+        self, kind: str, content: Mapping[str, Any], channel: str = "shell", **header: Any
+    ) -> str:
+        """Send a request with these additional fields in its header, and return its id."""
+        own = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "session": "s", "version": "5.3"}
+        self._write([{**own, **header}, {}, {}, content], channel)
+        return own["msg_id"]
+
+    def _write(self, parts: Sequence[Mapping[str, Any]], channel: str) -> None:
         if self._v1:
             self._socket.send(packed(channel, [json.dumps(part).encode() for part in parts]))
         else:
             document = dict(zip(FIELDS, parts, strict=True))
             self._socket.send(json.dumps({**document, "channel": channel}))
-        return header["msg_id"]
 
     def execute(self, code: str) -> str:
         """Start code and return the id of its request."""

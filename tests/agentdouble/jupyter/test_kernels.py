@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from agentdouble import Emulator
 from agentdouble.sandbox.result import TOO_DEEP
 from tests.agentdouble.calling import act, background, eventually, home_of, run, text
-from tests.agentdouble.jupyter.notebook_client import JupyterClient, packed
+from tests.agentdouble.jupyter.notebook_client import JupyterClient, Message, packed
 from tests.agentdouble.jupyter.notebook_client import error as error_in
 from tests.agentdouble.jupyter.notebook_client import text as text_in
 
@@ -197,6 +197,21 @@ def test_a_kernel_that_dies_answers_its_cell(jupyter: JupyterClient) -> None:
         lambda: jupyter.http.get(f"/kernels/{kernel}").status_code, lambda status: status != 200
     )
     assert 404 == status
+
+
+def test_cells_after_an_exit_all_end(jupyter: JupyterClient) -> None:
+    """A kernel that exits goes on for a moment, and may answer the last of them half."""
+    with jupyter.attached(jupyter.new_kernel()) as notebook:
+        notebook.run("exit")
+        while "ok" == _status(notebook.run("1")):
+            pass
+
+        assert "exited with code 0" in notebook.error("1")[1]
+
+
+def _status(messages: list[Message]) -> str:
+    """Return the status in a reply."""
+    return next(m["content"]["status"] for m in messages if m["channel"] == "shell")
 
 
 def test_a_message_that_the_kernel_would_ignore_holds_no_turn(

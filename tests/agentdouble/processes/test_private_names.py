@@ -67,7 +67,7 @@ LISTED = {
     for owner, names in re.findall(r"^([\w.]+): ((?:\w+\s+)+)", copies.__doc__ or "", re.MULTILINE)
 }
 OURS = {"_loop", "_run"}  # libraries have these names as well
-KERNEL = ("kernel_app", "kernel_output", "kernel_traces", "python_kernel")
+KERNEL = ("kernel_app", "kernel_output", "kernel_traces", "python_kernel", "session_history")
 SOURCES = [
     *Path(*copies.__path__).glob("*.py"),
     *(Path(*fork_server.__path__, f"{name}.py") for name in KERNEL),

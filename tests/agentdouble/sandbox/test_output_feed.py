@@ -10,7 +10,17 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.core.invoke_tool import RUN_HEADER
 from agentdouble.sandbox.instance_key import InstanceKey
-from tests.agentdouble.calling import Begun, body_of, data_plane, http, run, signed
+from tests.agentdouble.calling import (
+    Begun,
+    act_on_session,
+    body_of,
+    data_plane,
+    home_of,
+    http,
+    run,
+    signed,
+    text,
+)
 from tests.agentdouble.sandbox.hearing import Heard, listening, to_the_end
 
 KEY = InstanceKey("t-1", "s")
@@ -125,3 +135,33 @@ def in_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
         asyncio.run(test())
 
     return run_it
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_output_between_two_calls_is_in_the_log_and_in_the_feed(
+    shared: Emulator, language: str
+) -> None:
+    """No result contains it: a thread or a timer prints it when its code has ended."""
+    session = f"late-{language}"
+    text(shared, "import os; os.mkfifo('go')", session)
+    code = {
+        "python": "import threading\ndef wait():\n    open('go').close()\n    print('tick')\n"
+        "threading.Thread(target=wait).start()",
+        "javascript": "Deno.readTextFile('go').then(() => console.log('tick')); undefined",
+    }[language]
+    with listening(shared, session) as events:
+        session_id = run(shared, code, session, language=language)["data"]["session_id"]
+        ran = list(to_the_end(events))
+        (home_of(shared, session) / "go").open("w").close()
+        kind, data = next(events)
+
+    assert "finished" == ran[-1][0]
+    assert ("late", "stream", {"name": "stdout", "text": "tick\n"}) == (
+        kind,
+        data["msg_type"],
+        data["content"],
+    )
+    log = act_on_session(shared, "GetSessionLogs", session_id)["Logs"]
+    assert "after its end, in no result: stdout: tick" in log
+    after = run(shared, "1", session, language=language)["data"]["outputs"]
+    assert ["execute_result"] == [output["output_type"] for output in after]

@@ -7,7 +7,12 @@ tools call the API. It imports the MCP SDK.
 from __future__ import annotations
 
 from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Basic, Bearer
-from agentdouble.mcp_services.openapi.definition import ApiDefinition, DefinedOperation
+from agentdouble.mcp_services.openapi import security
+from agentdouble.mcp_services.openapi.definition import (
+    ApiDefinition,
+    DefinedOperation,
+    address_of,
+)
 from agentdouble.mcp_services.openapi.loading import load, load_text
 from agentdouble.mcp_services.openapi.serving import server
 
@@ -18,7 +23,9 @@ __all__ = [
     "Basic",
     "Bearer",
     "DefinedOperation",
+    "address_of",
     "load",
     "load_text",
+    "security",
     "server",
 ]

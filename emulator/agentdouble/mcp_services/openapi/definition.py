@@ -8,20 +8,29 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.backend_credentials import ApiKeyScheme
+from agentdouble.mcp_services.backend_credentials import SecurityScheme
 
 Json = dict[str, Any]
+# The names of the schemes of each alternative; None if the definition does not say.
+Security = tuple[tuple[str, ...], ...] | None
 Where = Literal["path", "query", "header", "cookie"]
-How = Literal["simple", "form", "deepObject", "json"]
+Kind = Literal["json", "urlencoded", "multipart", "text", "raw"]
+How = Literal["simple", "label", "matrix", "form", "deepObject", "json"]
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a value is written on the wire; ``delimiter`` separates the members of an array."""
+    """How a value is written on the wire.
+
+    ``delimiter`` separates the members of an array, and ``nested`` has the delimiters of the arrays
+    in it, the outermost first. With ``reserved``, reserved characters are not percent-encoded.
+    """
 
     how: How
     explode: bool = False
     delimiter: str = ","
+    nested: tuple[str, ...] = ()
+    reserved: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,10 +45,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class DefinedField:
-    """A form field; without a style, its value's type decides how it is written."""
+    """A form field; without a style, its value's type decides how it is written.
+
+    ``media_types`` are those that the definition allows for its part of a multipart body.
+    """
 
     style: Style | None = None
     is_file: bool = False
+    media_types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class DefinedBody:
     their names to the names of the form's fields.
     """
 
-    kind: Literal["json", "urlencoded", "multipart", "raw"]
+    kind: Kind
     media_type: str
     argument: str | None
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -71,13 +84,14 @@ class DefinedOperation:
     body: DefinedBody | None
     accept: str
     address: str | None = None  # its own base URL, in place of the definition's
+    security: Security = None
 
 
 @dataclass(frozen=True)
 class ApiDefinition:
     """A definition that has been read.
 
-    ``document`` can be stored and read again.
+    ``document`` can be stored and read again. ``warnings`` say what in it could not be used.
     """
 
     title: str
@@ -85,8 +99,9 @@ class ApiDefinition:
     description: str
     operations: tuple[DefinedOperation, ...]
     address: str | None
-    api_keys: Mapping[str, ApiKeyScheme]
+    security_schemes: Mapping[str, SecurityScheme]
     document: Json = field(repr=False, compare=False)
+    warnings: tuple[str, ...] = ()
 
 
 def mapping(value: Any) -> Json:
@@ -130,6 +145,10 @@ def _checked_url(url: str) -> str:
             "it does not say where the API is: give base_url, an http(s) URL, such as "
             "'https://api.example.com/v1'"
         )
+    if "{" in url:
+        raise DefinitionError(
+            f"the API's URL {url!r} has a variable without a default: give base_url"
+        )
     if parts.query or parts.fragment:
         raise DefinitionError("the API's URL has a query or a fragment, which no path can follow")
     return url.rstrip("/")
@@ -141,6 +160,12 @@ class Document:
     def __init__(self, root: Json, version: str) -> None:
         self.root = root
         self.version = version
+        self._dangling: dict[str, str] = {}  # warnings, by reference
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be used."""
+        return tuple(self._dangling.values())
 
     def target(self, reference: str, location: str) -> Any:
         """Return the target of a reference; ``location`` is where the reference is."""
@@ -172,17 +197,33 @@ class Document:
 
     def followed(self, node: Any, location: str) -> tuple[Any, str]:
         """Return the value at the end of a chain of references, and its place."""
+        start = location
         visited: dict[str, None] = {}  # in order, and quick for a chain of thousands
         while isinstance(node, dict) and isinstance(node.get("$ref"), str):
             reference = node["$ref"]
             if reference in visited:
                 circle = " -> ".join([*visited, reference])
-                raise DefinitionError(
-                    f"references go round in a circle: {circle}", location=location
-                )
+                raise DefinitionError(f"references go round in a circle: {circle}", location=start)
             visited[reference] = None
             node, location = self.target(reference, location), reference
         return node, location
+
+    def followed_if_possible(self, node: Any, location: str) -> tuple[Any, str]:
+        """Return the same, or an empty object with a warning if a reference leads nowhere.
+
+        For schemas and answers only: without them, an operation can still be called.
+        """
+        try:
+            return self.followed(node, location)
+        except DefinitionError as error:
+            self.warn(node["$ref"], error)
+            return {}, location
+
+    def warn(self, reference: str, error: DefinitionError) -> None:
+        """Note a reference that cannot be followed: once, at its first place."""
+        self._dangling.setdefault(
+            reference, f"{error.reason} (at {error.place}). Any value is allowed there."
+        )
 
 
 def step(location: str, *keys: str | int) -> str:

@@ -6,6 +6,8 @@ given. So no error or log shows the key, even if the key is a part of the URL.""
 from __future__ import annotations
 
 import base64
+import codecs
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -28,6 +30,14 @@ LARGEST = 8 * 1024 * 1024  # bytes of an answer
 REDIRECTS = 5
 
 LONGEST_ERROR = 4000  # characters
+_MARKS = {  # UTF-32 first: its mark begins with the one of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_CREDENTIAL = "agentdouble_credential"  # of httpx's extensions; redirections keep them
 _SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
 
 
@@ -37,16 +47,15 @@ class ApiAnswer:
 
     status: int
     media_type: str
-    charset: str
+    charset: str | None
     content: bytes
 
 
 class _Credentialed(httpx.AsyncHTTPTransport):
     """Adds the credential below the client, which logs and keeps only what it is given."""
 
-    def __init__(self, credential: Credential, verify: bool) -> None:
+    def __init__(self, verify: bool) -> None:
         super().__init__(verify=verify, limits=httpx.Limits(max_connections=100))
-        self._credential = credential
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         sent = httpx.Request(
@@ -56,17 +65,18 @@ class _Credentialed(httpx.AsyncHTTPTransport):
             stream=request.stream,
             extensions=request.extensions,
         )
-        self._credential.put_on(sent)
+        credential: Credential = request.extensions[_CREDENTIAL]
+        credential.put_on(sent)
         return await super().handle_async_request(sent)
 
 
 class ApiBackend:
     """A client of one API; its errors name neither the API's address nor the credential."""
 
-    def __init__(self, credential: Credential, *, timeout_s: float, verify: bool) -> None:
+    def __init__(self, *, timeout_s: float, verify: bool) -> None:
         self._timeout_s = timeout_s
         self._client = httpx.AsyncClient(
-            transport=_Credentialed(credential, verify),
+            transport=_Credentialed(verify),
             timeout=httpx.Timeout(timeout_s),
             headers={"User-Agent": "agentdouble"},
             trust_env=False,
@@ -76,11 +86,11 @@ class ApiBackend:
         """Close all connections."""
         await self._client.aclose()
 
-    async def send(self, request: ApiRequest) -> ApiAnswer:
+    async def send(self, request: ApiRequest, credential: Credential) -> ApiAnswer:
         """Return the API's answer; raise ToolCallError if there is no valid answer."""
         try:
             with anyio.fail_after(self._timeout_s):
-                return await self._sent(self._built(request))
+                return await self._sent(self._built(request, credential))
         except (TimeoutError, httpx.TimeoutException):
             raise ToolCallError(f"The API did not answer within {self._timeout_s:g} s.") from None
         except httpx.ConnectError:
@@ -94,13 +104,14 @@ class ApiBackend:
         except httpx.InvalidURL:
             raise ToolCallError("The arguments make a URL that is too long.") from None
 
-    def _built(self, request: ApiRequest) -> httpx.Request:
+    def _built(self, request: ApiRequest, credential: Credential) -> httpx.Request:
         return self._client.build_request(
             request.method,
             request.url,
             headers=request.headers,
             content=request.content,
             files=request.files,
+            extensions={_CREDENTIAL: credential},
         )
 
     async def _sent(self, request: httpx.Request) -> ApiAnswer:
@@ -131,7 +142,7 @@ async def _read(response: httpx.Response) -> ApiAnswer:
     return ApiAnswer(
         response.status_code,
         written.partition(";")[0].strip().lower(),
-        response.charset_encoding or "utf-8",
+        response.charset_encoding,
         bytes(content),
     )
 
@@ -178,8 +189,8 @@ def _json(answer: ApiAnswer) -> mcp.types.CallToolResult:
     text = _decoded(answer, "replace")
     try:
         value = strict_json.loads(text, surrogates=True)
-    except (ValueError, RecursionError):
-        return error(f"The API's answer says that it is JSON, and is not: {text[:200]!r}")
+    except (ValueError, RecursionError):  # NaN, several lines, a prefix: a model can still read it
+        return _text(text)
     return _text(text, value if isinstance(value, dict) and _can_be_sent(value) else None)
 
 
@@ -218,10 +229,15 @@ def _binary(answer: ApiAnswer, name: str) -> mcp.types.CallToolResult:
 
 
 def _decoded(answer: ApiAnswer, errors: str) -> str:
+    """Return an answer's text without a byte order mark, which comes before every charset."""
+    for mark, encoding in _MARKS.items():
+        if answer.content.startswith(mark):
+            return answer.content.removeprefix(mark).decode(encoding, errors)
+    guessed = json.detect_encoding(answer.content) if _says_json(answer) else "utf-8"
     try:
-        return answer.content.decode(answer.charset, errors)
+        return answer.content.decode(answer.charset or guessed, errors)
     except LookupError:
-        return answer.content.decode("utf-8", errors)
+        return answer.content.decode(guessed, errors)
 
 
 def _phrase(status: int) -> str:

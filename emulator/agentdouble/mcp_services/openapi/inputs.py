@@ -6,13 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from agentdouble.mcp_services.openapi.definition import Json, Parameter, Style, Where
+from agentdouble.mcp_services.openapi.definition import (
+    Json,
+    Kind,
+    Parameter,
+    Style,
+    Where,
+    mapping,
+)
 
 SIMPLE = Style("simple")
 
-Kind = Literal["json", "urlencoded", "multipart", "raw"]
 
 FILE_TEXT = (
     "The file's bytes in base64, or an object with its 'text' or its 'base64', and perhaps its "
@@ -132,24 +138,26 @@ def is_text(media_type: str) -> bool:
     return kind.startswith("text/") or kind.endswith(_TEXTS)
 
 
-def kind_of(media_type: str) -> Kind:
-    """Return how a body of a media type is encoded."""
+def kind_of(media_type: str, schema: Any = None) -> Kind:
+    """Return how a body of a media type and a schema is encoded.
+
+    A body that is base64 by its schema (``format: byte``) is text.
+    """
     if is_json(media_type):
         return "json"
     if essence(media_type) == "multipart/form-data":
         return "multipart"
     if essence(media_type) == "application/x-www-form-urlencoded":
         return "urlencoded"
-    return "raw"
+    written = mapping(schema)
+    encoded = written.get("format") == "byte" or "contentEncoding" in written
+    return "text" if is_text(media_type) or encoded else "raw"
 
 
 def preferred(media_types: Sequence[str]) -> str:
     """Return the media type to send: the one that a model writes best."""
-    order = ("json", "multipart", "urlencoded", "raw")
-    return min(
-        media_types,
-        key=lambda media_type: (order.index(kind_of(media_type)), not is_text(media_type)),
-    )
+    order = ("json", "multipart", "urlencoded", "text", "raw")
+    return min(media_types, key=lambda media_type: order.index(kind_of(media_type)))
 
 
 def sent_as(media_type: str) -> str:
@@ -161,11 +169,12 @@ def sent_as(media_type: str) -> str:
     return "text/plain" if is_text(media_type) else "application/octet-stream"
 
 
-def raw_schema(media_type: str) -> Json:
-    """Return the schema of a body that is sent unchanged."""
-    if is_text(media_type):
-        return {"type": "string", "contentMediaType": media_type}
-    return FILE
+def schema_of_kind(kind: Kind, media_type: str) -> Json:
+    """Return the schema of a body that is sent unchanged: a text or a file."""
+    if kind == "raw":
+        return FILE
+    encoding = {} if is_text(media_type) else {"contentEncoding": "base64"}
+    return {"type": "string", "contentMediaType": media_type, **encoding}
 
 
 def file_schema(description: str, *, several: bool) -> Json:

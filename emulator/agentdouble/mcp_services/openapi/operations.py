@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.backend_credentials import is_header_name
-from agentdouble.mcp_services.openapi import inputs
+from agentdouble.mcp_services.openapi import inputs, security
 from agentdouble.mcp_services.openapi.definition import (
     ApiDefinition,
     DefinedBody,
@@ -23,20 +23,22 @@ from agentdouble.mcp_services.openapi.definition import (
     text,
 )
 from agentdouble.mcp_services.openapi.inputs import OperationInput
+from agentdouble.mcp_services.openapi.openapi_3 import OpenApi3
 from agentdouble.mcp_services.openapi.schemas import Schemas
-from agentdouble.mcp_services.openapi.versions import OpenApi3, Swagger2
+from agentdouble.mcp_services.openapi.swagger_2 import Swagger2
 
 T = TypeVar("T")
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 LONGEST_NAME = 128
 _PLACES = ("path", "query", "header", "cookie")
-_PLACES_2 = ("path", "query", "header", "form", "body")  # of Swagger 2.0
+_PLACES_2 = ("path", "query", "header", "formData", "body")  # of Swagger 2.0
 
-# The definition, the service's credentials and the connection set these.
+# The definition and the connection set these, and in OpenAPI 3 the service's credential: there a
+# parameter with one of the first three names "SHALL be ignored".
 _NOT_GIVEN = frozenset(
     (
-        *("accept", "authorization", "connection", "content-length", "content-type", "expect"),
+        *("accept", "authorization", "content-type", "connection", "content-length", "expect"),
         *("host", "te", "trailer", "transfer-encoding", "upgrade"),
     )
 )
@@ -66,8 +68,9 @@ def definition(document: Document) -> ApiDefinition:
         description=text(info.get("description")),
         operations=tuple(_complete(draft, schemas) for draft in drafts),
         address=reader.address(document.root),
-        api_keys=reader.api_keys(),
+        security_schemes=security.schemes(document, reader.security_schemes()),
         document=document.root,
+        warnings=document.warnings,
     )
 
 
@@ -83,6 +86,8 @@ def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]
         if path.startswith("x-"):
             continue
         node, location = document.followed(item, step("#", "paths", path))
+        if node is not item:  # what stands beside the reference counts, too
+            node = {**_read(node, dict, location), **item}
         for method in _read(node, dict, location):
             if method in METHODS:
                 yield (
@@ -106,10 +111,11 @@ def _operation(
 ) -> _Found:
     at = step(location, method)
     uses: set[str] = set()
+    given = ("authorization",) if document.version == "2.0" else ()
     fields = [
         field
         for field in _parameters(document, reader, path, item, node, (location, at), uses)
-        if field.where != "header" or field.name.lower() not in _NOT_GIVEN
+        if field.where != "header" or field.name.lower() not in _NOT_GIVEN.difference(given)
     ]
     fields += _undeclared(path, fields)
     body_input, body = reader.body(node, at, fields, uses)
@@ -126,6 +132,7 @@ def _operation(
         body=_with_arguments(body, fields, names),
         accept=_accept(reader.accept(node, at)),
         address=reader.address(node) or reader.address(item),
+        security=security.alternatives(node, document.root),
     )
     return _Found(operation, fields, names, uses)
 
@@ -141,25 +148,30 @@ def _parameters(
 ) -> list[OperationInput]:
     """Return an operation's parameters, which override those of its path."""
     fields: dict[tuple[str, str], OperationInput] = {}
-    allowed = _PLACES_2 if document.version == "2.0" else _PLACES
     for owner, location in zip((item, node), places, strict=True):
         at = step(location, "parameters")
         for index, written in enumerate(_read(owner.get("parameters", []), list, at)):
             target, where = document.followed(written, step(at, index))
-            field = reader.parameter(_read(target, dict, where), where, uses)
-            if field.where not in allowed or not field.name:
-                known = ", ".join(allowed).replace("form", "formData")
-                raise DefinitionError(
-                    f"a parameter needs a name, and 'in' with one of {known}, "
-                    f"not {reprlib.repr(target.get('in'))}",
-                    location=where,
-                )
+            _check_place(_read(target, dict, where), document, where)
+            field = reader.parameter(target, where, uses)
+            if not field.name:
+                raise DefinitionError("a parameter needs a name", location=where)
             if field.where == "header" and not is_header_name(field.name):
                 raise DefinitionError(f"{field.name!r} is not a valid header name", location=where)
             if field.where == "path" and f"{{{field.name}}}" not in path:
                 continue
             fields[field.name, field.where] = field
     return list(fields.values())
+
+
+def _check_place(parameter: Json, document: Document, location: str) -> None:
+    allowed = _PLACES_2 if document.version == "2.0" else _PLACES
+    if parameter.get("in") not in allowed:
+        raise DefinitionError(
+            f"a parameter needs 'in' with one of {', '.join(allowed)}, "
+            f"not {reprlib.repr(parameter.get('in'))}",
+            location=location,
+        )
 
 
 def _read(value: Any, kind: type[T], location: str) -> T:

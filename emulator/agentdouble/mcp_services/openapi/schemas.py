@@ -5,8 +5,8 @@ boolean ``exclusiveMinimum``, and references whose neighbours do not count.
 
 A definition's schemas are converted once. A referenced schema is under ``$defs`` of each tool that
 needs it, as one shared object. References that lead from a schema back to itself are dropped,
-because a validator would follow them for ever. Read-only properties are left out, because no client
-sends them. A keyword that is wrong is left out.
+because a validator would follow them for ever. A reference that leads nowhere allows any value.
+Read-only properties are left out, because no client sends them. A keyword that is wrong is left out.
 Answers are not validated, because most backends answer with more than their definition.
 """
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from agentdouble.mcp_services.openapi.definition import Document, Json, listed, mapping, step, steps
+from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.openapi.definition import Document, Json, listed, step, steps
+from agentdouble.mcp_services.openapi.read_only import ReadOnly
 
 # JSON Schema 2020-12: the other keywords of a definition (xml, discriminator, x-...) say nothing about
 # the JSON of a request. A keyword with a wrong value is left out: with a schema that says less, the
@@ -29,7 +31,7 @@ _ONE = frozenset(  # their value is a schema
     )
 )
 _LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-_MAPS = frozenset(("dependentSchemas", "patternProperties", "properties"))
+_MAPS = frozenset(("patternProperties", "properties"))
 # A reference below these applies to the same value, so a circle of references has no end.
 _IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
 _ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
@@ -38,9 +40,9 @@ _ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
 _TEXTS = frozenset(
     ("title", "description", "format", "pattern", "contentMediaType", "contentEncoding")
 )
-_NUMBERS = frozenset(
+_NUMBERS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
+_COUNTS = frozenset(
     (
-        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
         *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
         *("minContains", "maxContains"),
     )
@@ -56,8 +58,11 @@ _BESIDE_REFERENCES = _ANNOTATIONS | {"nullable", "x-nullable"}
 
 def _is_right(key: str, value: Any) -> bool:
     """Return whether the value of a keyword that contains no schemas has the right type."""
-    if key in _NUMBERS:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if key in _COUNTS:
+            return value >= 0 and value == int(value)
+        if key in _NUMBERS or (key == "multipleOf" and value > 0):
+            return True
     return (
         key in _ANYTHING
         or (key in _TEXTS and isinstance(value, str))
@@ -71,11 +76,14 @@ class Schemas:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._names: dict[str, str] = {}  # the names of the targets of references, by place
+        # the names of the targets of references, by place and by what is hidden in them
+        self._names: dict[tuple[str, frozenset[str]], str] = {}
         self._definitions: dict[str, Any] = {}
         self._uses: dict[str, set[str]] = {}
         self._in_place: dict[str, list[tuple[str, Json]]] = {}
-        self._waiting: list[tuple[str, Any, str]] = []  # so that references do not recurse
+        # so that references do not recurse
+        self._waiting: list[tuple[str, Any, str, frozenset[str]]] = []
+        self._read_only = ReadOnly(document)
 
     def converted(self, schema: Any, location: str, uses: set[str]) -> Any:
         """Return a schema in 2020-12; add the names under $defs that it needs to ``uses``."""
@@ -115,24 +123,38 @@ class Schemas:
         above.discard(name)
         done.add(name)
 
-    def name_of(self, reference: str, location: str) -> str:
-        """Return the name under $defs for a reference's target."""
-        if self._document.version == "3.1":  # a reference's neighbours count
-            schema, where = self._document.target(reference, location), reference
-        else:
-            schema, where = self._document.followed({"$ref": reference}, location)
-        name = self._names.get(where)
+    def read_only(self, schema: Any, location: str) -> frozenset[str]:
+        """Return the names of an object's read-only properties."""
+        return self._read_only.names(schema, location)
+
+    def name_of(
+        self, reference: str, location: str, hidden: frozenset[str] = frozenset()
+    ) -> str | None:
+        """Return the name under $defs for a reference's target without its ``hidden`` properties.
+
+        Returns None, and warns, if the reference leads nowhere.
+        """
+        try:
+            if self._document.version == "3.1":  # a reference's neighbours count
+                schema, where = self._document.target(reference, location), reference
+            else:
+                schema, where = self._document.followed({"$ref": reference}, location)
+        except DefinitionError as error:
+            self._document.warn(reference, error)
+            return None
+        hidden = self._read_only.needed(schema, where, hidden)
+        name = self._names.get((where, hidden))
         if name is None:
-            name = self._names[where] = self._free_name(where)
+            name = self._names[where, hidden] = self._free_name(where)
             self._definitions[name] = {}
-            self._waiting.append((name, schema, where))
+            self._waiting.append((name, schema, where, hidden))
         return name
 
-    def _define(self, name: str, schema: Any, where: str) -> None:
+    def _define(self, name: str, schema: Any, where: str, hidden: frozenset[str]) -> None:
         uses = self._uses[name] = set()
         edges = self._in_place[name] = []
         conversion = _Conversion(self, uses, edges)
-        self._definitions[name] = conversion.of(schema, where, in_place=True)
+        self._definitions[name] = conversion.of(schema, where, in_place=True, hidden=hidden)
 
     def _free_name(self, where: str) -> str:
         last = (steps(where) or ["Document"])[-1]
@@ -158,34 +180,40 @@ class _Conversion:
         self._uses = uses
         self._edges = [] if edges is None else edges
 
-    def of(self, schema: Any, location: str, *, in_place: bool) -> Any:
-        """Return a schema in 2020-12."""
+    def of(
+        self, schema: Any, location: str, *, in_place: bool, hidden: frozenset[str] = frozenset()
+    ) -> Any:
+        """Return a schema in 2020-12, without the properties that are ``hidden`` elsewhere."""
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
             return {}
         if isinstance(schema.get("$ref"), str):
-            return self._reference(schema, location, in_place)
+            return self._reference(schema, location, in_place, hidden)
+        hidden |= self._schemas.read_only(schema, location)
         result = _plain(schema)
-        result.update(self._below(schema, location, in_place))
-        read_only = _read_only(schema)
+        result.update(self._below(schema, location, in_place, hidden))
         names = dict.fromkeys(
             name for name in listed(schema.get("required")) if isinstance(name, str)
         )
-        if sent := [name for name in names if name not in read_only]:
+        if sent := [name for name in names if name not in hidden]:
             result["required"] = sent
         return _nullable(schema, result)
 
-    def _reference(self, schema: Json, location: str, in_place: bool) -> Json:
-        name = self._schemas.name_of(schema["$ref"], location)
+    def _reference(
+        self, schema: Json, location: str, in_place: bool, hidden: frozenset[str]
+    ) -> Json:
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        if not self._schemas.is_2020:
+            siblings = {key: siblings[key] for key in siblings if key in _BESIDE_REFERENCES}
+        extra = self.of(siblings, location, in_place=in_place, hidden=hidden) if siblings else {}
+        name = self._schemas.name_of(schema["$ref"], location, hidden)
+        if name is None:
+            return extra
         self._uses.add(name)
         reference = {"$ref": f"#/$defs/{name}"}
         if in_place:
             self._edges.append((name, reference))
-        siblings = {key: value for key, value in schema.items() if key != "$ref"}
-        if not self._schemas.is_2020:
-            siblings = {key: siblings[key] for key in siblings if key in _BESIDE_REFERENCES}
-        extra = self.of(siblings, location, in_place=in_place) if siblings else {}
         if _is_nullable(schema):
             return {**extra, "anyOf": [reference, {"type": "null"}]}
         if not extra:
@@ -194,36 +222,36 @@ class _Conversion:
             return {**extra, "allOf": [*extra.get("allOf", []), reference]}
         return {**extra, **reference}
 
-    def _below(self, schema: Json, location: str, in_place: bool) -> Json:
+    def _below(self, schema: Json, location: str, in_place: bool, hidden: frozenset[str]) -> Json:
         result: Json = {}
         for key, value in schema.items():
             same = in_place and key in _IN_PLACE
+            inside = hidden if key in _IN_PLACE else frozenset[str]()
             at = step(location, key)
             if key in _LISTS and isinstance(value, list) and value:
-                result[key] = self._list(value, at, same)
+                result[key] = self._list(value, at, same, inside)
+            elif key == "dependentSchemas" and isinstance(value, dict):
+                result[key] = {
+                    name: self.of(member, step(at, name), in_place=same, hidden=inside)
+                    for name, member in value.items()
+                }
             elif key in _MAPS and isinstance(value, dict):
-                hidden = _read_only(schema) if key == "properties" else ()
                 result[key] = {
                     name: self.of(member, step(at, name), in_place=same)
                     for name, member in value.items()
-                    if name not in hidden
+                    if key != "properties" or name not in hidden
                 }
             elif key == "items" and isinstance(value, list):
-                result["prefixItems"] = self._list(value, at, False)
+                result["prefixItems"] = self._list(value, at, False, inside)
             elif key in _ONE:
-                result[key] = self.of(value, at, in_place=same)
+                result[key] = self.of(value, at, in_place=same, hidden=inside)
         return {key: value for key, value in result.items() if value != []}
 
-    def _list(self, value: Any, location: str, same: bool) -> list[Any]:
+    def _list(self, value: Any, location: str, same: bool, hidden: frozenset[str]) -> list[Any]:
         return [
-            self.of(item, step(location, index), in_place=same) for index, item in enumerate(value)
+            self.of(item, step(location, index), in_place=same, hidden=hidden)
+            for index, item in enumerate(value)
         ]
-
-
-def _read_only(schema: Json) -> set[str]:
-    """Return the names of an object's read-only properties."""
-    properties = mapping(schema.get("properties"))
-    return {name for name, member in properties.items() if mapping(member).get("readOnly") is True}
 
 
 def _plain(schema: Json) -> Json:

@@ -23,8 +23,8 @@ from mcp.types import (
 
 from agentdouble.core.threads import run_in_thread
 from agentdouble.errors import DefinitionError, ToolCallError
-from agentdouble.mcp_services.backend_credentials import Auth, credential
-from agentdouble.mcp_services.openapi import http_client, requests
+from agentdouble.mcp_services.backend_credentials import Auth
+from agentdouble.mcp_services.openapi import http_client, requests, security
 from agentdouble.mcp_services.openapi.definition import ApiDefinition, DefinedOperation, address_of
 from agentdouble.mcp_services.openapi.http_client import ApiBackend
 
@@ -93,14 +93,14 @@ class _Tools:
             operation.name: address_of(definition, operation, base_url)
             for operation in definition.operations
         }
-        self._credential = credential(auth, definition.api_keys)
+        self._credentials, self._secret = security.credentials(definition, auth)
         self._timeout_s = timeout_s
         self._pages: list[ListToolsResult] = []
 
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[ApiBackend]:
         encrypted = any(address.startswith("https:") for address in self._addresses.values())
-        backend = ApiBackend(self._credential, timeout_s=self._timeout_s, verify=encrypted)
+        backend = ApiBackend(timeout_s=self._timeout_s, verify=encrypted)
         try:
             yield backend
         finally:
@@ -143,8 +143,8 @@ class _Tools:
         arguments = params.arguments or {}
         _check(operation, arguments)
         request = requests.build(operation, arguments, self._addresses[operation.name])
-        answer = await backend.send(request)
-        return http_client.result(answer, self._credential.secrets, operation.name)
+        answer = await backend.send(request, self._credentials[operation.name])
+        return http_client.result(answer, self._secret.secrets, operation.name)
 
 
 def _check(operation: DefinedOperation, arguments: Mapping[str, Any]) -> None:

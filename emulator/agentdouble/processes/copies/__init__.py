@@ -32,7 +32,7 @@ ipykernel.OutStream: _buffer_lock _buffers _exc _fid _flush _flush_pending _io_l
 ipykernel.SubshellManager: _send_on_shell_channel
 ipykernel.ipkernel: _comm_manager
 ipykernel.utils: _async_in_context
-IPython.HistoryManager: _get_hist_file_name
+IPython.HistoryManager: _get_hist_file_name _run_sql
 IPython.InteractiveShell: _instance _walk_mro
 IPython.InteractiveShellApp: _sys_modules_keys
 IPython.ProfileDir: _location_isset

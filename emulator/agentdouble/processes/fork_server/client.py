@@ -39,7 +39,7 @@ from agentdouble.processes.fork_server.protocol import (
 _SERVER = "agentdouble.processes.fork_server.server"
 # No secrets: a fork's /proc/self/environ shows the environment of the fork server.
 _INHERITED = (
-    *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "VIRTUAL_ENV", "MPLBACKEND"),
+    *("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "MPLBACKEND"),
     *("PYTHONHOME", "PYTHONPATH", "LD_LIBRARY_PATH"),  # without them it may not find modules
 )
 

@@ -46,6 +46,8 @@ from agentdouble.processes.fork_server.kernel_output import (
     CappedStream,
     OutputThread,
 )
+from agentdouble.processes.fork_server.protocol import BEGUN
+from agentdouble.processes.fork_server.session_history import keep_history
 
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
 
@@ -109,6 +111,7 @@ class KernelApp(IPKernelApp):
             self.init_kernel()
             self.init_shell()  # type: ignore[no-untyped-call]
             if self.shell:
+                keep_history(self.shell)
                 self.init_extensions()  # type: ignore[no-untyped-call]
                 self.shell._sys_modules_keys = set(sys.modules)
                 self._modules = len(sys.modules)
@@ -315,6 +318,15 @@ class KernelApp(IPKernelApp):
             super().start()  # type: ignore[no-untyped-call]
         else:
             self.user_context.run(super().start)
+
+    def mark_begun(self, parent: Mapping[str, Any]) -> None:
+        """Record the request whose code begins, for the double if this process ends."""
+        with suppress(OSError):
+            mark: str = parent["header"]["msg_id"]
+            path = f"{os.path.dirname(self.connection_file)}/{BEGUN}"  # noqa: PTH120 (each cell)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.write(descriptor, mark.encode())
+            os.close(descriptor)
 
     def own_threads(self) -> tuple[threading.Thread | None, ...]:
         """Return the threads that every kernel has."""

@@ -16,6 +16,7 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ from agentdouble.processes.fork_server.protocol import (  # noqa: E402
     TEMPLATE_REQUEST,
 )
 
+_NO_DEBUGGER = "Kernels of sessions have no debugger. Use %debug after an error."
+
 
 class SandboxKernel(IPythonKernel):
     """A kernel whose code can be interrupted anywhere, but only its code.
@@ -60,18 +63,23 @@ class SandboxKernel(IPythonKernel):
 
     def pre_handler_hook(self) -> None:
         """Defer interrupts until the code of the message is about to run."""
-        self._came = False
-        signal.signal(signal.SIGINT, self._defer)
+        if _gets_signals():
+            self._came = False
+            signal.signal(signal.SIGINT, self._defer)
 
     def post_handler_hook(self) -> None:
         """Ignore interrupts, because no code runs."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if _gets_signals():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _defer(self, _number: int, _frame: FrameType | None) -> None:
         self._came = True
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
+        if not _gets_signals():
+            yield
+            return
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             if self._came:
@@ -87,6 +95,7 @@ class SandboxKernel(IPythonKernel):
             _limit_address_space(self.memory_limit)
         self._limited = True
         with self._interruptible():
+            self._app.mark_begun(self.get_parent("shell"))  # type: ignore[no-untyped-call]
             run = super().do_execute(*args, **kwargs)  # type: ignore[no-untyped-call]
             reply: dict[str, Any] = await run
             return reply
@@ -130,6 +139,19 @@ class SandboxKernel(IPythonKernel):
             reply: dict[str, Any] = super().do_complete(code, cursor_pos)  # type: ignore[no-untyped-call]
             return reply
 
+    async def do_debug_request(self, msg: Mapping[str, Any]) -> dict[str, Any]:
+        """Refuse a request of the Debug Adapter Protocol, as that protocol does it.
+
+        debugpy would cost each session 40 ms, 8 MB, two threads and a port.
+        """
+        return {
+            "type": "response",
+            "request_seq": msg.get("seq"),
+            "success": False,
+            "command": msg.get("command"),
+            "message": _NO_DEBUGGER,
+        }
+
     @contextmanager
     def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:
         loop = asyncio.get_running_loop()
@@ -150,6 +172,11 @@ class SandboxKernelApp(KernelApp):
     """The application of the Python kernel."""
 
     kernel_class = SandboxKernel
+
+    def init_pdb(self) -> None:
+        """Use IPython's debugger, and pass breakpoints."""
+        super().init_pdb()  # type: ignore[no-untyped-call]
+        sys.breakpointhook = _pass_breakpoint
 
     def init_gui_pylab(self) -> None:
         """Set up matplotlib, which may be preloaded."""
@@ -238,6 +265,21 @@ def serve(app: KernelApp) -> None:
     from agentdouble.processes.copies import template  # slow: few kernels become one
 
     template.serve(app, request, serve)
+
+
+def _pass_breakpoint(*args: Any, **kwargs: Any) -> Any:
+    """Continue at a ``breakpoint()``, as a stock kernel does, unless PYTHONBREAKPOINT is set.
+
+    A stock kernel has debugpy, whose hook does nothing while no debugger is attached.
+    """
+    if os.environ.get("PYTHONBREAKPOINT"):
+        return sys.__breakpointhook__(*args, **kwargs)
+    return None
+
+
+def _gets_signals() -> bool:
+    """Return whether this thread gets signals: those of subshells and the control channel do not."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def _limit_address_space(memory: int) -> None:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ipykernel.kernelbase import Kernel
 from traitlets.config import Config
@@ -70,6 +70,7 @@ class JavaScriptKernel(Kernel):
     ) -> dict[str, Any]:
         """Run a cell and return the reply."""
         self._parent = self.get_parent("shell")  # type: ignore[no-untyped-call]
+        self._app.mark_begun(self._parent)
         try:
             result = await self._run(code)
         except CellError as error:
@@ -85,6 +86,10 @@ class JavaScriptKernel(Kernel):
             },
             "payload": [],
         }
+
+    @property
+    def _app(self) -> KernelApp:
+        return cast("KernelApp", self.parent)
 
     async def _value(self, expression: str) -> dict[str, Any]:
         """Return an expression's value as JSON: Python reads strings and numbers the same way."""
@@ -149,6 +154,9 @@ class JavaScriptKernel(Kernel):
             engine = await asyncio.shield(self._opened)  # an interrupt does not end its start
             if not engine.ended:
                 return engine
+            ended = (await engine.gone).error()
+            text = f"Between two cells, {ended}. Its variables are lost: this is a new one.\n"
+            self._publish("stream", {"name": "stderr", "text": text})
             self._replace()
         raise CellError("EngineNotStarted", "the JavaScript engine ends as soon as it starts")
 

@@ -198,14 +198,16 @@ def _command(command: BashCommand) -> dict[str, Any]:
 
 
 def _sentence(command: BashCommand) -> str:
-    if command.status == "completed":
-        return f"Command completed with exit code {command.exit_code}"
-    return {
+    sentence = {
         "pending": "Command waits for an earlier one",
         "running": "Command is still running",
+        "completed": f"Command completed with exit code {command.exit_code}",
         "timed_out": "Command was killed at its hard timeout",
         "killed": "Command was killed",
     }[command.status]
+    if command.ended_bash:
+        sentence += "; its bash ended with it, and the bash's variables and directory are lost"
+    return sentence
 
 
 def _find_command(session: BashSession, command_id: str | None) -> BashCommand | None:

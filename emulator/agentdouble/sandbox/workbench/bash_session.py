@@ -37,6 +37,7 @@ class BashCommand:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     status: Status = "pending"
     exit_code: int | None = None
+    ended_bash: bool = False  # as ``exit`` does
     begins: tuple[int, int] = (0, 0)
     ends: tuple[int | None, int | None] = (0, 0)
     done: asyncio.Event = field(default_factory=asyncio.Event)
@@ -93,7 +94,6 @@ class BashSession:
             self._process = await asyncio.create_subprocess_exec(
                 *("bash", "--noprofile", "--norc", "-c", script),
                 cwd=self._directory,
-                env=processes.environment(),
                 stdin=child_ends["stdin"],
                 stdout=child_ends["stdout"],
                 stderr=child_ends["stdout" if self._joined else "stderr"],
@@ -159,6 +159,7 @@ class BashSession:
             await self._interrupt()
         if overrun:
             await self._force()
+        command.ended_bash = not self._result.done()
         code = self._exit_code()
         ending: Status = "killed" if self._signalled else "completed"
         self._finish(command, "timed_out" if timed_out else ending, code)

@@ -7,9 +7,7 @@ import codecs
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -17,12 +15,6 @@ import psutil
 from agentdouble.processes.fork_server import processes
 
 started: set[int] = set()  # asyncio waits for these itself
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of a terminal: the session's, with its Python first in PATH."""
-    path = f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return {**os.environ, "PATH": path}
 
 
 def descendants(pid: int) -> list[psutil.Process]:

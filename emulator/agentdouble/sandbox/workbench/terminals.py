@@ -49,7 +49,7 @@ class Terminal:
             self._process = await asyncio.create_subprocess_exec(
                 *("bash", "--noprofile", "--norc", "-c", limit + _BEGIN),
                 cwd=home,
-                env={**processes.environment(), "TERM": "xterm-256color"},
+                env={**os.environ, "TERM": "xterm-256color"},
                 stdin=slave,
                 stdout=slave,
                 stderr=slave,

@@ -67,6 +67,69 @@ def test_swagger_2_declares_keys_too(api: str) -> None:
     assert KEY == capture(document, api, {}, auth=ApiKey(KEY))["headers"]["x-key"]
 
 
+@pytest.mark.parametrize(
+    ("security", "auth", "warning"),
+    [
+        (None, None, "1 of 1 operations need a credential, and the service has none: first (an"),
+        ([{"first": []}], None, "first (an API key in the header: X-Key)."),
+        ([{"first": [], "second": []}], ApiKey(KEY), "which is not sent: first (an API key in the"),
+        ([{"other": []}], Basic("me", "pass"), "which is not sent: other (a bearer token)."),
+        ([{"other": []}, {"login": []}], None, "other (a bearer token) or login (user and"),
+        ([{"gone": []}], None, "gone (not declared)."),
+    ],
+)
+def test_missing_credentials_are_a_warning(security: Any, auth: Auth | None, warning: str) -> None:
+    """With what the definition wants; the caller finds out before the first call."""
+    operation = {} if security is None else {"security": security}
+    schemes = {**SCHEMES, "login": {"type": "http", "scheme": "basic"}}
+    document = openapi_3(operation, components={"securitySchemes": schemes})
+
+    (found,) = openapi.security.warnings(openapi.load(document), auth)
+
+    assert warning in found
+
+
+@pytest.mark.parametrize(
+    ("security", "auth"),
+    [
+        ([{"first": []}], ApiKey(KEY)),
+        ([{"second": []}], ApiKey(KEY)),
+        ([{"other": []}], Bearer(KEY)),
+        ([{"login": []}, {"other": []}], Basic("me", "pass")),
+        ([{}, {"first": []}], None),
+        ([], None),
+        (None, Bearer(KEY)),
+    ],
+)
+def test_sufficient_credentials_are_no_warning(security: Any, auth: Auth | None) -> None:
+    """One alternative is enough."""
+    operation = {} if security is None else {"security": security}
+    schemes = {**SCHEMES, "login": {"type": "http", "scheme": "basic"}}
+    document = openapi_3(operation, components={"securitySchemes": schemes})
+
+    assert [] == openapi.security.warnings(openapi.load(document), auth)
+
+
+def test_redirection_keeps_the_credential(api: str) -> None:
+    """Within the same host."""
+    document = openapi_3(path=f"/redirect?status=307&to={api}/echo", method="get")
+
+    request = capture(document, api, {}, auth=Bearer(KEY))
+
+    assert f"Bearer {KEY}" == request["headers"]["authorization"]
+
+
+def test_swagger_2_may_declare_the_header_authorization(api: str) -> None:
+    """OpenAPI 3 ignores such a parameter, as it says; a credential of the service comes first."""
+    header = {"name": "Authorization", "in": "header", "required": True, "type": "string"}
+    document = swagger_2({"parameters": [header]})
+    given = {"Authorization": "Bearer mine"}
+
+    assert "Bearer mine" == capture(document, api, given)["headers"]["authorization"]
+    with_auth = capture(document, api, given, auth=Bearer(KEY))
+    assert f"Bearer {KEY}" == with_auth["headers"]["authorization"]
+
+
 def test_caller_cannot_replace_the_key(api: str) -> None:
     """A header declared as a parameter still carries the key."""
     document = openapi_3(

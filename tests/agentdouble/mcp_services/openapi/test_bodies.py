@@ -72,6 +72,45 @@ def test_text_body_is_sent_unchanged(api: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("charset", "sent"),
+    [("iso-8859-1", b"\xe9"), ("utf-16-le", b"\xe9\x00"), ("UTF-8", b"\xc3\xa9")],
+)
+def test_text_body_is_in_its_charset(api: str, charset: str, sent: bytes) -> None:
+    """The one of its media type."""
+    document = body({f"text/plain; charset={charset}": {}})
+
+    assert sent.decode("latin-1") == capture(document, api, {"body": "é"})["body"]
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-1", "nothing"])
+def test_text_that_its_charset_lacks_is_refused(api: str, charset: str) -> None:
+    document = body({f"text/plain; charset={charset}": {}})
+
+    assert "cannot be written in the charset" in refused(document, api, {"body": "€"})
+
+
+@pytest.mark.parametrize(
+    ("allowed", "file", "sent"),
+    [
+        ("image/png", {"filename": "a.csv"}, "image/png"),
+        ("image/png, image/jpeg", {"filename": "a.jpg"}, "image/jpeg"),
+        ("image/*", {"filename": "a.png"}, "image/png"),
+        ("image/*", {"filename": "a.csv"}, "text/csv"),
+        ("image/png", {"media_type": "image/webp"}, "image/webp"),
+    ],
+)
+def test_part_has_an_allowed_media_type(api: str, allowed: str, file: Json, sent: str) -> None:
+    """That of the file, if it is allowed; that of the caller in any case."""
+    encoding = {"f": {"contentType": allowed}}
+    written = {"schema": {"properties": {"f": {"format": "binary"}}}, "encoding": encoding}
+    given = {"body": {"f": {"text": "x", "filename": "f", **file}}}
+
+    ((_, (_, media_type, _)),) = capture(body({MULTIPART: written}), api, given)["parts"]
+
+    assert sent == media_type
+
+
+@pytest.mark.parametrize(
     ("value", "sent", "media_type"),
     [
         (PNG_64, PNG_LATIN, "application/octet-stream"),
@@ -84,6 +123,20 @@ def test_bytes_are_given_in_base64(api: str, value: Any, sent: str, media_type: 
     request = capture(body({"application/octet-stream": {}}), api, {"body": value})
 
     assert (sent, media_type) == (request["body"], request["headers"]["content-type"])
+
+
+@pytest.mark.parametrize(
+    ("written", "version"),
+    [({"type": "string", "format": "byte"}, "3.0.3"), ({"contentEncoding": "base64"}, "3.1.0")],
+)
+def test_body_that_is_base64_by_its_schema_is_text(api: str, written: Json, version: str) -> None:
+    """It is sent as given, as playlists' covers are."""
+    document = body({"image/jpeg": {"schema": written}})
+    document["openapi"] = version
+
+    request = capture(document, api, {"body": PNG_64})
+
+    assert (PNG_64, "image/jpeg") == (request["body"], request["headers"]["content-type"])
 
 
 def test_invalid_base64_is_refused(api: str) -> None:

@@ -178,12 +178,79 @@ def test_broken_reference_is_located(reference: str, reason: str) -> None:
     assert message.reason.startswith(f"the reference {reference!r} {reason}")
 
 
-def test_circular_references_are_located() -> None:
-    schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    parameter = {"name": "a", "in": "query", "schema": {"$ref": "#/components/schemas/A"}}
-    message = error(openapi_3({"parameters": [parameter]}, components={"schemas": schemas}))
+BROKEN = {"$ref": "#/components/schemas/Gone"}
 
-    assert message.reason.startswith("references go round in a circle: #/components/schemas/")
+
+@pytest.mark.parametrize(
+    "reference", ["#/components/schemas/Gone", "other.json#/A", "#Anchor", "#/components/schemas/A"]
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda broken: {"parameters": [{"name": "q", "in": "query", "schema": broken}]},
+        lambda broken: _body({"application/json": {"schema": broken}}),
+        lambda broken: _body({"application/json": {"schema": {"properties": {"a": broken}}}}),
+        lambda broken: _body({"application/json": {"schema": {"items": broken}}}),
+        lambda broken: _body({"application/json": {"schema": {"allOf": [broken, {}]}}}),
+        lambda broken: _body({"multipart/form-data": {"schema": {"properties": {"f": broken}}}}),
+        lambda broken: _body({"multipart/form-data": {"schema": broken}}),
+        lambda broken: _body({"application/x-www-form-urlencoded": {"schema": broken}}),
+        lambda broken: {"responses": {"200": broken}},
+    ],
+)
+def test_dangling_reference_in_a_schema_is_a_warning(
+    api: str, reference: str, version: str, place: Any
+) -> None:
+    """One, with its place; any value is allowed there."""
+    operation = place({"$ref": reference})
+    document = openapi_3(
+        {"operationId": "op", **operation}, components={"schemas": CIRCLE}, version=version
+    )
+    document["paths"]["/other"] = {"get": {"operationId": "other", **operation}}
+
+    warnings = openapi.load(document).warnings
+
+    if (
+        reference == "#/components/schemas/A"
+        and version == "3.1.0"
+        and "responses" not in operation
+    ):
+        assert len(warnings) <= 1  # a circle of schemas allows any value
+    else:
+        (warning,) = warnings
+        assert "#/paths/~1echo/post/" in warning
+        assert warning.endswith("Any value is allowed there.")
+    assert "op" in [tool.name for tool in tools(document)]
+
+
+def _body(content: Json) -> Json:
+    return {"requestBody": {"content": content}}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [{"parameters": [BROKEN]}, {"requestBody": BROKEN}],
+)
+def test_missing_parameter_or_body_is_refused(operation: Json) -> None:
+    """Without it, a request would be wrong; so is a missing path item."""
+    assert "leads nowhere" in error(openapi_3(operation)).reason
+    document = openapi_3()
+    document["paths"]["/echo"] = {"$ref": "#/gone"}
+    assert "leads nowhere" in error(document).reason
+
+
+CIRCLE = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
+
+
+def test_circular_references_are_located() -> None:
+    parameters = {"A": {"$ref": "#/components/parameters/A"}}
+    document = openapi_3(
+        {"parameters": [{"$ref": "#/components/parameters/A"}]},
+        components={"parameters": parameters},
+    )
+
+    assert error(document).reason.startswith("references go round in a circle: #/components/")
 
 
 def operations(*ids: str | None) -> Json:

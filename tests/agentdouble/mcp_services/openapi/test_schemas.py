@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import jsonschema_specifications
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -91,6 +93,61 @@ def test_invalid_schema_parts_are_dropped(written: Any, expected: Json, version:
     assert expected == converted(written, version)
 
 
+NUMBERS = (-90, -0.5, 0, 1e-9, 2**70)
+VALUES: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBERS),
+    "multipleOf": (0.01, 2),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), (0, 3)),
+    **dict.fromkeys(("minProperties", "maxProperties"), (0, 3)),
+    **dict.fromkeys(("minContains", "maxContains"), (0, 3)),
+    **dict.fromkeys(("uniqueItems", "deprecated", "writeOnly"), (True, False)),
+    **dict.fromkeys(("title", "description", "format", "pattern"), ("", "a")),
+    **dict.fromkeys(("contentEncoding", "contentMediaType"), ("base64",)),
+    **dict.fromkeys(("const", "default"), (None, 0, False, "", [], {}, -1)),
+    **dict.fromkeys(("enum", "examples"), ([None], [-1, ""])),
+    "type": ("null", ["integer", "null"]),
+    "required": (["a"],),
+    "dependentRequired": ({"a": ["b"]},),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), ([{"minimum": -1}, True],)),
+    **dict.fromkeys(
+        ("properties", "patternProperties", "dependentSchemas"), ({"a": {"minimum": -1}},)
+    ),
+}
+ONE = ({"minimum": -1}, False)  # of the keywords whose value is a schema
+
+
+@pytest.mark.parametrize(
+    "vocabulary", ["applicator", "unevaluated", "validation", "meta-data", "content"]
+)
+def test_every_keyword_of_json_schema_is_kept(vocabulary: str) -> None:
+    """With every valid value, but for readOnly, which hides a property."""
+    name = f"https://json-schema.org/draft/2020-12/meta/{vocabulary}"
+    keywords = jsonschema_specifications.REGISTRY.contents(name)["properties"]
+    written = [
+        {keyword: value}
+        for keyword in keywords
+        if keyword != "readOnly"
+        for value in VALUES.get(keyword, ONE)
+    ]
+
+    assert written == [converted(each, version="3.1.0") for each in written]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"minimum": -90, "maximum": 90}, {"minimum": -90, "maximum": 90}),
+        ({"minimum": -1, "exclusiveMinimum": True}, {"exclusiveMinimum": -1}),
+        ({"maximum": -1, "exclusiveMaximum": True}, {"exclusiveMaximum": -1}),
+        ({"maximum": -1, "exclusiveMaximum": False}, {"maximum": -1}),
+        ({"maxLength": -1, "multipleOf": -2, "minItems": 1.5}, {}),
+    ],
+)
+def test_bounds_may_be_negative(written: Json, expected: Json) -> None:
+    """Counts may not, nor may the factor of multipleOf."""
+    assert expected == converted(written)
+
+
 PET = {
     "type": "object",
     "required": ["id", "name"],
@@ -112,6 +169,75 @@ def test_read_only_properties_are_not_sent() -> None:
         },
         "required": ["name"],
     } == converted(PET)
+
+
+ID = {"type": "integer", "readOnly": True}
+NAMED = {"type": "object", "properties": {"name": {}}, "required": ["name", "id"]}
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"$ref": "#/components/schemas/Id"},
+        {"allOf": [{"$ref": "#/components/schemas/Id"}], "description": "d"},
+        {"allOf": [{"type": "integer"}], "readOnly": True},
+        {"$ref": "#/components/schemas/Plain", "readOnly": True},
+        {"anyOf": [{"$ref": "#/components/schemas/Id"}, {"type": "null"}]},
+        {"$ref": "#/components/schemas/Alias"},
+    ],
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_read_only_is_found_behind_references(member: Json, version: str) -> None:
+    """And in allOf: such a property is neither shown nor required."""
+    schemas = {"Id": ID, "Plain": {"type": "integer"}, "Alias": {"$ref": "#/components/schemas/Id"}}
+    written = {"properties": {"id": member, "name": {}}, "required": ["id", "name"]}
+
+    body = argument(written, schemas, version)["properties"]["body"]
+
+    assert {"properties": {"name": {}}, "required": ["name"]} == body
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"allOf": [{"properties": {"id": ID}}, {"required": ["id", "name"]}]},
+        {"allOf": [{"properties": {"id": ID}}], "required": ["id", "name"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}], "required": ["id", "name"]},
+        {"allOf": [{"$ref": "#/components/schemas/Base"}, {"$ref": "#/components/schemas/Named"}]},
+        {
+            "properties": {"id": ID},
+            "allOf": [{"properties": {"id": {"type": "integer"}}, "required": ["name"]}],
+        },
+        {"anyOf": [{"properties": {"id": ID}}, {"properties": {"id": ID}}], "required": ["id"]},
+    ],
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_read_only_hides_a_property_in_the_whole_object(written: Json, version: str) -> None:
+    """Wherever it is described or required: the members of allOf are one object."""
+    schemas = {"Base": {"properties": {"id": ID}}, "Named": NAMED}
+
+    resolved = argument(written, schemas, version)
+
+    assert '"id"' not in json.dumps(resolved["properties"])
+    validator = Draft202012Validator(resolved)
+    assert validator.is_valid({"body": {"name": "n"}})
+
+
+def test_shared_schema_keeps_what_only_another_object_hides() -> None:
+    """Named is used alone and with a base that hides its id."""
+    schemas = {
+        "Base": {"properties": {"id": ID}},
+        "Named": {**NAMED, "properties": {"name": {}, "id": {"type": "string"}}},
+        "Both": {"allOf": [{"$ref": "#/components/schemas/Base"}, _NAMED]},
+    }
+    written = {"properties": {"one": {"$ref": "#/components/schemas/Both"}, "two": _NAMED}}
+    validator = Draft202012Validator(argument(written, schemas))
+
+    assert validator.is_valid({"body": {"one": {"name": "n"}, "two": {"name": "n", "id": "i"}}})
+    assert not validator.is_valid({"body": {"two": {"name": "n"}}})
+
+
+_NAMED = {"$ref": "#/components/schemas/Named"}
 
 
 def test_only_required_references_are_included() -> None:

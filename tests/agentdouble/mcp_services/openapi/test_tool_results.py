@@ -72,12 +72,38 @@ def test_json_that_cannot_be_structured_is_text(api: str, body: str, media_type:
     assert (body, None, False) == (text(result), result.structured_content, result.is_error)
 
 
-@pytest.mark.parametrize("body", ["{nothing", "NaN"])
-def test_invalid_json_is_an_error(api: str, body: str) -> None:
-    """The error says so and quotes a part of it."""
-    message = refused(TYPED, api, {"text": body, "type": "application/json"})
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("{nothing", "NaN", '{"a": -Infinity}', '{"a": 1}\n{"a": 2}\n', ')]}\'\n{"a": 1}'),
+        *("for(;;);[1]", "callback([1])", "<html>not JSON</html>", '{"a": 1e999}', "x" * 5000),
+    ],
+)
+def test_answer_that_is_not_json_is_text(api: str, body: str) -> None:
+    """Whatever it says it is: the whole text, because a model can still read it."""
+    result = call(TYPED, api, arguments={"text": body, "type": "application/json"})
 
-    assert f"The API's answer says that it is JSON, and is not: {body!r}" == message
+    assert (body, None, False) == (text(result), result.structured_content, result.is_error)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"]
+)
+@pytest.mark.parametrize("media_type", ["application/json", "application/problem+json"])
+def test_json_may_be_in_any_unicode_encoding(api: str, encoding: str, media_type: str) -> None:
+    """With a byte order mark or without (RFC 4627, 3), whatever charset is given."""
+    given = {"hex": '{"name": "é"}'.encode(encoding).hex(), "type": media_type}
+    result = call(TYPED, api, arguments=given)
+
+    assert ({"name": "é"}, '{"name": "é"}') == (result.structured_content, text(result))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_byte_order_mark_is_not_a_part_of_a_text(api: str, encoding: str) -> None:
+    """It comes before the charset, as browsers do it."""
+    for media_type in ("text/csv", "text/csv; charset=latin-1"):
+        given = {"hex": "a;é".encode(encoding).hex(), "type": media_type}
+        assert "a;é" == text(call(TYPED, api, arguments=given))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ export function sessionCode({ path, active, latest, ids }) {
 
   /** @type {Map<string, ReturnType<typeof cell>>} */
   const running = new Map(); // by the ids of their executions
+  /** @type {ReturnType<typeof cell> | undefined} */
+  let late;
   /** @type {() => void} */
   let startListening;
   const listening = new Promise((resolve) => { startListening = () => resolve(undefined); });
@@ -113,6 +115,12 @@ export function sessionCode({ path, active, latest, ids }) {
           startListening();
           continue;
         }
+        if (kind === "late") { // a thread or a timer of code that has ended
+          late ??= cell("code that had ended", undefined);
+          late("output", data);
+          continue;
+        }
+        if (kind === "started") late = undefined;
         if (!running.has(data.run)) running.set(data.run, cell("a client", undefined));
         running.get(data.run)?.(kind, data);
         if (kind !== "finished") continue;

@@ -8,6 +8,7 @@ import { formDialog } from "./submit_form.js";
 
 const TEXT = { type: "string" };
 export const TOKEN = { ...TEXT, format: "password", description: "Sent as Authorization: Bearer." };
+export const LOGIN = { ...TEXT, format: "password", title: "User and password", description: "Sent as Authorization: Basic.", examples: ["user:password"] };
 export const COMMAND = {
   type: "object",
   required: ["Command"],
@@ -38,11 +39,15 @@ export function located(text, name) {
   return { Path: url.pathname + url.search, BackendConfiguration: { CustomConfiguration: at } };
 }
 
-/** Return a request's field for a backend's key. @param {string | undefined} key @param {string} protocol */
-export function keyFor(key, protocol) {
-  if (!key) return {};
-  const place = protocol === "MCP" ? { ApiKeyLocation: "Header", Parameter: "Authorization" } : {};
-  const value = protocol === "MCP" ? `Bearer ${key}` : key;
+/** Return a request's field for a backend's credential: a key, or "user:password".
+ * @param {{key?: string, login?: string}} credential @param {string} protocol */
+export function keyFor({ key, login }, protocol) {
+  if (key && login) throw new FormError("Enter a key, or a user and a password, but not both.");
+  if (login && !login.includes(":")) throw new FormError("User and password must have the form user:password.");
+  if (!key && !login) return {};
+  const inHeader = login || protocol === "MCP";
+  const place = inHeader ? { ApiKeyLocation: "Header", Parameter: "Authorization" } : {};
+  const value = login ? `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(login)))}` : inHeader ? `Bearer ${key}` : key;
   return { OutboundAuthorizerConfiguration: { AuthorizerType: "ApiKey",
     Authorizer: { KeyAuth: { ApiKeys: [{ Name: "backend", Key: value }], ...place } } } };
 }
@@ -88,7 +93,7 @@ export function changeBackend(service) {
 const addressSchema = (service) => ({ type: "object", required: ["Address"], properties: {
   Address: { ...TEXT, format: "uri", description: "Without a path; the path stays the same.", examples: ["http://localhost:9000"] },
   Key: { ...TEXT, format: "password", description: service.ProtocolType === "MCP"
-    ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent where the definition says." } } });
+    ? "A new token for the server, sent as Authorization: Bearer." : "A new key, sent where the definition says." }, Login: LOGIN } });
 
 /** Return the form's values for a command. @param {any} command as in RawConfig */
 const formOf = ({ command, args = [], cwd, env = {} }) => ({
@@ -96,10 +101,10 @@ const formOf = ({ command, args = [], cwd, env = {} }) => ({
   Env: Object.entries(env).map(([Name, Value]) => ({ Name, Value })) });
 
 /** @param {any} fields @param {string} protocol */
-function addressed({ Address, Key }, protocol) {
+function addressed({ Address, Key, Login }, protocol) {
   const { Path, BackendConfiguration } = located(Address, "Address");
   if (Path !== "/") throw new FormError("Enter an address like http://HOST:PORT, without a path.");
-  return { BackendConfiguration, ...keyFor(Key, protocol) };
+  return { BackendConfiguration, ...keyFor({ key: Key, login: Login }, protocol) };
 }
 
 /** @param {any} service */

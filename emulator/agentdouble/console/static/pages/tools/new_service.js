@@ -5,7 +5,7 @@ import { act } from "../../lib/api.js";
 import { announce, h, setText } from "../../lib/dom.js";
 import { dropZone } from "../../lib/files.js";
 import { FormError, schemaForm } from "../../lib/schema_form.js";
-import { COMMAND, TOKEN, commandOf, keyFor, located } from "./backend.js";
+import { COMMAND, LOGIN, TOKEN, commandOf, keyFor, located } from "./backend.js";
 import { submitForm } from "./submit_form.js";
 
 const TEXT = { type: "string" };
@@ -18,13 +18,13 @@ const NAME = { type: "object", required: ["Name"], properties: { Name: { ...TEXT
 const SOURCES = [
   { title: "An address",
     schema: { type: "object", required: ["Url"], properties: {
-      Url: { ...TEXT, format: "uri", title: "Address of the MCP server", examples: ["http://localhost:9000/mcp"] }, Token: TOKEN } },
-    body: ({ Url, Token }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor(Token, "MCP") }) },
+      Url: { ...TEXT, format: "uri", title: "Address of the MCP server", examples: ["http://localhost:9000/mcp"] }, Token: TOKEN, Login: LOGIN } },
+    body: ({ Url, Token, Login }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor({ key: Token, login: Login }, "MCP") }) },
   { title: "A definition",
     schema: { type: "object", properties: {
       Url: { ...TEXT, format: "uri", title: "Address of the API", description: "If it differs from the definition's.", examples: ["http://localhost:9000"] },
-      Key: { ...TOKEN, title: "Key of the API", description: "Sent where the definition says." } } },
-    body: ({ Url, Key }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor(Key, "HTTP") }) },
+      Key: { ...TOKEN, title: "Key of the API", description: "Sent where the definition says." }, Login: LOGIN } },
+    body: ({ Url, Key, Login }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor({ key: Key, login: Login }, "HTTP") }) },
   { title: "A command", schema: COMMAND,
     body: (fields) => ({ ProtocolType: "MCP", BackendType: "CustomMcp", Path: "/", ...commandOf(fields) }) },
 ];

@@ -47,6 +47,7 @@ export function service(id) {
       factList({ Address: h("code", null, double.connection.url + service.Path), Id: service.MCPServiceId,
         Backend: backendCode(service), Protocol: service.ProtocolType, Project: service.ProjectName,
         Created: service.CreatedAt, Changed: service.UpdatedAt }),
+      service.ProtocolType === "HTTP" && warnings(service.Name),
       h("p", { class: "buttons" },
         h("button", { onclick: () => changeBackend(service) }, "Change"),
         h("button", { class: "danger", onclick: () => confirmThen(`Delete the service ${service.Name}?`,
@@ -60,6 +61,15 @@ export function service(id) {
 
   update();
   return { element, update, close: () => tools.close() };
+}
+
+/** What keeps calls of a service from succeeding. @param {string} name */
+function warnings(name) {
+  const list = h("div", { role: "status" });
+  open(`/mcp-services/${name}/warnings`).then((response) => response.json()).then((/** @type {string[]} */ texts) => {
+    list.replaceChildren(...texts.map((text) => h("p", { class: "hint" }, `Warning: ${text}`)));
+  }, () => {}); // without them, the page is still of use
+  return list;
 }
 
 /** The output of a command's processes, loaded when it is opened. @param {string} name */

@@ -1,0 +1,251 @@
+"""Parameters, bodies and addresses as OpenAPI 3.0 and 3.1 write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentdouble.errors import DefinitionError
+from agentdouble.mcp_services.openapi import inputs
+from agentdouble.mcp_services.openapi.definition import (
+    DefinedBody,
+    DefinedField,
+    Document,
+    Json,
+    Kind,
+    Style,
+    boolean,
+    listed,
+    mapping,
+    step,
+    text,
+)
+from agentdouble.mcp_services.openapi.inputs import OperationInput
+from agentdouble.mcp_services.openapi.schemas import Schemas
+
+_FORMS = ("urlencoded", "multipart")
+_DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
+_STYLES = {  # the first is the default
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "deepObject", *_DELIMITERS),
+    "header": ("simple",),
+    "cookie": ("form",),
+}
+_STYLED = frozenset(("style", "explode", "allowReserved"))
+
+
+class OpenApi3:
+    """Reads the parts of an OpenAPI 3 document that Swagger 2.0 writes in another way."""
+
+    def __init__(self, document: Document, schemas: Schemas) -> None:
+        self._document = document
+        self._schemas = schemas
+
+    def parameter(self, node: Json, location: str, uses: set[str]) -> OperationInput:
+        """Return a parameter."""
+        where = text(node.get("in"))
+        if mapping(node.get("content")):
+            media_type, content = next(iter(mapping(node["content"]).items()))
+            style = Style("json" if inputs.is_json(media_type) else "simple")
+            written = step(location, "content", media_type, "schema")
+            schema = self._schemas.converted(mapping(content).get("schema"), written, uses)
+        else:
+            style = _style(node, where, location)
+            schema = self._schemas.converted(node.get("schema"), step(location, "schema"), uses)
+        return OperationInput(
+            name=text(node.get("name")),
+            where=where,
+            schema=schema,
+            required=boolean(node.get("required")) or where == "path",
+            description=text(node.get("description")),
+            deprecated=boolean(node.get("deprecated")),
+            style=style,
+        )
+
+    def body(
+        self, operation: Json, location: str, _form: list[OperationInput], uses: set[str]
+    ) -> tuple[OperationInput | None, DefinedBody | None]:
+        """Return an operation's body as an input, and how it is written."""
+        node, location = self._document.followed(
+            operation.get("requestBody"), step(location, "requestBody")
+        )
+        if node is None:
+            return None, None
+        content = mapping(mapping(node).get("content"))
+        if not content:
+            raise DefinitionError("a requestBody needs content of a media type", location=location)
+        media_type = inputs.preferred(list(content))
+        location = step(location, "content", media_type)
+        if not inputs.is_media_type(media_type):
+            raise DefinitionError(f"{media_type!r} is not a media type", location=location)
+        entry = mapping(content[media_type])
+        followed = self._document.followed_if_possible(entry.get("schema"), location)[0]
+        kind = inputs.kind_of(media_type, followed)
+        fields = self._fields(kind, entry, location) if kind in _FORMS else {}
+        schema = self._body_schema(kind, entry, fields, location, uses)
+        field = OperationInput(
+            name="body",
+            where="body",
+            schema=schema,
+            required=boolean(node.get("required")),
+            description=text(node.get("description")),
+        )
+        return field, DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields)
+
+    def _body_schema(
+        self,
+        kind: Kind,
+        entry: Json,
+        fields: dict[str, DefinedField],
+        location: str,
+        uses: set[str],
+    ) -> Any:
+        schema = entry.get("schema")
+        if kind in ("text", "raw"):
+            media_type = location.rpartition("/")[2].replace("~1", "/")
+            return inputs.schema_of_kind(kind, media_type)
+        at = step(location, "schema")
+        special = {name for name, field in fields.items() if field.is_file or field.media_types}
+        if not special:
+            return self._schemas.converted(schema, at, uses)
+        hidden = self._schemas.read_only(schema, at)
+        properties = {
+            name: self._part(member, where, fields[name], uses)
+            for name, (member, where) in self._properties(schema, at).items()
+            if name not in hidden
+        }
+        required = [name for name in self._required(schema, at) if name in properties]
+        found: Json = {"type": "object", "properties": properties}
+        return {**found, "required": required} if required else found
+
+    def _part(self, schema: Any, location: str, field: DefinedField, uses: set[str]) -> Any:
+        node = mapping(self._document.followed_if_possible(schema, location)[0])
+        if field.is_file:
+            return inputs.file_schema(text(node.get("description")), several="items" in node)
+        if field.media_types and not inputs.is_json(field.media_types[0]):
+            written = {"type": "string", "contentMediaType": field.media_types[0]}
+            return {key: node[key] for key in ("description",) if key in node} | written
+        return self._schemas.converted(schema, location, uses)
+
+    def _fields(self, kind: str, entry: Json, location: str) -> dict[str, DefinedField]:
+        encodings = mapping(entry.get("encoding"))
+        properties = self._properties(entry.get("schema"), step(location, "schema"))
+        unlisted: dict[str, tuple[Any, str]] = {
+            name: ({}, location) for name in encodings if name not in properties
+        }
+        return {
+            name: self._field(
+                kind, mapping(encodings.get(name)), step(location, "encoding", name), *property_
+            )
+            for name, property_ in {**properties, **unlisted}.items()
+        }
+
+    def _field(
+        self, kind: str, encoding: Json, location: str, schema: Any, where: str
+    ) -> DefinedField:
+        """Return how a form field is written, by its Encoding Object and its schema."""
+        multipart = kind == "multipart"
+        self._check_headers(encoding, location, multipart=multipart)
+        is_file = multipart and self._is_file(schema, where)
+        # 3.0: a style "SHALL be ignored if the request body media type is not
+        # application/x-www-form-urlencoded"; 3.1 has it in multipart/form-data, too. Where there is
+        # one, contentType is ignored.
+        if _STYLED & encoding.keys() and (not multipart or self._document.version == "3.1"):
+            return DefinedField(_style(encoding, "query", location))
+        allowed = tuple(
+            part.strip() for part in text(encoding.get("contentType")).split(",") if part.strip()
+        )
+        for media_type in allowed:
+            if not inputs.is_media_type(media_type):
+                raise DefinitionError(f"{media_type!r} is not a media type", location=location)
+        if multipart:
+            binary = bool(allowed) and not any(map(_is_written, allowed))
+            untyped = not mapping(self._document.followed_if_possible(schema, where)[0])
+            return DefinedField(is_file=is_file or (binary and untyped), media_types=allowed)
+        if allowed and inputs.is_json(allowed[0]):
+            return DefinedField(Style("json"))
+        return DefinedField(media_types=allowed)
+
+    def _check_headers(self, encoding: Json, location: str, *, multipart: bool) -> None:
+        """Raise DefinitionError for a part that needs headers of its own, which are not sent."""
+        for name, header in mapping(encoding.get("headers")).items():
+            at = step(location, "headers", name)
+            node = mapping(self._document.followed(header, at)[0])
+            if multipart and boolean(node.get("required")) and name.lower() != "content-type":
+                raise DefinitionError(
+                    f"the part needs a header {name!r}, and parts are sent without headers of "
+                    "their own. Make it optional, or leave the operation out",
+                    location=at,
+                )
+
+    def _is_file(self, schema: Any, location: str) -> bool:
+        node, location = self._document.followed_if_possible(schema, location)
+        node = mapping(node)
+        if "items" in node and text(node.get("type")) in ("array", ""):
+            return self._is_file(node["items"], step(location, "items"))
+        if node.get("format") == "binary":
+            return True
+        return "contentMediaType" in node and "contentEncoding" not in node
+
+    def _properties(self, schema: Any, location: str) -> dict[str, tuple[Any, str]]:
+        """Return an object's properties by name, including those of its allOf."""
+        node, location = self._document.followed_if_possible(schema, location)
+        result: dict[str, tuple[Any, str]] = {}
+        for index, member in enumerate(listed(mapping(node).get("allOf"))):
+            result.update(self._properties(member, step(location, "allOf", index)))
+        for name, one in mapping(mapping(node).get("properties")).items():
+            result[name] = (one, step(location, "properties", name))
+        return result
+
+    def _required(self, schema: Any, location: str) -> list[str]:
+        node = mapping(self._document.followed_if_possible(schema, location)[0])
+        names = [name for name in listed(node.get("required")) if isinstance(name, str)]
+        for member in listed(node.get("allOf")):
+            names += self._required(member, location)
+        return list(dict.fromkeys(names))
+
+    def accept(self, operation: Json, location: str) -> list[str]:
+        """Return the media types of successful answers."""
+        media_types: list[str] = []
+        for status, response in mapping(operation.get("responses")).items():
+            if status.startswith("2") or status == "default":
+                at = step(location, "responses", status)
+                node, _ = self._document.followed_if_possible(response, at)
+                media_types += mapping(mapping(node).get("content"))
+        return media_types
+
+    def address(self, node: Json) -> str | None:
+        """Return the first server of a document, a path or an operation, with its defaults."""
+        servers = listed(node.get("servers"))
+        if not servers:
+            return None
+        server = mapping(servers[0])
+        url = text(server.get("url"))
+        for name, variable in mapping(server.get("variables")).items():
+            url = url.replace(f"{{{name}}}", text(mapping(variable).get("default")))
+        return url
+
+    def security_schemes(self) -> Json:
+        """Return the security schemes that the document declares, by name."""
+        return mapping(mapping(self._document.root.get("components")).get("securitySchemes"))
+
+
+def _is_written(media_type: str) -> bool:
+    """Return whether a caller writes values of a media type as text."""
+    return inputs.is_json(media_type) or inputs.is_text(media_type)
+
+
+def _style(node: Json, where: str, location: str) -> Style:
+    """Return how a parameter or a form field is written; raise DefinitionError."""
+    styles = _STYLES.get(where, ("simple",))
+    name: Any = node.get("style", styles[0])
+    if name not in styles:
+        raise DefinitionError(
+            f"the style {name!r} is not one for {where!r}, which has {', '.join(styles)}",
+            location=step(location, "style"),
+        )
+    explode = boolean(node["explode"]) if "explode" in node else name == "form"
+    # 'allowReserved' "only applies to parameters with an in value of query", and to forms
+    reserved = where == "query" and boolean(node.get("allowReserved"))
+    if name in _DELIMITERS:
+        return Style("form", explode, _DELIMITERS[name], reserved=reserved)
+    return Style(name, explode, reserved=reserved)

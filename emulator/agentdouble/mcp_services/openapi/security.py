@@ -1,0 +1,153 @@
+"""What a definition says about credentials: its schemes, and those that an operation needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentdouble.mcp_services.backend_credentials import (
+    ApiKey,
+    Auth,
+    Basic,
+    Credential,
+    SecurityScheme,
+    credential,
+    default_scheme,
+)
+from agentdouble.mcp_services.openapi.definition import (
+    ApiDefinition,
+    DefinedOperation,
+    Document,
+    Json,
+    Security,
+    mapping,
+    step,
+    text,
+)
+
+_SHOWN = 3
+
+
+def schemes(document: Document, declared: Json) -> dict[str, SecurityScheme]:
+    """Return a document's security schemes, by name."""
+    found: dict[str, SecurityScheme] = {}
+    for name, written in declared.items():
+        node = mapping(document.followed_if_possible(written, step("#", name))[0])
+        kind, where = text(node.get("type")), node.get("in")
+        if kind == "apiKey" and where in ("header", "query", "cookie"):
+            found[name] = SecurityScheme("apiKey", text(node.get("name")), where)
+        elif kind == "basic" or text(node.get("scheme")).lower() == "basic":
+            found[name] = SecurityScheme("basic")
+        elif kind in ("oauth2", "openIdConnect") or text(node.get("scheme")).lower() == "bearer":
+            found[name] = SecurityScheme("bearer")
+        else:
+            found[name] = SecurityScheme("other", text(node.get("scheme")) or kind)
+    return found
+
+
+def alternatives(operation: Json, root: Json) -> Security:
+    """Return the alternatives that an operation has, each with the names of its schemes.
+
+    An operation with an empty list needs no credential. A document with one says nothing.
+    """
+    written: Any = operation.get("security", root.get("security") or None)
+    if not isinstance(written, list):
+        return None
+    return tuple(tuple(mapping(requirement)) for requirement in written)
+
+
+def credentials(
+    definition: ApiDefinition, auth: Auth | None
+) -> tuple[Mapping[str, Credential], Credential]:
+    """Return the credential of each operation by its name, and one with all secrets.
+
+    ``auth`` is sent unless the operation needs none. An API key without a place is sent as the
+    first scheme that the operation names. Raises DefinitionError if it has no place.
+    """
+    declared = definition.security_schemes
+    default = credential(auth, declared)
+    by_scheme = {"": default}
+    found: dict[str, Credential] = {}
+    for operation in definition.operations:
+        if operation.security is not None and not any(operation.security):
+            found[operation.name] = Credential()
+            continue
+        name = ""
+        if isinstance(auth, ApiKey) and auth.name is None and auth.scheme is None:
+            name = _api_key_of(operation, declared)
+            if name not in by_scheme:
+                by_scheme[name] = credential(ApiKey(auth.key, scheme=name), declared)
+        found[operation.name] = by_scheme[name]
+    secrets = {secret for each in by_scheme.values() for secret in each.secrets}
+    return found, Credential(secrets=tuple(secrets))
+
+
+def _api_key_of(operation: DefinedOperation, declared: Mapping[str, SecurityScheme]) -> str:
+    named = (name for names in operation.security or () for name in names)
+    return next((name for name in named if _is_api_key(declared.get(name))), "")
+
+
+def _is_api_key(scheme: SecurityScheme | None) -> bool:
+    return scheme is not None and scheme.kind == "apiKey"
+
+
+def warnings(definition: ApiDefinition, auth: Auth | None) -> list[str]:
+    """Return a warning if operations need credentials that are not sent."""
+    declared = definition.security_schemes
+    if not declared:
+        return []
+    lacking = [
+        operation for operation in definition.operations if not _is_met(operation, declared, auth)
+    ]
+    if not lacking:
+        return []
+    needed = dict.fromkeys(
+        " and ".join(f"{name} ({_described(declared.get(name))})" for name in names)
+        for operation in lacking
+        for names in operation.security or tuple((name,) for name in declared)
+    )
+    shown = " or ".join([*needed][:_SHOWN]) + (" or others" if len(needed) > _SHOWN else "")
+    count = f"{len(lacking)} of {len(definition.operations)} operations need a credential"
+    reason = "which is not sent" if auth is not None else "and the service has none"
+    return [f"{count}, {reason}: {shown}."]
+
+
+def _is_met(
+    operation: DefinedOperation, declared: Mapping[str, SecurityScheme], auth: Auth | None
+) -> bool:
+    """Return whether one of an operation's alternatives is sent."""
+    if operation.security is None:
+        return auth is not None
+    if not operation.security or not all(operation.security):
+        return True  # there are none, or one of them is to send nothing
+    return any(
+        len(names) == 1 and _is_sent(names[0], operation, declared, auth)
+        for names in operation.security
+    )
+
+
+def _is_sent(
+    name: str,
+    operation: DefinedOperation,
+    declared: Mapping[str, SecurityScheme],
+    auth: Auth | None,
+) -> bool:
+    scheme = declared.get(name)
+    if auth is None or scheme is None:
+        return auth is not None
+    if isinstance(auth, Basic):
+        return scheme.kind == "basic" or scheme.is_header("authorization")
+    if not isinstance(auth, ApiKey):
+        return scheme.kind == "bearer" or scheme.is_header("authorization")
+    if auth.name is not None:
+        return scheme == SecurityScheme("apiKey", auth.name, auth.where) or scheme.kind == "other"
+    chosen = auth.scheme or _api_key_of(operation, declared) or default_scheme(declared)
+    return chosen == name
+
+
+def _described(scheme: SecurityScheme | None) -> str:
+    if scheme is None:
+        return "not declared"
+    if scheme.kind == "apiKey":
+        return f"an API key in the {scheme.where}: {scheme.name}"
+    return {"basic": "user and password", "bearer": "a bearer token"}.get(scheme.kind, scheme.name)
