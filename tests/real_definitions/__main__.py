@@ -137,6 +137,8 @@ def judgeable(node: Any, *, are_names: bool = False) -> Any:
         return [judgeable(each) for each in kept]
     if not isinstance(node, dict):
         return node
+    if "*/*" in node:  # it reads no range of media types
+        node = {"application/json": node["*/*"], **node}
     return {
         key: judgeable(value, are_names=key in ("properties", "responses", "schemas"))
         for key, value in node.items()
@@ -189,10 +191,10 @@ def difference(
     multipart = operation.body is not None and operation.body.kind == "multipart"
     if multipart:  # the judge does not read numbers in it
         parts = _parts(request)
-        wanted = _plain(_contents(given.get(operation.body.argument or "", {})))
+        wanted = _plain(_contents(given.get(operation.body.argument or "", {}), operation))
         if parts != {name: value for name, value in wanted.items() if value != []}:
             return f"multipart: gave {wanted!r}, arrived {parts!r}"[:600]
-    elif read.errors and not _only_deep(read.errors, operation):
+    elif read.errors and not _unreadable(read.errors, request, operation):
         causes = [f"{error} {error.__cause__ or ''}"[:300] for error in read.errors]
         return f"the judge refuses it: {causes}; sent {request.path}?{request.query}"
     for parameter in operation.parameters:
@@ -206,24 +208,34 @@ def difference(
     if not multipart and operation.body is not None and operation.body.argument is not None:
         body = given[operation.body.argument]
         arrived = read.body
-        if isinstance(arrived, bytes) and operation.body.kind == "json":  # for the range */*
-            arrived = json.loads(arrived)
+        if operation.body.kind == "json" and request.body and _is_other_json(request):
+            arrived = json.loads(request.body)
         if any(
             each.style and each.style.how == "deepObject" for each in operation.body.fields.values()
         ):
             arrived = querystring_parser.parse((request.body or b"").decode(), normalized=True)
         if body == {} and not request.body:
             return None
-        if operation.body.kind != "raw" and _plain(arrived) != _plain(body):
+        if operation.body.kind in ("raw", "text"):
+            arrived, body = request.body, _bytes(body, operation.body.kind)
+        if _plain(arrived) != _plain(body):
             return f"body: gave {body!r}, arrived {arrived!r}"[:900]
     return None
 
 
-def _only_deep(errors: list[Exception], operation: DefinedOperation) -> bool:
-    """Return whether the judge cannot read a body, because it has a deepObject."""
-    fields = operation.body.fields.values() if operation.body else ()
-    deep = any(field.style and field.style.how == "deepObject" for field in fields)
-    return deep and all("body" in str(error) for error in errors)
+def _unreadable(errors: list[Exception], request: Received, operation: DefinedOperation) -> bool:
+    """Return whether the judge cannot read a body: a deepObject, bytes, or another JSON."""
+    if operation.body is None:
+        return False
+    deep = any(
+        field.style and field.style.how == "deepObject" for field in operation.body.fields.values()
+    )
+    other = operation.body.kind in ("raw", "text") or _is_other_json(request)
+    return (deep or other) and all("body" in str(error) for error in errors)
+
+
+def _is_other_json(request: Received) -> bool:
+    return request.content_type.endswith("+json")
 
 
 def _parts(request: Received) -> Any:
@@ -243,19 +255,30 @@ def _parts(request: Received) -> Any:
     return _plain({name: one[0] if len(one) == 1 else one for name, one in found.items()})
 
 
+def _bytes(value: Any, kind: str) -> bytes:
+    """Return the bytes of a body that is sent unchanged."""
+    if isinstance(value, dict):
+        return str(value["text"]).encode() if "text" in value else base64.b64decode(value["base64"])
+    return base64.b64decode(value) if kind == "raw" else str(value).encode()
+
+
 def _unquoted(value: Any) -> Any:
     if isinstance(value, list):
         return [_unquoted(each) for each in value]
     return unquote(value) if isinstance(value, str) else value
 
 
-def _contents(value: Any) -> Any:
-    """Return a body with the contents of files in place of their descriptions."""
-    if isinstance(value, dict):
-        if value.keys() == {"text"}:
-            return value["text"]
-        return {key: _contents(each) for key, each in value.items()}
-    return [_contents(each) for each in value] if isinstance(value, list) else value
+def _contents(value: Json, operation: DefinedOperation) -> Json:
+    """Return a form with the contents of files in place of their descriptions."""
+    fields = operation.body.fields if operation.body else {}
+
+    def content(name: str, one: Any) -> Any:
+        return one["text"] if name in fields and fields[name].is_file and "text" in one else one
+
+    return {
+        name: [content(name, each) for each in one] if isinstance(one, list) else content(name, one)
+        for name, one in value.items()
+    }
 
 
 def _plain(value: Any) -> Any:
