@@ -139,12 +139,16 @@ def extras(session: nox.Session, extra: str) -> None:
 
 @nox.session(default=False)
 def clients(session: nox.Session) -> None:
-    """Real clients talk to the double: those whose versions stand still, and the vendor's own."""
+    """Real clients talk to the double: those whose versions stand still, and the vendor's own.
+
+    The clients of models are the newest, so that a field which they add is noticed.
+    """
     install(session, "emulator,test,conformance")
     session.install("uv")  # it makes their environments
     python = ("mcp-1.26", "a2a-sdk-0.3")
     npm = ("typescript-sdk-1", "typescript-sdk-2", "a2a-js-0.3", "a2a-js-1", "jupyterlab-services")
-    chosen = [f"--only={name}" for name in (*python, *npm)]
+    models = ("openai", "google-genai", "openai-agents", "langchain", "pydantic-ai", "litellm")
+    chosen = [f"--only={name}" for name in (*python, *npm, *models)]
     session.run("python", "-m", "tests.real_clients", *chosen, *session.posargs)
     session.run("python", "-m", "tests.vendor", "-q")
 

@@ -1,4 +1,4 @@
-"""Real clients of MCP and A2A, unmodified, against one double.
+"""Real clients of MCP, A2A and the scripted model, unmodified, against one double.
 
 They pin libraries that exclude each other and ours, so each runs in an environment of its own::
 

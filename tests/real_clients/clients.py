@@ -10,6 +10,7 @@ SESSIONS = ("with sessions",)
 ERAS = ("with sessions", "without sessions")
 A2A_1 = ("1.0 JSONRPC", "1.0 HTTP+JSON", "keys")
 A2A_0_3 = ("0.3 JSONRPC", "keys")
+MODEL = ("tool agent", "retrieval agent")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,31 @@ CLIENTS = (
         "langchain_adapters",
         SESSIONS,
     ),
-    _python("openai-agents", "openai-agents", "openai-agents", "openai_agents", SESSIONS),
+    _python("openai-agents", "openai-agents", "openai-agents", "openai_agents", SESSIONS + MODEL),
+    _python(
+        "openai", "openai", "openai>=3", "openai_sdk", (*MODEL, "responses", "fields of OpenAI")
+    ),
+    _python(
+        "google-genai",
+        "google-genai",
+        "google-genai>=3",
+        "google_genai_sdk",
+        (*MODEL, "fields of Gemini"),
+    ),
+    Client(
+        "langchain",
+        Python("langchain", ("langchain", "langchain-openai", "langchain-google-genai", "numpy")),
+        "langchain_models",
+        MODEL,
+    ),
+    _python(
+        "pydantic-ai",
+        "pydantic-ai-slim",
+        "pydantic-ai-slim[google,openai]",
+        "pydantic_ai_agents",
+        MODEL,
+    ),
+    _python("litellm", "litellm", "litellm", "litellm_models", MODEL),
     Client("typescript-sdk-1", Npm("@modelcontextprotocol/sdk"), "typescript_1", SESSIONS),
     Client("typescript-sdk-2", Npm("@modelcontextprotocol/client"), "typescript_2", ERAS),
     _python("a2a-sdk-0.3", "a2a-sdk", "a2a-sdk[http-server]>=0.3.20,<0.4", "a2a_0_3", A2A_0_3),
@@ -51,6 +76,6 @@ CLIENTS = (
         "google-adk",
         "google-adk[a2a,mcp]>=2.13",
         "google_adk",
-        ("RemoteA2aAgent", "McpToolset"),
+        ("RemoteA2aAgent", "McpToolset", *MODEL),
     ),
 )

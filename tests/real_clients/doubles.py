@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,17 @@ from tests.mcp_official.everything.state import Events
 from tests.real_clients.hosted import tools
 
 KEY = "the-key"
+SCRIPTS: tuple[Mapping[str, Any], ...] = (  # see programs/scripted_model.py
+    {"when": {"after": "add"}, "steps": [{"text": "It is {{result}}.", "times": "all"}]},
+    {
+        "when": {"contains": "2 + 3"},
+        "steps": [{"calls": [{"name": "add", "arguments": {"a": 2, "b": 3}}], "times": "all"}],
+    },
+    {
+        "when": {"contains": "Paris is the capital of France."},
+        "steps": [{"text": "It is Paris.", "times": "all"}],
+    },
+)
 BEARER = {"Authorization": f"Bearer {KEY}"}
 HERE = Path(__file__).parent
 
@@ -24,12 +35,13 @@ def served() -> Iterator[dict[str, Any]]:
     """Serve a double with everything that the clients use; yield the facts about it."""
     apps = (ordinary(), tools)
     runtimes = [_runtime(name) for name in ("tools", "agent")]
-    with Emulator(*apps, runtimes=runtimes, pool_size=0) as double:
+    with Emulator(*apps, runtimes=runtimes, pool_size=0, model_scripts=SCRIPTS) as double:
         server = ServerBackend(everything.server, event_store=Events(), retry_interval_ms=20)
         double.mcp.create("everything", server, key=KEY)
         double.mcp.create("front", McpBackend(f"{double.url}/mcp"), key=KEY)
         jupyter = {"url": f"{double.url}/jupyter", "token": double.token}
-        yield {"mcp": _mcp(double), "a2a": _a2a(double), "jupyter": jupyter}
+        model = dict(double.environment("model"))
+        yield {"mcp": _mcp(double), "a2a": _a2a(double), "jupyter": jupyter, "model": model}
 
 
 def _runtime(name: str) -> dict[str, Any]:

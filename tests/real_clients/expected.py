@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from agentdouble.model import fields, responses_api
+from agentdouble.model.fields import FieldTable
 
 # Of A2A, over each binding
 OUTCOME: Mapping[str, Any] = {
@@ -51,7 +54,45 @@ _MCP = {
 _A2A_1 = {**OUTCOME, "pushed": PUSHED}
 _A2A_0_3 = {**OUTCOME, "pushed": ["submitted", "working", "working", "working", "completed"]}
 
+# Of the scripted model: the ways in which a client reaches it
+_MODEL = (
+    *("chat completions", "dimensions", "responses", "responses, kept", "stream"),
+    *("generateContent", "v1beta", "Vertex AI", "Anthropic's messages"),
+)
+
+
+def _known(table: FieldTable, *, without: Iterable[str] = ()) -> list[str]:
+    """Return the fields of a table that the vendor's client has, too."""
+    return sorted(table.names() - table.extensions - {*without})
+
+
 PARTS: Mapping[str, Mapping[str, Any]] = {
+    "tool agent": dict.fromkeys(_MODEL, "It is 5."),
+    "retrieval agent": dict.fromkeys(_MODEL, "It is Paris."),
+    "responses": {
+        "fetched": "It is Paris.",
+        "input": 1,
+        "background": ["queued", "completed"],
+        "deleted": True,
+    },
+    "fields of OpenAI": {
+        "chat completions": _known(fields.CHAT_COMPLETIONS),
+        "responses": _known(fields.RESPONSES),
+        "embeddings": _known(fields.EMBEDDINGS),
+        "include": sorted(responses_api.INCLUDABLE),
+        "parts": sorted({*fields.PARTS["chat completions"]} - {"video_url"}),
+        "items": sorted(responses_api.ITEMS),
+    },
+    "fields of Gemini": {
+        # the client puts these elsewhere
+        "generateContent": _known(
+            fields.GENERATE_CONTENT, without=("contents", "generationConfig", "model")
+        ),
+        "parts": sorted(fields.PARTS["generateContent"]),
+        "embedContent": _known(
+            fields.EMBED_CONTENT, without=("content", "embedContentConfig", "model")
+        ),
+    },
     "with sessions": {
         **_MCP,
         "elicitation": (

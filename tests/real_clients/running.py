@@ -20,6 +20,7 @@ from tests.real_clients.environments import NotMadeError
 from tests.real_clients.expected import PUSHED, mistakes
 
 TIMEOUT_S = 120
+_NO_NETWORK = {"NO_PROXY": "127.0.0.1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _converse(client: Client, facts: Mapping[str, Any], cache: Path) -> dict[str
             ended = subprocess.run(
                 command,
                 cwd=folder,
-                env={**os.environ, "NO_PROXY": "127.0.0.1"},
+                env={**os.environ, **_NO_NETWORK},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -166,8 +166,9 @@ def _model(connection: DoubleConnection) -> Mapping[str, str]:
     url, key = f"{connection.url}/model", model_key(connection.token)
     return {
         "OPENAI_BASE_URL": f"{url}/v1",
-        "OPENAI_API_BASE": f"{url}/v1",  # what litellm reads
+        "OPENAI_API_BASE": f"{url}/v1",  # litellm reads this and GEMINI_API_BASE
         "OPENAI_API_KEY": key,
+        "GEMINI_API_BASE": f"{url}/v1beta",
         "GOOGLE_GEMINI_BASE_URL": url,
         "GOOGLE_API_KEY": key,
         "GEMINI_API_KEY": key,

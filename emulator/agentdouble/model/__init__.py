@@ -27,12 +27,12 @@ PREFIX = "/model"
 def presented(connection: HTTPConnection) -> Iterator[str]:
     """Yield what a request has in each place where a client of a model sends its key.
 
-    Those of Gemini send it in a header of their own or in the query, and Anthropic's, whose wire
-    form is refused by name, in ``x-api-key``.
+    Those of Gemini send it in a header of their own or in the query. Anthropic's and Azure's, whose
+    routes are refused by name, send ``x-api-key`` and ``api-key``.
     """
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         yield token.strip()
-    yield connection.headers.get("x-goog-api-key", "")
-    yield connection.headers.get("x-api-key", "")
+    for name in ("x-goog-api-key", "x-api-key", "api-key"):
+        yield connection.headers.get(name, "")
     yield connection.query_params.get("key", "")

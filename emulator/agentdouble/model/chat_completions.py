@@ -80,10 +80,13 @@ def _turn(message: Body, where: str) -> ModelTurn:
     role = conversation.field(message, "role", str, where)
     if role not in _ROLES:
         raise ModelError(f"{where}.role must be one of {', '.join(_ROLES)}, not {role!r:.80}.")
+    content, place = message.get("content"), f"{where}.content"
+    if content is None and role != "assistant":
+        raise ModelError(f"{place} must be a string or a list of parts, not None.", param=place)
     calls = conversation.objects(message.get("tool_calls"), f"{where}.tool_calls")
     return ModelTurn(
         _ROLES[role],
-        conversation.texts(message.get("content"), f"{where}.content"),
+        conversation.texts(content, place, fields.PARTS["chat completions"]),
         tuple(_call(call, f"{where}.tool_calls[{i}]") for i, call in enumerate(calls)),
         call_id=conversation.field(message, "tool_call_id", str, where) if role == "tool" else "",
     )

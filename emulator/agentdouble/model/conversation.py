@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -126,11 +126,21 @@ def request_size(request: ConversationRequest) -> int:
     return sum(len(turn.text.split()) for turn in request.turns)
 
 
-def texts(content: Any, where: str) -> str:
-    """Return the text of a content: a string, or a list of parts of which some have text."""
+def texts(content: Any, where: str, kinds: Collection[str] = ()) -> str:
+    """Return the text of a content: a string, or a list of parts of which some have text.
+
+    Raises ModelError for a part whose type is not among the ``kinds``, if there are any.
+    """
     if content is None or isinstance(content, str):
         return content or ""
     parts = objects(content, where)
+    for index, part in enumerate(parts):
+        if kinds and part.get("type") not in kinds:
+            place = f"{where}[{index}].type"
+            raise ModelError(
+                f"{place} must be one of {', '.join(kinds)}, not {part.get('type')!r:.60}.",
+                param=place,
+            )
     return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
 
 

@@ -56,9 +56,7 @@ class FieldTable:
         for name, value in document.items():
             path = f"{parent}{camel(name) if self.is_gemini else name}"
             if path not in self.names():
-                raise ModelError(
-                    self._unknown(name, parent, path), code="unknown_parameter", param=path
-                )
+                raise self._unknown(name, parent, path)
             refused = self.refused.get(path)
             if refused is not None and value is not None and value not in refused.accepted:
                 raise ModelError(
@@ -66,18 +64,27 @@ class FieldTable:
                     code="unsupported_parameter",
                     param=path,
                 )
-            if path in self._parents and isinstance(value, dict):
+            if path in self._parents and value is not None:
+                if not isinstance(value, dict):
+                    raise ModelError(f"{path} must be an object, not {value!r:.80}.", param=path)
                 self.check(value, f"{path}.")
 
-    def _unknown(self, name: str, parent: str, path: str) -> str:
-        """Return the sentence of the vendor, and which field may have been meant."""
+    def _unknown(self, name: str, parent: str, path: str) -> ModelError:
+        """Return the error of the vendor, with the field that may have been meant."""
         near = difflib.get_close_matches(path, self.names(), n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         if self.is_gemini:
-            place = f" at {parent.rstrip('.')!r}" if parent else ""
-            text = f"Invalid JSON payload received. Unknown name {name!r:.100}{place}: Cannot find field."
-            return text + hint
-        return f"Unknown parameter: {path!r:.100}.{hint}"
+            return unknown_name(name, parent.rstrip("."), hint)
+        text = f"Unknown parameter: {path!r:.100}.{hint}"
+        return ModelError(text, code="unknown_parameter", param=path)
+
+
+def unknown_name(name: str, place: str, hint: str = "") -> ModelError:
+    """Return Gemini's error for a field that it does not have."""
+    where = f" at {place!r}" if place else ""
+    return ModelError(
+        f"Invalid JSON payload received. Unknown name {name!r:.100}{where}: Cannot find field.{hint}"
+    )
 
 
 def camel(name: str) -> str:
@@ -240,6 +247,23 @@ PREDICT_INSTANCE = FieldTable(
     refused={},
     is_gemini=True,
 )
+PARTS = {  # the kinds of parts that a message may have; a script reads those that are text
+    "chat completions": (
+        *("text", "refusal", "image_url", "input_audio", "file"),
+        "video_url",  # not OpenAI's, but veadk sends it
+    ),
+    "responses": (
+        *("input_text", "output_text", "refusal", "input_image", "input_audio", "input_file"),
+        *("computer_screenshot", "reasoning_text", "summary_text", "text"),
+    ),
+    "generateContent": (
+        *("text", "functionCall", "functionResponse", "fileData", "inlineData"),
+        *("codeExecutionResult", "executableCode", "toolCall", "toolResponse"),
+        *("audioMetadata", "audioTranscription", "documentMetadata", "mediaProcessing"),
+        *("mediaResolution", "partMetadata", "speechMetadata", "spreadsheetMetadata"),
+        *("thought", "thoughtSignature", "videoMetadata"),
+    ),
+}
 TOOLS = {  # the kinds of tools, of which a script can call these
     "chat completions": ("function", "custom"),
     "responses": ("function", "custom"),

@@ -19,6 +19,10 @@ from agentdouble.model.conversation import (
 GENERATE, STREAM = "generateContent", "streamGenerateContent"
 COUNT = "countTokens"
 METHODS = (GENERATE, STREAM, COUNT, *embeddings.METHODS)
+_FORM = "generateContent"
+_WRAPPERS = (  # of google-genai and google-adk, Gemini's documentation, pydantic-ai, and litellm
+    *("result", "output", "return_value", "content"),
+)
 _LIMIT = 1_048_576  # tokens, as the vendor's own models describe themselves
 
 
@@ -33,7 +37,7 @@ def read(body: Body, model: str, *, stream: bool) -> ConversationRequest:
     system = conversation.texts(instruction.get("parts"), "systemInstruction.parts")
     tools = gemini_fields.declared(body)
     return ConversationRequest(
-        form="generateContent",
+        form=_FORM,
         model=model,
         turns=(*([ModelTurn("system", system)] if system else ()), *turns),
         tools=tools,
@@ -47,6 +51,10 @@ def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
     """Yield the results of tools in a content, then its text and its calls, if it has any."""
     where = f"contents[{index}].parts"
     parts = conversation.objects(content.get("parts"), where)
+    for number, part in enumerate(parts):
+        unknown = [name for name in part if fields.camel(name) not in fields.PARTS[_FORM]]
+        if unknown:
+            raise fields.unknown_name(unknown[0], f"{where}[{number}]")
     calls = [call for part in parts if (call := fields.get(part, "functionCall")) is not None]
     for part in parts:
         result = fields.get(part, "functionResponse")
@@ -64,9 +72,10 @@ def _turns(content: Body, index: int) -> Iterator[ModelTurn]:
 
 
 def _result(response: Any) -> str:
-    """Return a result as text; the SDKs put what is no object into ``result`` or ``output``."""
+    """Return a result as text; the SDKs put what is no object into one field."""
     if isinstance(response, dict) and len(response) == 1:
-        response = response.get("result", response.get("output", response))
+        ((name, value),) = response.items()
+        response = value if name in _WRAPPERS else response
     return response if isinstance(response, str) else json.dumps(response, ensure_ascii=False)
 
 

@@ -40,12 +40,13 @@ _ECHOED: Body = {  # fields of a response that repeat the request's, with their 
 }
 _RUNNING = "in_progress"
 _LOGPROBS = "message.output_text.logprobs"
-_INCLUDABLE = (  # the others belong to tools of the vendor, or to what a script does not have
+INCLUDABLE = (  # the others belong to tools of the vendor, or to what a script does not have
     *("file_search_call.results", "web_search_call.results", "web_search_call.action.sources"),
     *("message.input_image.image_url", "computer_call_output.output.image_url"),
     *("code_interpreter_call.outputs", "reasoning.encrypted_content", _LOGPROBS),
 )
 _CALLS = {"function_call": ("arguments", False), "custom_tool_call": ("input", True)}
+_PARTS = fields.PARTS["responses"]
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _SILENT = frozenset(  # items of a conversation that say nothing to a script
     {
@@ -58,6 +59,7 @@ _SILENT = frozenset(  # items of a conversation that say nothing to a script
         *("tool_search_call", "tool_search_output", "web_search_call"),
     }
 )
+ITEMS = frozenset({*_CALLS, *_RESULTS, *_SILENT, "item_reference", "message"})
 
 
 def read(body: Body, stored: StoredResponses) -> ConversationRequest:
@@ -96,11 +98,11 @@ def read(body: Body, stored: StoredResponses) -> ConversationRequest:
 
 
 def _logprobs(body: Body) -> int | None:
-    included = conversation.strings(body.get("include"), len(_INCLUDABLE), "include")
-    unknown = [name for name in included if name not in _INCLUDABLE]
+    included = conversation.strings(body.get("include"), len(INCLUDABLE), "include")
+    unknown = [name for name in included if name not in INCLUDABLE]
     if unknown:
         raise ModelError(
-            f"include must be among {', '.join(_INCLUDABLE)}, not {unknown[0]!r:.80}.",
+            f"include must be among {', '.join(INCLUDABLE)}, not {unknown[0]!r:.80}.",
             param="include",
         )
     most = conversation.integer(body, "top_logprobs", 0, openai_fields.MOST_LIKELY)
@@ -117,16 +119,20 @@ def _turn(item: Body, where: str) -> ModelTurn | None:
         return ModelTurn("assistant", "", (call,))
     if kind in _RESULTS:
         return ModelTurn(
-            "tool", conversation.texts(item.get("output"), where), call_id=_call_id(item, where)
+            "tool",
+            conversation.texts(item.get("output"), f"{where}.output", _PARTS),
+            call_id=_call_id(item, where),
         )
     if kind in _SILENT:
         return None
-    if kind != "message":
+    if kind not in ITEMS:
         raise ModelError(f"{where}.type {kind!r:.60} is no type of an item.", param=f"{where}.type")
     role = conversation.field(item, "role", str, where)
     if role not in _ROLES:
         raise ModelError(f"{where}.role must be one of {', '.join(_ROLES)}, not {role!r:.80}.")
-    return ModelTurn(_ROLES[role], conversation.texts(item.get("content"), f"{where}.content"))
+    return ModelTurn(
+        _ROLES[role], conversation.texts(item.get("content"), f"{where}.content", _PARTS)
+    )
 
 
 def _call_id(item: Body, where: str) -> str:

@@ -148,7 +148,7 @@ class SandboxSessions:
         """
         self.destroy_due()
         key = InstanceKey(tool_id, user_session_id)
-        session = self._oldest(key)
+        session = self.oldest(key)
         if session is None:
             ended = self._history.latest(key)
             if ended is not None and not may_begin_again():
@@ -157,7 +157,7 @@ class SandboxSessions:
             await self.placement.ready()
             # Another call may have made it while this one waited for a first node. From here until
             # it is among the living nothing suspends, so no two calls make it.
-            session = self._oldest(key)
+            session = self.oldest(key)
         if session is not None:
             return self.use(session, ttl_s)
         session = self._make(key, ttl_s, variables, metadata)
@@ -177,13 +177,10 @@ class SandboxSessions:
     async def find(self, tool_id: str, user_session_id: str) -> SandboxSession | None:
         """Return the oldest living session of a user session; this does not count as use."""
         self.destroy_due()
-        return self._oldest(InstanceKey(tool_id, user_session_id))
+        return self.oldest(InstanceKey(tool_id, user_session_id))
 
-    def named(self) -> tuple[SandboxSession, ...]:
-        """Return the oldest living session of each user session, which ``find`` finds."""
-        return tuple(sessions[0] for sessions in self._by_key.values())
-
-    def _oldest(self, key: InstanceKey) -> SandboxSession | None:
+    def oldest(self, key: InstanceKey) -> SandboxSession | None:
+        """Return the oldest living session of a user session, which ``find`` finds, or None."""
         sessions = self._by_key.get(key)
         return sessions[0] if sessions else None
 

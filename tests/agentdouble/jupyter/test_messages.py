@@ -295,14 +295,17 @@ def test_a_reset_shell_begins_a_history(kernel: Notebook, stock: Notebook) -> No
     assert [2, 1, "after = 1"] == seen[1][0]["shell"][0][1]["history"][-1]
 
 
-def test_shutdown_is_the_last_message(stock: Notebook, double: Emulator) -> None:
+def test_shutdown_is_answered(double: Emulator) -> None:
     """A kernel of Jupyter's own obeys; those of agents refuse, see ``test_kernels``."""
     jupyter = JupyterClient(double)
-    with jupyter.http, jupyter.attached(jupyter.new_kernel()) as notebook:
+    with (
+        jupyter.http,
+        stock_kernel() as stock,
+        jupyter.attached(jupyter.new_kernel()) as notebook,
+    ):
         replies = []
         for it in (stock, notebook):
             it.send("shutdown_request", {"restart": False}, "control")
-            reply = it.wait_for("shutdown_reply")
-            replies.append(reply["content"])
+            replies.append(it.wait_for("shutdown_reply")["content"])
 
     assert replies[0] == replies[1]

@@ -82,11 +82,15 @@ FORMS = ("chat", "responses", "gemini")
 
 def ask(model: Model, form: str, fields: dict[str, Any]) -> httpx.Response:
     """Send a request with two tools in one of the forms."""
+    fields = dict(fields)
     if form == "chat":
-        return model.chat(USER, **{"tools": TWO_CHAT, **fields})
+        messages = fields.pop("messages", [USER])
+        return model.chat(*messages, **{"tools": TWO_CHAT, **fields})
     if form == "responses":
-        return model.respond("What is 6 * 7?", **{"tools": TWO_RESPONSES, **fields})
-    return model.generate(CONTENT, **{"tools": TWO_GEMINI, **fields})
+        content = fields.pop("input", "What is 6 * 7?")
+        return model.respond(content, **{"tools": TWO_RESPONSES, **fields})
+    contents = fields.pop("contents", [CONTENT])
+    return model.generate(*contents, **{"tools": TWO_GEMINI, **fields})
 
 
 def said(form: str, response: httpx.Response) -> tuple[str, list[str], str]:
@@ -353,6 +357,22 @@ def test_a_custom_tool_takes_text(model: Model) -> None:
         ("chat", {"functions": [], "function_call": "auto"}, "use tools"),
         ("chat", {"web_search_options": {}}, "web_search_options is not supported"),
         ("chat", {"nonsense": 1}, "Unknown parameter: 'nonsense'."),
+        ("chat", {"messages": [{"role": "user"}]}, "messages[0].content must be a string"),
+        (
+            "chat",
+            {"messages": [{"role": "user", "content": [{"type": "txt", "text": "x"}]}]},
+            "messages[0].content[0].type must be one of text",
+        ),
+        (
+            "responses",
+            {"input": [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}]},
+            "input[0].content[0].type must be one of input_text",
+        ),
+        (
+            "gemini",
+            {"contents": [{"parts": [{"txt": "x"}]}]},
+            "Unknown name 'txt' at 'contents[0].parts[0]'",
+        ),
         ("chat", {"max_token": 1}, "Did you mean 'max_tokens'?"),
         ("chat", {"max_tokens": 1, "max_completion_tokens": 1}, "exclude each other"),
         ("chat", {"max_tokens": 0}, "max_tokens must be at least 1"),
@@ -424,6 +444,21 @@ def test_what_no_script_can_do_is_refused_by_name(
     [
         ("chat", {"n": 1, "modalities": ["text"], "audio": None, "stop": None, "tools": None}),
         ("chat", {"temperature": 0.2, "seed": 7, "user": "ann", "store": True, "top_k": 4}),
+        (
+            "chat",
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [
+                            {"type": "image_url", "image_url": {"url": "data:,"}},
+                            {"type": "text", "text": "What is it?"},
+                        ],
+                    }
+                ]
+            },
+        ),
+        ("gemini", {"contents": [{"parts": [{"inline_data": {}}, {"text": "What is it?"}]}]}),
         ("chat", {"thinking": {"type": "enabled"}, "caching": {}, "expire_at": 1}),
         ("chat", {"prediction": {"type": "content", "content": "x"}, "reasoning_effort": "low"}),
         (

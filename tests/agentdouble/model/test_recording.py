@@ -198,3 +198,27 @@ def test_an_answer_that_is_too_large_is_not_recorded(
 
     assert 2002 == len(answer.content)
     assert (400, True) == (refused.status_code, "1,000 bytes" in refused.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/model/v1/chat/completions", {"n": 2, "nonsense": 1}),
+        ("/model/v1/responses", {"input": "x", "previous_response_id": "resp_of_the_real_one"}),
+        ("/model/v1/embeddings", {"input": "x"}),
+        ("/model/v1beta/models/m:countTokens", {}),
+        ("/model/v1/models/m:embedContent", {}),
+    ],
+)
+def test_a_recording_has_what_no_script_can_do(
+    double: Emulator, path: str, fields: dict[str, Any]
+) -> None:
+    """The real endpoint decides which fields and methods it has."""
+    with upstream(b'{"from": "the real one"}') as (url, paths):
+        record(double, url, "key")
+        recorded = ask(double, path, **fields)
+    exchanges = control(double).json()["exchanges"]
+    control(double, "POST", exchanges=exchanges)
+
+    assert {"from": "the real one"} == recorded.json() == ask(double, path, **fields).json()
+    assert 1 == len(paths)

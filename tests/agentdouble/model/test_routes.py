@@ -37,6 +37,7 @@ def call(
         "openai": {"Authorization": f"Bearer {key}"},
         "gemini": {"x-goog-api-key": key},
         "vertex": {"Authorization": f"Bearer {key}", "x-goog-api-client": "google-genai-sdk/3"},
+        "azure": {"api-key": key},
         "anthropic": {"x-api-key": key, "anthropic-version": "2023-06-01"},
     }[form]
     return httpx.request(method, f"{double.url}/model/{path}", headers=headers, json=body)
@@ -101,6 +102,7 @@ NOT_BUILT = [
     *(("POST", f"v1/{path}", "gemini") for path in ("files", "batches", "models")),
     *(("POST", f"v1/models/m:{name}", "gemini") for name in ("predict2", "batchGenerateContent")),
     *(("DELETE", path, "gemini") for path in ("v1beta/models/m", "v1beta/v1beta/models")),
+    ("POST", "openai/deployments/gpt-4o/chat/completions", "azure"),
     *(("POST", path, "anthropic") for path in ("v1/messages", "v1/messages/count_tokens")),
 ]
 

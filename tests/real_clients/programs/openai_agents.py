@@ -1,15 +1,26 @@
-"""A conversation of openai-agents, whose agents use MCP servers over streamable HTTP."""
+"""A conversation of openai-agents: MCP servers over streamable HTTP, and the scripted model."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+import openai
+import scripted_model
 from agents.mcp import MCPServerStreamableHttp, MCPUtil
 from agents.tool import FunctionTool
 from agents.tool_context import ToolContext
+from scripted_model import DOCUMENTS, QUESTION, SUM, prompt
 
-from agents import Agent, RunContextWrapper
+from agents import (
+    Agent,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    RunContextWrapper,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
 
 
 async def converse(facts: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +39,41 @@ async def converse(facts: dict[str, Any]) -> dict[str, Any]:
     async with server_of(servers["service"]) as server:
         await use_service(server, outcome)
     outcome["refusal"] = await refused(servers["refused"])
-    return {"with sessions": outcome}
+    return {"with sessions": outcome, **await use_model(facts)}
+
+
+async def use_model(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the outcomes of agents of the scripted model."""
+    scripted_model.use(facts)
+    set_tracing_disabled(True)
+    client = openai.AsyncOpenAI()
+    models: dict[str, Any] = {
+        "chat completions": OpenAIChatCompletionsModel("gpt-4o", client),
+        "responses": OpenAIResponsesModel("gpt-4o", client),
+    }
+    tools = [function_tool(scripted_model.add)]
+    asked = {
+        name: await ask(Agent("a", model=model, tools=[*tools]), SUM)
+        for name, model in models.items()
+    }
+    keeping = Agent("a", model=models["responses"], tools=[*tools])
+    asked["responses, kept"] = await ask(keeping, SUM, auto_previous_response_id=True)
+    streamed = Runner.run_streamed(keeping, SUM)
+    async for _ in streamed.stream_events():
+        pass
+    asked["stream"] = streamed.final_output
+    embedded = await client.embeddings.create(
+        model="text-embedding-3-small", input=[QUESTION, *DOCUMENTS]
+    )
+    question, *documents = (item.embedding for item in embedded.data)
+    found = prompt(scripted_model.nearest(question, documents))
+    retrieved = {name: await ask(Agent("a", model=model), found) for name, model in models.items()}
+    return {"tool agent": asked, "retrieval agent": retrieved}
+
+
+async def ask(agent: Agent[Any], text: str, **options: Any) -> str:
+    """Return what an agent says at last."""
+    return str((await Runner.run(agent, text, **options)).final_output)
 
 
 async def use_service(server: MCPServerStreamableHttp, outcome: dict[str, Any]) -> None:
