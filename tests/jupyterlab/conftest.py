@@ -8,8 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import nbformat
 import pytest
 
+from agentdouble import Emulator
 from tests import machine
 from tests.agentdouble.conftest import _clean_environment  # noqa: F401 (used by every test)
 from tests.console.driving import launched
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+NOTEBOOK = "sandbox.ipynb"  # in the folder of the JupyterLab whose gateway is the double
 SCREENSHOTS = "DOUBLECHECK_SCREENSHOTS"
 
 
@@ -40,6 +43,27 @@ def lab() -> Iterator[Lab]:
         place = Path(folder)
         shutil.copytree(NOTEBOOKS, place / "notebooks")
         with serving(place) as lab:
+            yield lab
+
+
+@pytest.fixture(scope="package")
+def emulator() -> Iterator[Emulator]:
+    """The double whose sessions are kernels."""
+    with Emulator(allow_origins=("*",)) as double:
+        yield double
+
+
+@pytest.fixture(scope="package")
+def gateway_lab(emulator: Emulator) -> Iterator[Lab]:
+    """A JupyterLab whose gateway is the double."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        machine.lack("needs JupyterLab: pip install 'agentdouble[emulator,test,lab]'")
+    with TemporaryDirectory(prefix="lab-") as folder:
+        spec = {"name": "python3", "display_name": "Python (sandbox)", "language": "python"}
+        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": spec})
+        (Path(folder) / "notebooks").mkdir()
+        nbformat.write(notebook, Path(folder) / "notebooks" / NOTEBOOK)
+        with serving(Path(folder), emulator.environment("jupyter")) as lab:
             yield lab
 
 

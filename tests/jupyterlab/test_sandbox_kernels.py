@@ -9,45 +9,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import httpx
-import nbformat
 import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import run, text
+from tests.jupyterlab.conftest import NOTEBOOK
 from tests.jupyterlab.pages import OpenNotebook, opened, started
-from tests.jupyterlab.server import Lab, serving
+from tests.jupyterlab.server import Lab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytestmark = [pytest.mark.slow, pytest.mark.once]
-
-NOTEBOOK = "sandbox.ipynb"
-
-
-@pytest.fixture(scope="module")
-def emulator() -> Iterator[Emulator]:
-    """The double whose sessions are kernels."""
-    with Emulator(allow_origins=("*",)) as double:
-        yield double
-
-
-@pytest.fixture(scope="module")
-def gateway_lab(emulator: Emulator) -> Iterator[Lab]:
-    """A JupyterLab whose gateway is the double."""
-    if importlib.util.find_spec("jupyterlab") is None:
-        pytest.skip("needs JupyterLab: pip install 'agentdouble[emulator,test,lab]'")
-    with TemporaryDirectory(prefix="lab-") as folder:
-        spec = {"name": "python3", "display_name": "Python (sandbox)", "language": "python"}
-        notebook = nbformat.v4.new_notebook(metadata={"kernelspec": spec})
-        (Path(folder) / "notebooks").mkdir()
-        nbformat.write(notebook, Path(folder) / "notebooks" / NOTEBOOK)
-        with serving(Path(folder), emulator.environment("jupyter")) as lab:
-            yield lab
 
 
 @pytest.fixture
@@ -114,6 +90,10 @@ def test_expiry_is_said_in_the_cell(notebook: OpenNotebook, emulator: Emulator) 
 
     assert "has no such kernel any more: expired at " in output["evalue"]
     notebook.outputs().last.get_by_text("Restart the kernel to get a new one").wait_for()
+    notebook.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
+    assert "NameError" == notebook.run("z")[0]["ename"]
 
 
 def test_two_notebooks_on_one_kernel(
@@ -219,3 +199,61 @@ def test_the_services_of_jupyterlab_attach_to_the_kernel_of_an_agent(
 
     assert id_ in running
     assert "own\n" == output
+
+
+_BEGIN = """async ({url, token, name}) => {
+  const {kernels, sessions} = window.jupyterapp.serviceManager;
+  const own = {baseUrl: url, wsUrl: url.replace("http", "ws"), token, appendToken: true};
+  const serverSettings = {...kernels.serverSettings, ...own};
+  const kernelManager = new kernels.constructor({serverSettings});
+  const manager = new sessions.constructor({serverSettings, kernelManager});
+  await manager.ready;
+  const session = await manager.startNew(
+    {path: "from-code.ipynb", name: "from-code", type: "notebook", kernel: {name}});
+  let text = "";
+  const future = session.kernel.requestExecute({code: "print(agents)"});
+  future.onIOPub = message => { text += message.content.text ?? ""; };
+  await future.done;
+  await manager.refreshRunning();
+  const running = [...manager.running()].map(model => model.path);
+  await session.shutdown();
+  manager.dispose();
+  kernelManager.dispose();
+  return [running, text];
+}"""
+
+
+def test_the_services_of_jupyterlab_begin_a_session_with_the_kernel_of_an_agent(
+    notebook: OpenNotebook, emulator: Emulator
+) -> None:
+    """So does VS Code for a kernelspec of an "Existing Jupyter Server"."""
+    run(emulator, "agents = 'own'", "agent")
+    (name,) = (k["name"] for k in kernels(emulator) if k["user_session_id"] == "agent")
+    server = {"url": f"{emulator.url}/jupyter/", "token": emulator.token, "name": name}
+
+    running, output = notebook.page.evaluate(_BEGIN, server)
+
+    assert (["from-code.ipynb"], "own\n") == (running, output)
+    assert "own\n" == text(emulator, "print(agents)", "agent")
+
+
+def test_a_program_runs_a_notebook_in_the_session_of_an_agent(
+    emulator: Emulator, tmp_path: Path
+) -> None:
+    """It ends, and the session goes on."""
+    emulator.reset()
+    run(emulator, "x = 1", "agent")
+    (kernel,) = kernels(emulator)
+    program = _NBCLIENT.replace("execute()", f"execute(kernel_name={kernel['name']!r})")
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, **emulator.environment("jupyter")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+    assert 0 == ended.returncode, ended.stderr
+    assert "42\n" == text(emulator, "print(x)", "agent")

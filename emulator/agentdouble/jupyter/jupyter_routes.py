@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,16 +14,24 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from agentdouble.core import strict_json
 from agentdouble.core.redaction import hide_in_path
-from agentdouble.errors import AgentDoubleError
+from agentdouble.errors import AgentDoubleError, SandboxError
 from agentdouble.jupyter import IN_PATH, PREFIX
 from agentdouble.jupyter.kernel_clients import KernelClient
-from agentdouble.jupyter.session_kernels import SessionKernel, SessionKernels
+from agentdouble.jupyter.kernelspecs import unknown_error
+from agentdouble.jupyter.notebook_sessions import (
+    DEFAULT,
+    Chosen,
+    NewSession,
+    NotebookSessions,
+    SessionChange,
+)
+from agentdouble.jupyter.session_kernel import SessionKernel
+from agentdouble.jupyter.session_kernels import SessionKernels
 from agentdouble.jupyter.websocket_wire import V1, read, write
-from agentdouble.sandbox import languages
 
+_SESSION = '{"path": "a.ipynb", "type": "notebook", "kernel": {"name": "python3"}}'
 _BAD_DATA, _GOING_AWAY = 1007, 1001
-_LANGUAGES = {"python3": "python", "javascript": "javascript"}
-_SERVED = "GET /api, /api/kernelspecs and /api/kernels, and a kernel's channels"
+_SERVED = "GET /api, /api/kernelspecs, /api/kernels and /api/sessions, and a kernel's channels"
 
 
 def jupyter_app(kernels: SessionKernels, version: str) -> Starlette:
@@ -38,6 +47,11 @@ def jupyter_app(kernels: SessionKernels, version: str) -> Starlette:
         Route("/api/kernels/{id}", routes.delete, methods=["DELETE"]),
         Route("/api/kernels/{id}/{action}", routes.act, methods=["POST"]),
         WebSocketRoute("/api/kernels/{id}/channels", routes.channels),
+        Route("/api/sessions", routes.all_sessions),
+        Route("/api/sessions", routes.begin_session, methods=["POST"]),
+        Route("/api/sessions/{id}", routes.show_session),
+        Route("/api/sessions/{id}", routes.change_session, methods=["PATCH"]),
+        Route("/api/sessions/{id}", routes.end_session, methods=["DELETE"]),
     ]
     # for clients whose WebSocket has no such header, for example jupyter_server's
     # GatewayKernelClient
@@ -52,16 +66,22 @@ async def _refuse_path(request: Request, _error: Exception) -> Response:
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    return _refusal(getattr(error, "status", 500), str(error))
+    return _refusal_for(error)
 
 
-def _refusal(status: int, message: str) -> Response:
-    return JSONResponse({"message": message, "reason": message}, status)
+def _refusal_for(error: Exception) -> Response:
+    return _refusal(getattr(error, "status", 500), str(error), getattr(error, "code", ""))
+
+
+def _refusal(status: int, message: str, reason: str = "") -> Response:
+    """Return what jupyter_server shows as "[message] reason"."""
+    return JSONResponse({"message": message, "reason": reason or "Refused"}, status)
 
 
 class _JupyterRoutes:
     def __init__(self, kernels: SessionKernels, version: str) -> None:
         self._kernels = kernels
+        self._sessions = NotebookSessions(kernels)
         self._version = version
 
     async def version(self, _request: Request) -> Response:
@@ -69,32 +89,24 @@ class _JupyterRoutes:
         return JSONResponse({"version": self._version})
 
     async def kernelspecs(self, _request: Request) -> Response:
-        """Return the languages of the sandbox."""
-        specs = {name: _spec(name) for name in _LANGUAGES}
-        return JSONResponse({"default": "python3", "kernelspecs": specs})
+        """Return the languages of the sandbox, and the living sessions."""
+        return JSONResponse({"default": "python3", "kernelspecs": self._kernels.specs()})
 
     async def kernelspec(self, request: Request) -> Response:
-        """Return one language."""
-        name = request.path_params["name"]
-        if name not in _LANGUAGES:
-            return _refusal(
-                404, f"There is no kernel spec {name!r}; there are {', '.join(_LANGUAGES)}."
-            )
-        return JSONResponse(_spec(name))
+        """Return a language or a living session."""
+        name, specs = request.path_params["name"], self._kernels.specs()
+        if name not in specs:
+            raise unknown_error(name)
+        return JSONResponse(specs[name])
 
     async def all(self, _request: Request) -> Response:
         """List the kernels, including those of sessions that agents made."""
         return JSONResponse([kernel.to_dict() for kernel in self._kernels.all()])
 
     async def create(self, request: Request) -> Response:
-        """Make a session with a kernel."""
-        raw = await request.body()
-        try:
-            body = await strict_json.read(raw) if raw else {}
-            name = body.get("name") or "python3"
-        except (ValueError, RecursionError, AttributeError) as error:
-            return _refusal(400, f'The body must be {{"name": "python3"}}: {error}.')
-        kernel = await self._kernels.create(str(name))
+        """Make a session with a kernel, or open the kernel of a living session."""
+        chosen = await _read(Chosen, request, '{"name": "python3"}')
+        kernel = await self._kernels.start(chosen.name or DEFAULT)
         headers = {"Location": f"{PREFIX}/api/kernels/{kernel.id}"}
         return JSONResponse(kernel.to_dict(), 201, headers)
 
@@ -103,7 +115,7 @@ class _JupyterRoutes:
         return JSONResponse(self._find(request).to_dict())
 
     async def delete(self, request: Request) -> Response:
-        """End a kernel's session if it was made here."""
+        """End a kernel's session if it was made here; leave it otherwise."""
         await self._kernels.delete(self._find(request))
         return Response(status_code=204)
 
@@ -118,6 +130,32 @@ class _JupyterRoutes:
             return JSONResponse(kernel.to_dict())
         return _refusal(404, f"A kernel has no {action!r:.80}; it has interrupt and restart.")
 
+    async def all_sessions(self, _request: Request) -> Response:
+        """List which notebooks use which kernels."""
+        return JSONResponse([session.to_dict() for session in self._sessions.all()])
+
+    async def begin_session(self, request: Request) -> Response:
+        """Begin a session of a notebook, with a new kernel or one that runs."""
+        new = await _read(NewSession, request, _SESSION)
+        session = await self._sessions.begin(new)
+        headers = {"Location": f"{PREFIX}/api/sessions/{session.id}"}
+        return JSONResponse(session.to_dict(), 201, headers)
+
+    async def show_session(self, request: Request) -> Response:
+        """Return a session of a notebook."""
+        return JSONResponse(self._sessions.find(request.path_params["id"]).to_dict())
+
+    async def change_session(self, request: Request) -> Response:
+        """Change the place, the name or the kernel of a notebook's session."""
+        session = self._sessions.find(request.path_params["id"])
+        change = await _read(SessionChange, request, _SESSION)
+        return JSONResponse((await self._sessions.change(session, change)).to_dict())
+
+    async def end_session(self, request: Request) -> Response:
+        """End a notebook's session, with its kernel if Jupyter made it."""
+        await self._sessions.end(self._sessions.find(request.path_params["id"]))
+        return Response(status_code=204)
+
     def _find(self, connection: Request | WebSocket) -> SessionKernel:
         return self._kernels.find(connection.path_params["id"])
 
@@ -127,8 +165,7 @@ class _JupyterRoutes:
             kernel = self._find(websocket)
             client = await kernel.client(websocket.query_params.get("session_id", ""))
         except AgentDoubleError as error:
-            refusal = _refusal(getattr(error, "status", 500), str(error))
-            await websocket.send_denial_response(refusal)
+            await websocket.send_denial_response(_refusal_for(error))
             return
         v1 = V1 in websocket.scope["subprotocols"]
         connection = client.connect()
@@ -138,6 +175,23 @@ class _JupyterRoutes:
         finally:
             if connection == client.connection:
                 kernel.disconnected(client)
+
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+async def _read(kind: type[_Body], request: Request, example: str) -> _Body:
+    """Return the body of a request; none is that of an empty object. Raise SandboxError."""
+    raw = await request.body()
+    try:
+        return kind.model_validate(await strict_json.read(raw) if raw else {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
+    except (ValueError, RecursionError) as error:
+        why = str(error)
+    message = f"The body must be like {example}: {why:.200}."
+    raise SandboxError(message, "InvalidParameter", 400)
 
 
 async def _pass_on(
@@ -187,15 +241,3 @@ async def _write(websocket: WebSocket, client: KernelClient, connection: int, *,
             await websocket.send_text(data)
         else:
             await websocket.send_bytes(data)
-
-
-def _spec(name: str) -> dict[str, Any]:
-    spec = {
-        "argv": [],
-        "env": {},
-        "display_name": f"{languages.find(name).display_name} (sandbox)",
-        "language": _LANGUAGES[name],
-        "interrupt_mode": "signal",
-        "metadata": {},
-    }
-    return {"name": name, "spec": spec, "resources": {}}

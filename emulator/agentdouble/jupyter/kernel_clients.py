@@ -55,6 +55,7 @@ class KernelClient:
         self.code: asyncio.Queue[ChannelMessage] = asyncio.Queue()  # waits for the session's turn
         self.sender: asyncio.Task[None] | None = None  # of what is in ``code``
         self._requests: dict[str, _Request] = {}  # code that runs or waits, by id
+        self._last: bytes | None = None  # the header of the code that was sent last
         self._kernel: Kernel | None = None
         self._sockets: dict[str, zmq.asyncio.Socket] = {}
         self._listeners: list[asyncio.Task[None]] = []
@@ -152,6 +153,7 @@ class KernelClient:
         A kernel that exits may have sent the reply and no idle status, or the reverse.
         """
         self._requests[msg_id] = _Request(header)
+        self._last = header
 
     def _note(self, channel: str, parts: Sequence[bytes]) -> None:
         """Note the reply and the idle status of a request."""
@@ -178,7 +180,29 @@ class KernelClient:
                 self._say("iopub", "status", {"execution_state": "busy"}, request.header)
                 self._say("iopub", "error", error, request.header)
                 self._say("shell", "execute_reply", reply, request.header)
+                self._last = None  # it has been told
             self._say("iopub", "status", {"execution_state": "idle"}, request.header)
+
+    def tell_state(self, state: str) -> None:
+        """Tell the state of the kernel, which no message of the client caused."""
+        self._say("iopub", "status", {"execution_state": state}, b"{}")
+
+    def tell_end(self, text: str, *, is_final: bool) -> None:
+        """Tell that the kernel has ended, as an output of the last cell, which JupyterLab shows.
+
+        If this is final, tell also the state dead, at which JupyterLab disconnects. It would not
+        restart a dead kernel.
+        """
+        if self._last is not None:
+            error = {
+                "ename": "SessionEnded",
+                "evalue": text,
+                "traceback": [f"SessionEnded: {text}"],
+            }
+            self._say("iopub", "error", error, self._last)
+            self._last = None
+        if is_final:
+            self.tell_state("dead")
 
     def refuse(self, request: ChannelMessage, error: SandboxError) -> None:
         """Answer a request that the kernel does not get."""

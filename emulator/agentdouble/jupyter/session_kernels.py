@@ -2,299 +2,54 @@
 
 from __future__ import annotations
 
-import asyncio
-import datetime as dt
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from agentdouble.core.clock import Clock
 from agentdouble.errors import AgentDoubleError, SandboxError
-from agentdouble.jupyter.kernel_clients import KernelClient
-from agentdouble.jupyter.websocket_wire import ChannelMessage
+from agentdouble.jupyter.kernelspecs import (
+    LANGUAGES,
+    SESSION,
+    display_name,
+    ended_error,
+    language_spec,
+    session_spec,
+    spec_name,
+    unknown_error,
+)
+from agentdouble.jupyter.session_kernel import SessionKernel, kernel_id
 from agentdouble.sandbox import languages
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.kernel import Kernel
-from agentdouble.sandbox.kernel_channels import Message
 from agentdouble.sandbox.session import SandboxSession
 from agentdouble.sandbox.sessions import SandboxSessions
 
-DISCONNECTED = 8  # clients of a kernel that may come back
-_REMEMBERED = 1000  # messages
-_OF_THE_DOUBLE = "agentdouble_"  # begins requests that make templates of copies
-_NAMESPACE = uuid.UUID("1b1f6f6e-5a0c-4b52-9a55-7f0f8d1c2a41")
+_ALL = [it.name for it in (languages.PYTHON, languages.JAVASCRIPT, languages.TYPESCRIPT)]
 
 
-class SessionKernel:
-    """The kernel of one session for one language; its id stays when it is replaced.
+class SessionKernels:
+    """The kernels of all sessions; ``tool_id`` is the tool of sessions that are made here.
 
-    After its session has ended, its clients get an error that says why, until it is restarted.
+    ``tool_name`` returns the name of a tool.
     """
 
     def __init__(
         self,
-        session: SandboxSession,
-        language: str,
+        sessions: SandboxSessions,
+        tool_id: str,
         clock: Clock,
-        use: Callable[[SandboxSession], object],
-        is_own: Callable[[InstanceKey], bool],
-        by_id: Callable[[str], SandboxSession | None],
+        tool_name: Callable[[str], str],
     ) -> None:
-        key = session.key
-        self.id = str(uuid.uuid5(_NAMESPACE, f"{key.tool_id}/{key.user_session_id}/{language}"))
-        self.key = key
-        self.language = language
-        self.clients: list[KernelClient] = []
-        self._clock = clock
-        self._use = use  # called when a client runs code
-        self._is_own = is_own  # whether Jupyter made a session
-        self._by_id = by_id  # a living session
-        self._session = session
-        self._kernel: Kernel | None = None
-        self._state = "idle"
-        self._last_activity = clock.now()
-        self._running: set[str] = set()  # ids of requests whose code runs or waits
-        self._signatures: deque[bytes] = deque(maxlen=_REMEMBERED)  # of code that was sent
-        self._turn: asyncio.Future[None] | None = None  # done while the session's turn is held
-        self._released = asyncio.Event()
-
-    @property
-    def kernel(self) -> Kernel | None:
-        """The living kernel, or None if its session has ended."""
-        session: SandboxSession | None = self._session
-        if self._session.end_reason is not None:
-            session = self._by_id(self._session.id)  # it may live again, from its snapshot
-        if session is None:
-            return None
-        newest = session.processes.kernels.get(self.language)
-        if newest is not None:
-            self.follow(session, newest)
-        return newest
-
-    def follow(self, session: SandboxSession, kernel: Kernel) -> None:
-        """Use this kernel of the session from now on."""
-        if kernel is self._kernel:
-            return
-        # The callback of the kernel before may still come; ``_on_death`` compares.
-        self._session, self._kernel, self._state = session, kernel, "idle"
-        self._signatures.clear()
-        kernel.listeners.append(self._on_iopub)
-        kernel.left.add_done_callback(lambda _: self._on_death(kernel))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return Jupyter's model of the kernel, and the names of its session."""
-        return {
-            "id": self.id,
-            "name": self.language,
-            "last_activity": f"{self._last_activity.astimezone(dt.timezone.utc):%Y-%m-%dT%H:%M:%S.%fZ}",
-            "execution_state": "dead" if self.kernel is None else self._state,
-            "connections": sum(client.connected for client in self.clients),
-            "reason": self._session.end_reason or "",
-            "tool_id": self.key.tool_id,
-            "user_session_id": self.key.user_session_id,
-            "session_id": self._session.id,
-        }
-
-    async def client(self, session_id: str) -> KernelClient:
-        """Return the client that had this session id, or a new one.
-
-        Raises the errors of ``KernelClient.open``.
-        """
-        for client in self.clients:
-            if session_id and client.session_id == session_id and not client.closed:
-                return client
-        client = KernelClient(session_id)
-        try:
-            if self.kernel is not None:
-                await client.open(self.kernel)
-        except BaseException:
-            client.close()
-            raise
-        self.clients.append(client)
-        client.sender = asyncio.ensure_future(self._send_code(client))
-        return client
-
-    async def _send_code(self, client: KernelClient) -> None:
-        while True:
-            await self.send(client, await client.code.get())
-
-    def disconnected(self, client: KernelClient) -> None:
-        """Let a client wait for its next connection if it can be recognized; close it otherwise."""
-        client.connected = False
-        waiting = [other for other in self.clients if not other.connected]
-        for other in waiting[: max(0, len(waiting) - DISCONNECTED)]:
-            other.close()
-        if not client.session_id:
-            client.close()
-        self.clients = [other for other in self.clients if not other.closed]
-
-    async def send(self, client: KernelClient, message: ChannelMessage) -> None:
-        """Send a client's message; code waits for the session's turn, and gets its error.
-
-        Code of a subshell waits for nothing: it runs beside other code.
-        """
-        header, kernel = message.header, self.kernel
-        refusal = self._refusal(header["msg_type"])
-        if refusal is not None:
-            client.refuse(message, refusal)
-            return
-        if kernel is not None:
-            await client.open(kernel)
-        if header["msg_type"] != "execute_request" or message.channel != "shell":
-            await client.send(message)
-            return
-        msg_id = header["msg_id"]
-        client.note_request(msg_id, bytes(message.parts[0]))
-        try:
-            if kernel is not None:
-                self._check_new(kernel.connection.session.sign([*message.parts[:4]]))
-            if message.is_beside:
-                self._use_living()
-            else:
-                await self._take_turn(msg_id)
-            await client.send(message)
-        except asyncio.CancelledError:
-            self._finish(msg_id)
-            raise
-        except AgentDoubleError as error:
-            self._finish(msg_id)
-            client.answer_with_error(type(error).__name__, str(error), bytes(message.parts[0]))
-
-    def _refusal(self, kind: str) -> SandboxError | None:
-        """Return why a kernel does not get messages of this type from clients."""
-        if kind == "shutdown_request" and not self._is_own(self.key):
-            return self.foreign()
-        if kind.startswith(_OF_THE_DOUBLE):
-            return SandboxError(f"{kind!r} is the double's own.", "OperationDenied", 403)
-        return None
-
-    def foreign(self) -> SandboxError:
-        """Return why this kernel is not ended: an agent may be using its session."""
-        return SandboxError(
-            f"The kernel belongs to the session {self.key.user_session_id!r}, which was not made by "
-            "Jupyter. To end it, use 'agentdouble session delete' or DeleteSession.",
-            "OperationDenied",
-            403,
-        )
-
-    def _check_new(self, signature: bytes) -> None:
-        """Refuse a repetition: a kernel ignores it, so that the turn would never end."""
-        if signature in self._signatures:
-            raise SandboxError(
-                "This message was sent before; each needs a msg_id of its own.",
-                "InvalidParameter",
-                400,
-            )
-        self._signatures.append(signature)
-
-    def _use_living(self) -> Kernel:
-        """Count as using the session; return its kernel, or raise SandboxError if it has ended."""
-        self._use(self._session)
-        kernel = self.kernel
-        if kernel is None:
-            raise SandboxError(self.ended(), "InvalidResource.Ended", 409)
-        return kernel
-
-    async def _take_turn(self, msg_id: str) -> None:
-        kernel = self._use_living()
-        self._running.add(msg_id)
-        if self._turn is None:
-            # One turn for all code that clients have sent, because the kernel queues it itself.
-            self._turn = asyncio.get_running_loop().create_future()
-            self._released = asyncio.Event()
-            holding = asyncio.ensure_future(self._hold_turn(kernel, self._turn, self._released))
-            holding.add_done_callback(lambda task: task.exception())
-        await asyncio.shield(self._turn)  # other clients wait for the same turn
-
-    async def _hold_turn(
-        self, kernel: Kernel, turn: asyncio.Future[None], released: asyncio.Event
-    ) -> None:
-        """Hold the session's turn until all requests are done or the kernel ends."""
-        try:
-            async with self._session.notebook_turn(kernel):
-                turn.set_result(None)
-                waiting = asyncio.ensure_future(released.wait())
-                first: set[asyncio.Future[Any]] = {waiting, kernel.left}
-                await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-                waiting.cancel()
-        except AgentDoubleError as error:
-            # All code may have been finished meanwhile, and new code have begun another turn.
-            if self._turn is turn:
-                self._turn = None
-            if not turn.done():
-                turn.set_exception(error)
-
-    def _finish(self, *msg_ids: str) -> None:
-        """Note that code has ended; without further code, release the session's turn."""
-        self._running.difference_update(msg_ids)
-        if not self._running:
-            self._released.set()
-            self._turn = None
-
-    def _on_iopub(self, message: Message) -> None:
-        self._last_activity = self._clock.now()
-        if message["header"]["msg_type"] != "status":
-            return
-        self._state = message["content"]["execution_state"]
-        msg_id = message["parent_header"].get("msg_id")
-        # By idle, not by the reply: outputs may still come after the reply, on another socket.
-        if self._state == "idle" and msg_id in self._running:
-            self._finish(msg_id)
-
-    def _on_death(self, kernel: Kernel) -> None:
-        if kernel is not self._kernel:
-            return
-        reason = self._session.end_reason or kernel.how_it_ended()
-        for client in self.clients:
-            client.detach()
-            client.answer_with_error("SessionEnded", self.ended(reason))
-            if not client.connected:
-                client.close()
-        self.clients = [client for client in self.clients if not client.closed]
-        self._finish(*self._running)
-        self._kernel = None  # so that it is followed again if its session wakes with it
-
-    def ended(self, reason: str = "") -> str:
-        """Return the sentence that says why there is no kernel, and what to do."""
-        why = reason or self._session.end_reason or "its kernel has ended"
-        return (
-            f"The sandbox session {self.key.user_session_id!r} has no such kernel any more: {why}. "
-            "Restart the kernel to get a new one; its variables and files are lost."
-        )
-
-    async def interrupt(self) -> None:
-        """Interrupt the code that runs."""
-        if self.kernel is not None:
-            await self.kernel.interrupt()
-
-    async def restart(self, session: SandboxSession) -> None:
-        """Replace the kernel by a new one of ``session``, and connect the clients to it."""
-        before, self._kernel = self._kernel, None  # first: the clients need not hear of its death
-        for client in self.clients:
-            client.detach()
-            client.answer_with_error("KernelRestarted", "The kernel was restarted.")
-        self._finish(*self._running)
-        if before is not None and before.alive:
-            kernel = await session.restart_kernel(self.language)
-        else:
-            kernel = await session.kernel(self.language)
-        self.follow(session, kernel)
-        await asyncio.gather(*(client.open(kernel) for client in self.clients))
-
-
-class SessionKernels:
-    """The kernels of all sessions; ``tool_id`` is the tool of sessions that are made here."""
-
-    def __init__(self, sessions: SandboxSessions, tool_id: str, clock: Clock) -> None:
         self._sessions = sessions
+        self._tool_name = tool_name
         self._tool_id = tool_id
         self._clock = clock
         self._kernels: dict[str, SessionKernel] = {}
         self._own: set[InstanceKey] = set()  # of sessions that were made here
 
     def all(self) -> list[SessionKernel]:
-        """Return the living kernels, and those that have ended but still have clients."""
+        """Return the living kernels, and those of Jupyter that have ended but can be restarted."""
         self._sessions.destroy_due()
         living = {kernel.id: kernel for kernel in self._living()}
         watched = {
@@ -302,18 +57,27 @@ class SessionKernels:
             for id_, kernel in self._kernels.items()
             if any(client.connected for client in kernel.clients)
         }
-        self._kernels = {**watched, **living}
-        return [*self._kernels.values()]
+        self._kernels = {**watched, **living}  # clients of one that sleeps go on when it wakes
+        return [it for it in self._kernels.values() if it.key in self._own or it.kernel is not None]
 
     def _living(self) -> Iterator[SessionKernel]:
-        for session in self._sessions.named():
+        for session in self._sessions.living():
             for language, kernel in session.processes.kernels.items():
                 yield self._followed(session, language, kernel)
 
+    def _id(self, session: SandboxSession, language: str) -> str:
+        """Return the id of a session's kernel: the oldest session has that of the user session."""
+        oldest = self._sessions.oldest(session.key)
+        return kernel_id(session.key, language, "" if session is oldest else session.id)
+
     def _followed(self, session: SandboxSession, language: str, kernel: Kernel) -> SessionKernel:
         is_own, by_id = self._own.__contains__, self._sessions.by_id
-        candidate = SessionKernel(session, language, self._clock, self._use, is_own, by_id)
-        followed = self._kernels.setdefault(candidate.id, candidate)
+        asleep = self._sessions.asleep
+        id_, clock, use = self._id(session, language), self._clock, self._use
+        followed = self._kernels.get(id_)
+        if followed is None:
+            followed = SessionKernel(id_, session, language, clock, use, is_own, by_id, asleep)
+            self._kernels[id_] = followed
         followed.follow(session, kernel)
         return followed
 
@@ -327,14 +91,72 @@ class SessionKernels:
         for kernel in self.all():
             if kernel.id == id_:
                 return kernel
+        why = "its session may have expired or been deleted."
+        if id_ in self._kernels:
+            why = self._kernels[id_].ended()
         raise SandboxError(
-            f"There is no kernel {id_[:80]!r}: its session may have expired or been deleted. "
+            f"There is no kernel {id_[:80]!r}: {why} "
             "GET /jupyter/api/kernels lists those that live.",
             "InvalidResource.NotFound",
             404,
         )
 
-    async def create(self, language: str) -> SessionKernel:
+    def _offered(self) -> Iterator[tuple[SandboxSession, str]]:
+        """Yield the living sessions whose kernels can be opened, each with its languages.
+
+        Those of Jupyter's own are open already, and those on nodes cannot be opened.
+        """
+        self._sessions.destroy_due()
+        for session in self._sessions.living():
+            if session.key not in self._own and session.processes.node is None:
+                for language in session.processes.kernels or (languages.PYTHON.name,):
+                    yield session, language
+
+    def specs(self) -> dict[str, dict[str, Any]]:
+        """Return the kernelspecs by name: the languages of new sessions, then the living sessions."""
+        specs = {name: language_spec(name) for name in LANGUAGES}
+        shown: set[str] = set()
+        for session, language in self._offered():
+            key = session.key
+            name = spec_name(key, self._id(session, language))
+            title = display_name(key, self._tool_title(key.tool_id), language)
+            if title in shown:
+                title = f"{title} {session.id}"
+            shown.add(title)
+            specs[name] = session_spec(name, title, language, session)
+        return specs
+
+    def _tool_title(self, tool_id: str) -> str | None:
+        """Return the name of a tool, or None for the one that the double always has."""
+        return None if tool_id == self._tool_id else self._tool_name(tool_id)
+
+    async def start(self, name: str) -> SessionKernel:
+        """Return the kernel of a kernelspec: a session's, or that of a new session.
+
+        Raises SandboxError, which says so if the session has ended, and the errors of a start.
+        """
+        if name in LANGUAGES:
+            return await self._create(LANGUAGES[name])
+        for session, language in self._offered():
+            if name == spec_name(session.key, self._id(session, language)):
+                kernel = session.processes.kernels.get(language) or await session.kernel(language)
+                return self._followed(session, language, kernel)
+        if name.startswith(SESSION):
+            raise self._ended(name) or unknown_error(name)
+        return await self._create(name)
+
+    def _ended(self, name: str) -> SandboxError | None:
+        """Return the error for the kernelspec of a session that has ended and is remembered."""
+        readable = name.rpartition("-")[0]
+        for ended in reversed(self._sessions.ended()):
+            if readable != spec_name(ended.key, ""):
+                continue
+            ids = (kernel_id(ended.key, it, id_) for it in _ALL for id_ in ("", ended.id))
+            if name in {spec_name(ended.key, id_) for id_ in ids}:
+                return ended_error(ended, self._sessions.asleep(ended.id))
+        return None
+
+    async def _create(self, language: str) -> SessionKernel:
         """Make a session with a kernel; raise SandboxError and the errors of its start."""
         name = languages.find(language).name
         key = InstanceKey(self._tool_id, f"jupyter-{uuid.uuid4().hex[:12]}")
@@ -349,14 +171,22 @@ class SessionKernels:
 
     async def restart(self, kernel: SessionKernel) -> None:
         """Restart a kernel, in a new session if its own has ended."""
-        key = kernel.key
-        await kernel.restart(await self._sessions.get_or_create(key.tool_id, key.user_session_id))
+        key, session = kernel.key, self._sessions.by_id(kernel.session_id)
+        if session is None:
+            session = await self._sessions.get_or_create(key.tool_id, key.user_session_id)
+        self._use(session)
+        await kernel.restart(session)
 
     async def delete(self, kernel: SessionKernel) -> None:
-        """End the session of a kernel that was made here; raise SandboxError for another's."""
+        """End the session of a kernel that was made here; only leave that of an agent.
+
+        JupyterLab does the same for "Shut Down Kernel" and for all kernels when it quits.
+        """
+        session = self._sessions.by_id(kernel.session_id)
         if kernel.key not in self._own:
-            raise kernel.foreign()
-        session = await self._sessions.find(kernel.key.tool_id, kernel.key.user_session_id)
+            if session is not None:
+                session.log.note("a Jupyter server has left its kernel; the session goes on")
+            return
         if session is not None:
             await self._sessions.destroy(session, "its kernel was shut down by Jupyter")
         for client in kernel.clients:

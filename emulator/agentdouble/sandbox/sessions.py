@@ -33,6 +33,7 @@ from agentdouble.sandbox.ended_sessions import (
     EndedSessions,
     ended_session,
 )
+from agentdouble.sandbox.execution import FAILED
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.lifetime import Lifetime, may_begin_again
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
@@ -148,7 +149,7 @@ class SandboxSessions:
         """
         self.destroy_due()
         key = InstanceKey(tool_id, user_session_id)
-        session = self._oldest(key)
+        session = self.oldest(key)
         if session is None:
             ended = self._history.latest(key)
             if ended is not None and not may_begin_again():
@@ -157,7 +158,7 @@ class SandboxSessions:
             await self.placement.ready()
             # Another call may have made it while this one waited for a first node. From here until
             # it is among the living nothing suspends, so no two calls make it.
-            session = self._oldest(key)
+            session = self.oldest(key)
         if session is not None:
             return self.use(session, ttl_s)
         session = self._make(key, ttl_s, variables, metadata)
@@ -177,13 +178,10 @@ class SandboxSessions:
     async def find(self, tool_id: str, user_session_id: str) -> SandboxSession | None:
         """Return the oldest living session of a user session; this does not count as use."""
         self.destroy_due()
-        return self._oldest(InstanceKey(tool_id, user_session_id))
+        return self.oldest(InstanceKey(tool_id, user_session_id))
 
-    def named(self) -> tuple[SandboxSession, ...]:
-        """Return the oldest living session of each user session, which ``find`` finds."""
-        return tuple(sessions[0] for sessions in self._by_key.values())
-
-    def _oldest(self, key: InstanceKey) -> SandboxSession | None:
+    def oldest(self, key: InstanceKey) -> SandboxSession | None:
+        """Return the oldest living session of a user session, which ``find`` finds, or None."""
         sessions = self._by_key.get(key)
         return sessions[0] if sessions else None
 
@@ -336,7 +334,7 @@ class SandboxSessions:
         result = await session.execute(code, language, timeout_s, cwd, publisher)
         session.log.note(f"ran execution {result.execution_count}: {result.status}")
         if result.ends_session:
-            await self.destroy(session, result.message.rstrip("."))
+            await self.destroy(session, result.message.removeprefix(FAILED).rstrip("."))
         return replace(result, message=session.take_notice(result.message))
 
     async def destroy(

@@ -64,6 +64,11 @@ class Tools(Registry[Tool]):
         """Return the environment variables of a tool's sessions; raise UnknownToolError."""
         return self.get(tool_id).variables
 
+    def name_of(self, tool_id: str) -> str:
+        """Return the name of a tool; the id of a deleted tool."""
+        tool = self._items.get(tool_id)
+        return tool_id if tool is None else tool.name
+
     def enables_snapshots(self, tool_id: str) -> bool:
         """Return whether snapshots of a tool's sessions are enabled; False for a deleted tool."""
         tool = self._items.get(tool_id)

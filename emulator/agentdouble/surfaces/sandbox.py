@@ -288,9 +288,9 @@ class JupyterServer(Surface):
     def _kernels(self) -> SessionKernels:
         from agentdouble.jupyter.session_kernels import SessionKernels  # slow: zmq, 0.2 s
 
-        context = self.context
-        sessions = context.surface(Sandbox).sessions
-        return SessionKernels(sessions, context.settings.tool_id, context.clock)
+        context, sandbox = self.context, self.context.surface(Sandbox)
+        tool_id, clock = context.settings.tool_id, context.clock
+        return SessionKernels(sandbox.sessions, tool_id, clock, sandbox.tools.name_of)
 
     def _make_app(self) -> ASGIApp:
         from agentdouble.jupyter.jupyter_routes import jupyter_app  # slow: zmq, 0.2 s

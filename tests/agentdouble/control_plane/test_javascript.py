@@ -101,7 +101,7 @@ def test_failing_code_reports_the_engine_s_error(
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        ("import 'https://example.com/x.js'", "A remote specifier was requested"),
+        ("import 'https://example.com/x.js'", '"https://example.com/x.js" is not available'),
         ("await fetch('http://127.0.0.1:8000')", "Requires net access"),
         ("Deno.readTextFileSync('/etc/passwd')", "Requires read access"),
         ("new Deno.Command('id').outputSync()", "Requires run access"),

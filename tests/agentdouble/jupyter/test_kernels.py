@@ -52,9 +52,7 @@ def test_a_notebook_shares_the_kernel_of_an_agent(double: Emulator, jupyter: Jup
         listed = jupyter.http.get(f"/kernels/{kernel}").json()
 
     assert "42\n" == text(double, "print(x)", "agent")
-    assert ("python3", "t-sandbox", 2) == tuple(
-        listed[name] for name in ("name", "tool_id", "connections")
-    )
+    assert ("t-sandbox", 2) == (listed["tool_id"], listed["connections"])
 
 
 def test_outputs_are_rich_and_reach_every_client(jupyter: JupyterClient) -> None:
@@ -402,12 +400,12 @@ def test_code_that_signs_junk_keeps_the_connection(jupyter: JupyterClient, conte
 def test_only_sessions_that_jupyter_made_are_deleted(
     double: Emulator, jupyter: JupyterClient
 ) -> None:
-    """JupyterLab deletes all kernels when it quits."""
+    """Those of agents are left: JupyterLab deletes all kernels when it quits, until one fails."""
     run(double, "x = 1", "agent")
-    own, agents = jupyter.new_kernel(), jupyter.kernel_of("agent")
+    agents, own = jupyter.kernel_of("agent"), jupyter.new_kernel()
 
-    answers = [jupyter.http.delete(f"/kernels/{kernel}") for kernel in (own, agents)]
-
-    assert [204, 403] == [answer.status_code for answer in answers]
-    assert "'agent', which was not made by Jupyter" in answers[1].json()["message"]
+    assert [204, 204] == [
+        jupyter.http.delete(f"/kernels/{id_}").status_code for id_ in (agents, own)
+    ]
     assert [agents] == [kernel["id"] for kernel in jupyter.http.get("/kernels").json()]
+    assert "1\n" == text(double, "print(x)", "agent")

@@ -212,6 +212,27 @@ def test_a_debugger_is_refused_by_name(kernel: Notebook) -> None:
     assert "have no debugger. Use %debug" in reply["message"]
 
 
+def test_a_javascript_kernel_answers_each_request(double: Emulator) -> None:
+    """It has no history, no debugger and no subshells, as Deno's own kernel, and says which."""
+    jupyter = JupyterClient(double)
+    text(double, "globalThis.x = 1", "agent", language="javascript")
+    with jupyter.http, jupyter.attached(jupyter.kernel_of("agent")) as notebook:
+        info = exchange(notebook, "kernel_info_request", {})["shell"][0][1]
+        debug = exchange(notebook, "debug_request", {"seq": 1}, "control")["control"][0][1]
+        past = exchange(notebook, *history("tail", n=3))["shell"][0][1]
+        usage = exchange(notebook, "usage_request", {}, "control")["control"][0][1]
+        for request in (
+            ("inspect_request", {"code": "x", "cursor_pos": 1}),
+            ("comm_info_request", {}),
+        ):
+            assert "ok" == exchange(notebook, *request)["shell"][0][1]["status"]
+
+    assert "javascript" == info["language_info"]["name"]
+    assert not {"debugger", "kernel subshells"} & {*info["supported_features"]}
+    assert (False, []) == (debug["success"], past["history"])
+    assert "kernel_memory" in usage
+
+
 def test_the_shell_channel_survives_an_interrupt(kernel: Notebook, stock: Notebook) -> None:
     """A stock kernel interrupts the answer too, so that it sends none."""
     stocks, ours = (exchange(it, "interrupt_request", {})["shell"] for it in (stock, kernel))
@@ -295,14 +316,17 @@ def test_a_reset_shell_begins_a_history(kernel: Notebook, stock: Notebook) -> No
     assert [2, 1, "after = 1"] == seen[1][0]["shell"][0][1]["history"][-1]
 
 
-def test_shutdown_is_the_last_message(stock: Notebook, double: Emulator) -> None:
+def test_shutdown_is_answered(double: Emulator) -> None:
     """A kernel of Jupyter's own obeys; those of agents refuse, see ``test_kernels``."""
     jupyter = JupyterClient(double)
-    with jupyter.http, jupyter.attached(jupyter.new_kernel()) as notebook:
+    with (
+        jupyter.http,
+        stock_kernel() as stock,
+        jupyter.attached(jupyter.new_kernel()) as notebook,
+    ):
         replies = []
         for it in (stock, notebook):
             it.send("shutdown_request", {"restart": False}, "control")
-            reply = it.wait_for("shutdown_reply")
-            replies.append(reply["content"])
+            replies.append(it.wait_for("shutdown_reply")["content"])
 
     assert replies[0] == replies[1]

@@ -63,6 +63,7 @@ WAYS: dict[str, tuple[dict[str, str], str]] = {  # headers, and what is behind t
     **{f"?{name}": ({}, f"?{name}={KEY}") for name in QUERIES},
 }
 OPEN = {"bearer", "X-API-Key", "X-API-Key beside Basic"}
+MODEL = {*OPEN, "x-goog-api-key", "Api-Key", "?key"}  # the places of four vendors' clients
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +173,8 @@ def test_the_key_opens_every_surface(keyed: Emulator, path: str, headers: dict[s
         ("/_emulator/clock", OPEN),
         ("/mcp", {"bearer"}),
         ("/runtimes/more-tools/mcp", {"bearer"}),
-        ("/model/v1/models", {"bearer", "x-goog-api-key"}),
-        ("/model/token/local-key/v1/models", {"bearer", "x-goog-api-key"}),
+        ("/model/v1/models", MODEL),
+        ("/model/token/local-key/v1/models", MODEL),
         ("/jupyter/api", {"bearer", "Token", "?token"}),
         ("/jupyter/token/local-key/api", WAYS.keys()),
         ("/jupyter/token/LOCAL-KEY/api", {"bearer", "Token", "?token"}),

@@ -21,6 +21,9 @@ def keep_history(shell: Any) -> None:
     shell.configurables.remove(shell.history_manager)
     shell.history_manager = SessionHistory(shell=shell, parent=shell)
     shell.configurables.append(shell.history_manager)
+    inputs, outputs = shell.history_manager.input_hist_parsed, shell.history_manager.output_hist
+    own = {"_ih": inputs, "In": inputs, "_oh": outputs, "Out": outputs}
+    shell.user_ns.update(own, _dh=shell.history_manager.dir_hist)
 
 
 class SessionHistory(HistoryManager):

@@ -32,6 +32,45 @@ function emit(kind, payload) {
   write(`\0${TOKEN} ${kind} ${encoder.encode(payload).length}\n${payload}`);
 }
 
+// ---- what cannot be had here, in words that a cell's author can act on ----
+
+const NOT_HERE = "JavaScript cells do not have";
+const PROGRAMS = "run programs in a Python cell or in bash";
+const INSTEAD = {
+  net: `which ${NOT_HERE}: use a Python cell or bash`,
+  run: `which ${NOT_HERE}: ${PROGRAMS}`,
+  read: `which ${NOT_HERE}: they read the session's own directory and TMPDIR`,
+  write: `which ${NOT_HERE}: they write to the session's own directory and TMPDIR`,
+};
+const ONLY = "a JavaScript cell can import built-in modules, such as 'node:fs', and files of the session, such as './a.js'";
+const CHANGES = [
+  [/^(.*\bRequires (\w+) access\b.*?),? run again with the --allow-\w+ flag/gm, (_, start, kind) => `${start}, ${INSTEAD[kind] ?? `which ${NOT_HERE}`}`],
+  [/\S+ requires unscoped --allow-.*$/gm, (found) => `${found.split(" ")[0]} is not available in JavaScript cells: use a Python cell or bash`],
+  [/npm specifiers were requested; but --no-npm is specified/g, () => `npm packages are not available: ${ONLY}`],
+  [/A remote specifier was requested: ("[^"]*"), but --no-remote is specified\.?/g, (_, url) => `${url} is not available: ${ONLY}`],
+  [/(Import "[^"]*") not a dependency and not in import map from "[^"]*"/g, (_, name) => `${name} is not available: ${ONLY}`],
+  [/(Command failed: [^\n]*)(?=\n    at |$)/g, (_, failed) => `${failed}: JavaScript cells cannot; ${PROGRAMS}`],
+];
+const SCRIPT_NAMES = {
+  require: "a cell is a module: write `import fs from 'fs'`, or `const fs = await import('fs')`",
+  module: "a cell is a module without exports of its own: later cells see its variables",
+  exports: "a cell is a module without exports of its own: later cells see its variables",
+  __dirname: "a cell is a module: write `import.meta.dirname`",
+  __filename: "a cell is a module: write `import.meta.filename`",
+};
+const UNDEFINED = /(ReferenceError: |^)(require|module|exports|__dirname|__filename) is not defined(?!:)/m;
+
+function possible(text) {
+  if (!/--(allow|no)-|Command failed: |not in import map/.test(text)) return text;
+  return CHANGES.reduce((changed, [form, words]) => changed.replace(form, words), text);
+}
+
+function explained(error, text) {
+  const changed = possible(text);
+  if (!(error instanceof ReferenceError)) return changed;
+  return changed.replace(UNDEFINED, (found, _, name) => `${found}: ${SCRIPT_NAMES[name]}`);
+}
+
 const macrotask = () => new Promise((resolve) => later(resolve));
 
 // ---- the promises that the inspector awaits ----
@@ -64,7 +103,7 @@ const Console = Deno[Deno.internal]?.Console;
 if (Console) {
   // Deno's console also writes to the inspector's, which keeps the objects of 1000 messages alive.
   globalThis.console = new Console((text, level) => {
-    const kept = text.slice(0, LIMIT);
+    const kept = possible(text.slice(0, LIMIT));
     level < 2 ? write(kept) : emit("stderr", kept);
   });
 }
@@ -73,6 +112,15 @@ for (const name of ["alert", "confirm", "prompt"]) {
   globalThis[name] = () => {
     throw new Error(`${name}() is not available: nobody is there to answer`);
   };
+}
+
+for (const name of ["localStorage", "caches"]) {
+  Object.defineProperty(globalThis, name, {
+    configurable: true,
+    get() {
+      throw new Error(`${name} is not available: write to files, which the session keeps`);
+    },
+  });
 }
 
 // Deno ends if execution is terminated inside a timer's callback, but not inside a microtask. So a
@@ -155,6 +203,19 @@ cell.named = (namespace, specifier, names) => {
   throw new SyntaxError(`The requested module '${specifier}' does not provide an export named '${missing}'`);
 };
 
+// What ``import.meta`` is in a cell: as if the cell were a file in the session's directory.
+const { pathToFileURL } = await import("node:url");
+const directory = Deno.cwd();
+const filename = `${directory}/cell.js`;
+const url = String(pathToFileURL(filename));
+cell.meta = {
+  dirname: directory,
+  filename,
+  main: true,
+  resolve: (specifier) => (/^\.{0,2}\//.test(specifier) ? new URL(specifier, url).href : specifier),
+  url,
+};
+
 const kernel = {
   // Calls one of the async functions below, which all await something before they settle.
   promise(name, values) {
@@ -184,7 +245,8 @@ const kernel = {
     }
     const kind = error.constructor?.name;
     const name = error.name === "Error" && kind ? kind : String(error.name);
-    return { name, message: String(error.message), stack: inspect(error), started };
+    const message = explained(error, String(error.message));
+    return { name, message, stack: explained(error, inspect(error)), started };
   },
 
   // An interrupted cell goes on when one of its promises settles, so clear the timers that would
@@ -217,11 +279,11 @@ Object.defineProperty(cell, "kernel", { value: kernel, configurable: true });
 
 addEventListener("unhandledrejection", (event) => {
   event.preventDefault();
-  emit("uncaught", `Uncaught (in promise) ${inspect(event.reason)}`);
+  emit("uncaught", `Uncaught (in promise) ${explained(event.reason, inspect(event.reason))}`);
 });
 addEventListener("error", (event) => {
   event.preventDefault();
-  emit("uncaught", `Uncaught ${inspect(event.error)}`);
+  emit("uncaught", `Uncaught ${explained(event.error, inspect(event.error))}`);
 });
 setInterval(() => {}, 1e9); // an event loop without a timer would end
 emit("ready", "");

@@ -3,71 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-from agentdouble.sandbox.javascript import inspector
+from agentdouble.sandbox.javascript import inspector, module_syntax
 from agentdouble.sandbox.javascript.engine import CELL, DenoEngine, HelperError
 from agentdouble.sandbox.javascript.inspector import PREFIX, CellError, InspectorError
-
-REFUSAL = "Cannot use import statement outside a module"
-
-_STATEMENT = re.compile(
-    r"""import\s*
-        (?:(?P<clause>[^"'`;()=]+?)\s*(?<![\w$])from\s*)?
-        (?P<quote>["'])(?P<specifier>[^"'\n]*)(?P=quote)
-        (?:\s*with\s*(?P<attributes>\{[^}]*\}))?
-        [ \t]*(?:;|(?=\r|\n|//|/\*|\Z))""",
-    re.VERBOSE,
-)
-_CLAUSE = re.compile(
-    r"""\s*(?P<default>[\w$]+)?\s*,?\s*
-        (?:\*\s*as\s+(?P<namespace>[\w$]+)|\{(?P<named>[^}]*)\})?\s*""",
-    re.VERBOSE,
-)
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-
-
-def rewrite(source: str, offset: int) -> str | None:
-    """Return the source with the import at ``offset`` made dynamic, or None if that fails."""
-    statement = _STATEMENT.match(source, offset)
-    if statement is None:
-        return None
-    clause = _CLAUSE.fullmatch(_COMMENT.sub(" ", statement["clause"] or ""))
-    if clause is None:
-        return None
-    newlines = "\n" * statement[0].count("\n")  # so that the code after it keeps its line number
-    dynamic = _dynamic(clause, _import(statement), json.dumps(statement["specifier"]))
-    return source[:offset] + dynamic + newlines + source[statement.end() :]
-
-
-def _import(statement: re.Match[str]) -> str:
-    options = f", {{with: {statement['attributes']}}}" if statement["attributes"] else ""
-    return f"await import({json.dumps(statement['specifier'])}{options})"
-
-
-def _dynamic(clause: re.Match[str], module: str, specifier: str) -> str:
-    names = _names(clause)
-    namespace = clause["namespace"]
-    if not names:
-        return f"const {namespace} = {module};" if namespace else f"void {module};"
-    pattern = ", ".join(f"{exported}: {local}" for exported, local in names)
-    exports = json.dumps([exported for exported, _ in names])
-    first = f"{namespace} = {module}, " if namespace else ""
-    return (
-        f"const {first}{{{pattern}}} = __cell.named({namespace or module}, {specifier}, {exports});"
-    )
-
-
-def _names(clause: re.Match[str]) -> list[tuple[str, str]]:
-    """Return the imported names, each as the exported name and the local name."""
-    names = [("default", clause["default"])] if clause["default"] else []
-    for item in (clause["named"] or "").split(","):
-        exported, _, local = item.strip().partition(" as ")
-        if exported:
-            names.append((exported.strip(), (local or exported).strip()))
-    return names
-
 
 _COLLECTED = "Promise was collected"
 _STRIPPED = "file:///stripTypeScriptTypes.ts"  # the name that deno gives every source
@@ -80,7 +20,9 @@ async def run(
 
     Raises CellError if the cell fails, and EngineGoneError if the engine ends.
     """
-    source = await _without_types(engine, code, number) if typescript else code
+    source = module_syntax.without_hashbang(code)
+    if typescript:
+        source = await _without_types(engine, source, number)
     try:
         answer = await _evaluate(engine, source, number)
         result = await engine.help("finish", _argument(answer["result"]))
@@ -129,9 +71,10 @@ async def _attempt(engine: DenoEngine, source: str, number: int) -> dict[str, An
 
 
 def _rewritten(source: str, details: dict[str, Any], description: dict[str, Any]) -> str | None:
-    if description["started"] or description["message"] != REFUSAL:
+    if description["started"] or description["message"] not in module_syntax.REFUSALS:
         return None
-    return rewrite(source, inspector.offset(source, *inspector.position(details)))
+    offset = inspector.offset(source, *inspector.position(details))
+    return module_syntax.rewrite(source, offset, description["message"])
 
 
 async def _describe(engine: DenoEngine, details: dict[str, Any]) -> dict[str, Any]:

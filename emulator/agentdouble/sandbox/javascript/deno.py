@@ -20,6 +20,10 @@ from agentdouble.processes.fork_server import processes
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
 _INHERITED = ("HOME", "LANG", "PATH", "TMPDIR", "TZ")
+_OF_THE_MACHINE = (  # what Python cells can learn, too
+    *("cpus", "gid", "homedir", "hostname", "loadavg", "osRelease", "osUptime", "statfs"),
+    *("systemMemoryInfo", "uid", "username"),
+)
 _READABLE = ("HOME", "LANG", "TMPDIR", "TZ")
 
 
@@ -77,6 +81,7 @@ class Options:
             f"--v8-flags=--max-old-space-size={max(16, self.memory // 2**20)}",
             f"--allow-read={places}",
             f"--allow-write={places}",
+            f"--allow-sys={','.join(_OF_THE_MACHINE)}",
             f"--allow-env={','.join(_READABLE)}",
             "--ignore-env",  # other variables are undefined, and do not raise errors
             "-",
@@ -96,15 +101,29 @@ def environment() -> Mapping[str, str]:
     }
 
 
+# What Node's require and import also take without "node:".
+_BUILT_IN = (
+    *("assert", "assert/strict", "async_hooks", "buffer", "child_process", "cluster", "console"),
+    *("constants", "crypto", "dgram", "diagnostics_channel", "dns", "dns/promises", "domain"),
+    *("events", "fs", "fs/promises", "http", "http2", "https", "inspector", "inspector/promises"),
+    *("module", "net", "os", "path", "path/posix", "path/win32", "perf_hooks", "process"),
+    *("punycode", "querystring", "readline", "readline/promises", "repl", "stream"),
+    *("stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "timers"),
+    *("timers/promises", "tls", "trace_events", "tty", "url", "util", "util/types", "v8", "vm"),
+    *("wasi", "worker_threads", "zlib"),
+)
+
+
 def _import_map(home: str) -> str:
     """Return an import map that makes relative imports of a cell start at ``home``.
 
-    V8 gives deno no name for code that the inspector evaluates. Deno then resolves imports as if
+    It also names the built-in modules. V8 gives deno no name for code that the inspector evaluates. Deno then resolves imports as if
     the working directory were a file, so one directory too high.
     """
     root = Path(home).as_uri() + "/"
     above = Path(home).parent.as_uri().rstrip("/") + "/"
-    return "data:application/json," + json.dumps({"imports": {above: root, root: root}})
+    imports = {above: root, root: root, **{name: f"node:{name}" for name in _BUILT_IN}}
+    return "data:application/json," + json.dumps({"imports": imports})
 
 
 PIPE_SIZE = 1024 * 1024

@@ -104,6 +104,9 @@ _OURS = re.compile(r"\s+at .*(\$deno\$stdin\.|ext:core/)")
 _LINE_END = re.compile(r"\r\n|[\n\r\u2028\u2029]")
 
 
+_DECORATORS = "a cell cannot have decorators: write the class to a .ts file, and import it"
+
+
 class CellError(Exception):
     """A cell has failed; ``context_lost`` says whether the session's variables are lost too."""
 
@@ -143,6 +146,8 @@ def unparsable(
     lines = _LINE_END.split(source)
     if line >= len(lines):  # the source has fewer lines
         line, column = len(lines) - 1, len(lines[-1])
+    if lines[line][column : column + 1] == "@":
+        message += f": {_DECORATORS}"
     location = f"    at cell-{number}.js:{line + 1}:{column + 1}"
     mark = " " * column + "^"
     return CellError(name, message, [f"{name}: {message}", lines[line], mark, location])

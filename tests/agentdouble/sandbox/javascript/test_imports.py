@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentdouble.sandbox.javascript import cells
+from agentdouble.sandbox.javascript.module_syntax import rewrite
 
 pytestmark = [pytest.mark.once, pytest.mark.smoke]
 
@@ -31,4 +31,4 @@ pytestmark = [pytest.mark.once, pytest.mark.smoke]
 )
 def test_static_imports_become_dynamic_ones(source: str, dynamic: str | None) -> None:
     """Every form is rewritten, and lookalikes are left alone."""
-    assert dynamic == cells.rewrite(source, 0)
+    assert dynamic == rewrite(source, 0, "Cannot use import statement outside a module")
