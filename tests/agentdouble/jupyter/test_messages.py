@@ -212,6 +212,21 @@ def test_a_debugger_is_refused_by_name(kernel: Notebook) -> None:
     assert "have no debugger. Use %debug" in reply["message"]
 
 
+def test_debug_after_an_error(double: Emulator) -> None:
+    """IPython's own debugger works, by questions and answers."""
+    jupyter = JupyterClient(double)
+    with jupyter.http, jupyter.attached(jupyter.new_kernel()) as notebook:
+        notebook.run("def half(n): return n / 0\nhalf(7)")
+        request = notebook.execute("%debug")
+        assert "ipdb> " == notebook.wait_for("input_request")["content"]["prompt"]
+        notebook.send("input_reply", {"value": "p n"}, "stdin")
+        while "7" not in notebook.wait_for("stream")["content"]["text"]:
+            pass
+        notebook.wait_for("input_request")
+        notebook.send("input_reply", {"value": "quit"}, "stdin")
+        notebook.until_idle(request)
+
+
 def test_a_javascript_kernel_answers_each_request(double: Emulator) -> None:
     """It has no history, no debugger and no subshells, as Deno's own kernel, and says which."""
     jupyter = JupyterClient(double)
@@ -296,9 +311,9 @@ def test_a_subshell_runs_code_while_an_agent_does(double: Emulator) -> None:
         notebook.wait_for("stream")
 
         beside, request = {"subshell_id": created["subshell_id"]}, "execute_request"
-        printed = exchange(notebook, request, {"code": "print(a); a = 2"}, **beside)
+        caused = exchange(notebook, request, {"code": "print(a); a = 2"}, **beside)
 
-        assert "1\n" == dict(printed["iopub"])["stream"]["text"]
+        assert "1\n" == dict(caused["iopub"])["stream"]["text"]
         assert "on\n2\n" == waiting.result(60)
 
 
