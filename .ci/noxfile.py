@@ -148,7 +148,7 @@ def clients(session: nox.Session) -> None:
     python = ("mcp-1.26", "a2a-sdk-0.3")
     npm = ("typescript-sdk-1", "typescript-sdk-2", "a2a-js-0.3", "a2a-js-1", "jupyterlab-services")
     models = ("openai", "google-genai", "openai-agents", "langchain", "pydantic-ai", "litellm")
-    chosen = [f"--only={name}" for name in (*python, *npm, *models)]
+    chosen = [f"--only={name}" for name in (*python, *npm, *models, "veadk")]
     session.run("python", "-m", "tests.real_clients", *chosen, *session.posargs)
     session.run("python", "-m", "tests.vendor", "-q")
 

@@ -64,6 +64,15 @@ CLIENTS = (
         MODEL,
     ),
     _python("litellm", "litellm", "litellm", "litellm_models", MODEL),
+    Client(
+        "veadk",
+        Python(
+            "veadk-python",
+            ("veadk-python", "llama-index-core", "llama-index-embeddings-openai-like"),
+        ),
+        "veadk_agents",
+        MODEL,
+    ),
     Client("typescript-sdk-1", Npm("@modelcontextprotocol/sdk"), "typescript_1", SESSIONS),
     Client("typescript-sdk-2", Npm("@modelcontextprotocol/client"), "typescript_2", ERAS),
     _python("a2a-sdk-0.3", "a2a-sdk", "a2a-sdk[http-server]>=0.3.20,<0.4", "a2a_0_3", A2A_0_3),

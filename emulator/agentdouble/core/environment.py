@@ -33,8 +33,9 @@ _OTHER_SERVICES = ("AGENT_IDENTITY", "CP", "CR", "IAM", "STS")
 CLIENTS = ("platform", "veadk", "agentkit", "model", "jupyter")
 
 _MODEL = "scripted"  # for clients that need the name of a model
+_EMBEDDING_SIZE = 1536  # numbers of its vectors, in OpenAI's wire form
 # The beginnings of the variables with which each vendor's clients, and veadk, find a model.
-_VENDORS = (("OPENAI_",), ("GEMINI_", "GOOGLE_"), ("API_KEY", "MODEL_AGENT_"))
+_VENDORS = (("OPENAI_",), ("GEMINI_", "GOOGLE_"), ("API_KEY", "MODEL_AGENT_", "MODEL_EMBEDDING_"))
 _given: set[str] = set()  # what ``give`` has set in this process
 
 
@@ -177,5 +178,9 @@ def _model(connection: DoubleConnection) -> Mapping[str, str]:
         "MODEL_AGENT_NAME": _MODEL,
         "MODEL_AGENT_API_BASE": f"{url}/v1",
         "MODEL_AGENT_API_KEY": key,
+        "MODEL_EMBEDDING_NAME": _MODEL,
+        "MODEL_EMBEDDING_DIM": str(_EMBEDDING_SIZE),
+        "MODEL_EMBEDDING_API_BASE": f"{url}/v1",
+        "MODEL_EMBEDDING_API_KEY": key,
         "API_KEY": key,
     }
