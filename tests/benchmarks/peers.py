@@ -37,7 +37,7 @@ SERVE = ("-m", "agentdouble", "serve", "--port", "{port}", "--no-console")
 API_SERVER = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
 IN_MEMORY = ("--session_service_uri", "memory://", "--artifact_service_uri", "memory://")
 # Where both keep sessions: the name, and the options of the double and of adk's server.
-STORAGES = (("memory", (), IN_MEMORY), ("a file", ("--state", "state.db"), ()))
+STORAGES = (("memory", (), IN_MEMORY), ("a file", ("--state", "sqlite:///state.db"), ()))
 GATEWAY = ("-m", "kernel_gateway", "--KernelGatewayApp.port={port}")
 TOKEN = "benchmark"
 GOALS = {"memory": ("0.54", "0.70", "0.70"), "a file": ("0.60", "0.70", "0.70")}
