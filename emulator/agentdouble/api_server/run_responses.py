@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import traceback
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,6 +96,11 @@ class RunStreamResponse(RunResponse):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
+_ABOUT_KEYS = re.compile(r"api.?key", re.IGNORECASE)  # as the SDKs of models say it
+_NO_KEY = (
+    " The double has a model that needs no provider's key: use the fixture platform_model, or set "
+    "the variables of Emulator.environment('model') or 'agentdouble env --for model'."
+)
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
@@ -139,7 +145,8 @@ def _own_failure(error: Exception, run: FunctionRun) -> str | None:
 
 
 def _details(error: Exception, run: FunctionRun) -> Mapping[str, Any]:
-    _log.error("The agent of %s raised.", run.key.app, exc_info=error)
+    advice = _NO_KEY if _ABOUT_KEYS.search(str(error)) else ""
+    _log.error("The agent of %s raised.%s", run.key.app, advice, exc_info=error)
     details: dict[str, Any] = {
         "error_type": type(error).__name__,
         "error_message": str(error),

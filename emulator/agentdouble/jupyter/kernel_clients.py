@@ -21,6 +21,7 @@ from agentdouble.sandbox.kernel import Kernel
 LIMIT = 64 * 1024 * 1024  # bytes that wait for a client
 _NUDGE_S = 0.1
 _NUDGES = 100
+_QUESTIONS = 1000
 _AT_ONCE = 50  # messages that a client receives without a pause
 _KINDS = {"shell": zmq.DEALER, "control": zmq.DEALER, "stdin": zmq.DEALER, "iopub": zmq.SUB}
 
@@ -55,6 +56,7 @@ class KernelClient:
         self.code: asyncio.Queue[ChannelMessage] = asyncio.Queue()  # waits for the session's turn
         self.sender: asyncio.Task[None] | None = None  # of what is in ``code``
         self._requests: dict[str, _Request] = {}  # code that runs or waits, by id
+        self._questions: dict[str, ChannelMessage] = {}  # other requests without a reply, by id
         self._last: bytes | None = None  # the header of the code that was sent last
         self._kernel: Kernel | None = None
         self._sockets: dict[str, zmq.asyncio.Socket] = {}
@@ -155,13 +157,22 @@ class KernelClient:
         self._requests[msg_id] = _Request(header)
         self._last = header
 
+    def note_question(self, message: ChannelMessage) -> None:
+        """Note another request, to answer it if the kernel ends; a kernel may never answer it."""
+        if message.header["msg_type"].endswith("_request"):
+            self._questions[message.header["msg_id"]] = message
+            if len(self._questions) > _QUESTIONS:
+                del self._questions[next(iter(self._questions))]
+
     def _note(self, channel: str, parts: Sequence[bytes]) -> None:
         """Note the reply and the idle status of a request."""
-        if not self._requests or (channel == "iopub" and _IDLE not in parts[3]):
+        if channel == "iopub" and not (self._requests and _IDLE in parts[3]):
             return
         try:
             msg_id = json.loads(parts[1]).get("msg_id")
             request = self._requests.get(msg_id)
+            if channel in ("shell", "control"):
+                self._questions.pop(msg_id, None)
         except (ValueError, AttributeError, TypeError, RecursionError):
             return  # code of a session can sign anything
         if request is not None:
@@ -171,6 +182,8 @@ class KernelClient:
 
     def answer_with_error(self, name: str, text: str, header: bytes | None = None) -> None:
         """Answer one request, or all that have not ended, as if their code had raised an error."""
+        if header is None:
+            self._answer_questions(SandboxError(text, name, 409))
         requests = [_Request(header)] if header is not None else [*self._requests.values()]
         self._requests.clear()
         error = {"ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
@@ -182,6 +195,15 @@ class KernelClient:
                 self._say("shell", "execute_reply", reply, request.header)
                 self._last = None  # it has been told
             self._say("iopub", "status", {"execution_state": "idle"}, request.header)
+
+    def _answer_questions(self, error: SandboxError) -> None:
+        questions, self._questions = self._questions, {}
+        for question in questions.values():
+            if question.header["msg_type"] == "shutdown_request":  # it has done so
+                content = {"status": "ok", "restart": False}
+                self._say(question.channel, "shutdown_reply", content, bytes(question.parts[0]))
+            else:
+                self.refuse(question, error)
 
     def tell_state(self, state: str) -> None:
         """Tell the state of the kernel, which no message of the client caused."""

@@ -163,6 +163,7 @@ class SessionKernel:
             self._answer_ended(client, message)
             return
         if header["msg_type"] != "execute_request" or message.channel != "shell":
+            client.note_question(message)
             await client.send(message)
             return
         msg_id = header["msg_id"]

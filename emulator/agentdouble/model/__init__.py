@@ -9,7 +9,7 @@ form, whole or as a stream. ``vendors`` finds whose wire form a request has, and
 those that limit an answer into ``demands``. ``scripts`` finds the answer of a request, ``fitting``
 makes it fit, and ``stored_responses`` keeps responses for later requests. ``embeddings`` answers from
 ``word_vectors``, without a script. ``recording`` passes requests on to a real endpoint, and replays
-its answers. ``endpoint`` joins them, and ``model_routes`` serves it.
+its answers. ``endpoint`` joins them, ``model_routes`` serves it, and ``admin_routes`` controls it.
 
 ``SHIPPED`` is the script of ``agentdouble serve``: it calls the tool ``run_code``, so that an agent
 uses the sandbox without a key of any provider.

@@ -1,4 +1,4 @@
-"""The routes of the model endpoint, and those below ``/_emulator/model`` that control it."""
+"""The routes of the model endpoint; ``admin_routes`` has those that control it."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ class _Endpoint:
     ) -> Response:
         """Answer a request that needs no script, or from the recording."""
         try:
-            body, raw = await _body(request)
+            body, raw = await read_body(request)
             if self._model.recording is not None:
                 return await _recorded(self._model.recording, request, body, raw)
             return JSONResponse(await asyncio.to_thread(compute, body))
@@ -209,7 +209,7 @@ class _Endpoint:
         stream: Callable[[ConversationRequest, ModelAnswer], Response],
     ) -> Response:
         try:
-            body, raw = await _body(request)
+            body, raw = await read_body(request)
             recording = self._model.recording
             if recording is not None:  # the real endpoint knows fields that a script does not
                 with suppress(ModelError):
@@ -257,7 +257,8 @@ async def _recorded(
     return EventStreamResponse(reply.pieces, reply.status, media_type=reply.content_type)
 
 
-async def _body(request: Request) -> tuple[dict[str, Any], bytes]:
+async def read_body(request: Request) -> tuple[dict[str, Any], bytes]:
+    """Return the object of JSON in a request, and its bytes. Raise ModelError for another body."""
     raw = await request.body()
     try:
         document = await strict_json.read(raw)
@@ -277,54 +278,3 @@ def _events(pieces: Iterable[bytes], media_type: str = "text/event-stream") -> R
             yield piece
 
     return EventStreamResponse(stream(), media_type=media_type)
-
-
-def admin_app(model: ModelService) -> Router:
-    """Return the application for ``/_emulator/model``; it raises ModelError."""
-    routes = _Admin(model)
-    return Router(
-        [
-            Route("/model", routes.show),
-            Route("/model", routes.change, methods=["POST"]),
-            Route("/model", routes.clear, methods=["DELETE"]),
-            Route("/model/recording", routes.show_recording),
-            Route("/model/recording", routes.start_recording, methods=["POST"]),
-        ]
-    )
-
-
-class _Admin:
-    def __init__(self, model: ModelService) -> None:
-        self._model = model
-
-    async def show(self, _request: Request) -> Response:
-        """Return the scripts, the requests and the names of models."""
-        return JSONResponse(self._model.to_dict())
-
-    async def change(self, request: Request) -> Response:
-        """Add the script in the body, or set the names of its ``models``."""
-        body, _ = await _body(request)
-        if "models" in body:
-            names = body["models"]
-            if not isinstance(names, list) or not all(isinstance(n, str) and n for n in names):
-                raise ModelError(f"models must be a list of names, not {names!r:.80}.")
-            self._model.names = tuple(names)
-        else:
-            self._model.scripts.add(body)
-        return JSONResponse(self._model.to_dict(), 201)
-
-    async def clear(self, _request: Request) -> Response:
-        """Remove every script."""
-        self._model.scripts.clear()
-        return JSONResponse(self._model.to_dict())
-
-    async def show_recording(self, _request: Request) -> Response:
-        """Return what has been recorded."""
-        recording = self._model.recording
-        return JSONResponse({"exchanges": [] if recording is None else recording.complete()})
-
-    async def start_recording(self, request: Request) -> Response:
-        """Record from the ``upstreams`` in the body, or replay its ``exchanges``."""
-        body, _ = await _body(request)
-        self._model.recording = await asyncio.to_thread(ModelRecording.read, body)
-        return JSONResponse({"exchanges": len(self._model.recording.exchanges)}, 201)

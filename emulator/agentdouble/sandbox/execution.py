@@ -12,6 +12,7 @@ from agentdouble.sandbox.result import CellOutput, ExecutionResult, Status
 
 _MESSAGE_LENGTH = 10_000  # characters; the error among the outputs has more
 _EXITED = "the code has ended its kernel, as exit() does"
+FAILED = "Code execution failed: "  # before the reason, in messages
 OUTPUTS = frozenset({"stream", "display_data", "execute_result", "error"})
 
 
@@ -136,7 +137,7 @@ class Execution:
         self._collector.add_last_error(
             {"ename": "KernelDied", "evalue": text, "traceback": [f"KernelDied: {text}"]}
         )
-        message = f"Code execution failed: {text}"
+        message = f"{FAILED}{text}"
         return replace(self.result("error", message, context_lost=True), began=began)
 
 
@@ -150,7 +151,7 @@ def _failure(outputs: Iterable[CellOutput]) -> str:
         "its kernel names no error",
     )
     text = text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."
-    return f"Code execution failed: {text}"
+    return f"{FAILED}{text}"
 
 
 def settle(future: asyncio.Future[None]) -> None:

@@ -33,6 +33,7 @@ from agentdouble.sandbox.ended_sessions import (
     EndedSessions,
     ended_session,
 )
+from agentdouble.sandbox.execution import FAILED
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.lifetime import Lifetime, may_begin_again
 from agentdouble.sandbox.output_feed import ExecutionPublisher, OutputFeed
@@ -333,7 +334,7 @@ class SandboxSessions:
         result = await session.execute(code, language, timeout_s, cwd, publisher)
         session.log.note(f"ran execution {result.execution_count}: {result.status}")
         if result.ends_session:
-            await self.destroy(session, result.message.rstrip("."))
+            await self.destroy(session, result.message.removeprefix(FAILED).rstrip("."))
         return replace(result, message=session.take_notice(result.message))
 
     async def destroy(

@@ -67,7 +67,7 @@ class ModelEndpoint(Surface):
         return endpoint_app(self._model, self.context.clock)
 
     def _make_admin(self) -> ASGIApp:
-        from agentdouble.model.model_routes import admin_app  # slow: httpx, 0.1 s
+        from agentdouble.model.admin_routes import admin_app  # slow: httpx, 0.1 s
 
         return admin_app(self._model)
 

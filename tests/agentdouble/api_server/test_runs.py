@@ -292,6 +292,19 @@ def test_agent_exception_is_answered_in_json(
     assert record.exc_info is not None
 
 
+def test_an_agent_without_a_key_learns_of_the_model(
+    agents: Emulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log says it; the answer is the real server's."""
+    user, reason = new_user(), "No API key was provided."
+    create(agents.url, user, {"sessionId": "s1"}, "scripted")
+
+    answer = run(agents.url, run_body(user, do="fail", texts=[], message=reason)).json()
+
+    assert f"RuntimeError: {reason}" == answer["detail"]
+    assert "use the fixture platform_model" in caplog.text
+
+
 def test_agent_exception_ends_a_stream_with_a_line(agents: Emulator) -> None:
     """U-RUN-SSE-ERROR: its JSON is formatted unlike the events', with escaped letters."""
     user = new_user()

@@ -207,6 +207,19 @@ def test_cells_after_an_exit_all_end(jupyter: JupyterClient) -> None:
         assert "exited with code 0" in notebook.error("1")[1]
 
 
+def test_a_question_to_a_kernel_that_dies_is_answered(jupyter: JupyterClient) -> None:
+    """Such as that of a completion, which waits for the code that runs."""
+    with jupyter.attached(jupyter.new_kernel()) as notebook:
+        notebook.execute("import os; input(); os._exit(3)")
+        notebook.wait_for("input_request")
+        question = notebook.send("complete_request", {"code": "a", "cursor_pos": 1})
+        notebook.send("input_reply", {"value": ""}, "stdin")
+        reply = notebook.wait_for("complete_reply")
+
+        assert question == reply["parent_header"]["msg_id"]
+        assert ("error", "SessionEnded") == (reply["content"]["status"], reply["content"]["ename"])
+
+
 def _status(messages: list[Message]) -> str:
     """Return the status in a reply."""
     return next(m["content"]["status"] for m in messages if m["channel"] == "shell")

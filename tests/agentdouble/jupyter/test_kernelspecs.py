@@ -293,7 +293,7 @@ def test_sessions_of_one_user_session_have_kernels_of_their_own(
 def test_kernelspecs_need_the_token(double: Emulator) -> None:
     run(double, "1", "agent")
 
-    for path in ("kernelspecs", "kernels"):
+    for path in ("kernelspecs", "kernels", "sessions"):
         assert 401 == httpx.get(f"{double.url}/jupyter/api/{path}").status_code
     answer = httpx.post(f"{double.url}/jupyter/api/kernels", json={"name": "session-agent"})
     assert 401 == answer.status_code

@@ -212,6 +212,42 @@ def test_a_debugger_is_refused_by_name(kernel: Notebook) -> None:
     assert "have no debugger. Use %debug" in reply["message"]
 
 
+def test_debug_after_an_error(double: Emulator) -> None:
+    """IPython's own debugger works, by questions and answers."""
+    jupyter = JupyterClient(double)
+    with jupyter.http, jupyter.attached(jupyter.new_kernel()) as notebook:
+        notebook.run("def half(n): return n / 0\nhalf(7)")
+        request = notebook.execute("%debug")
+        assert "ipdb> " == notebook.wait_for("input_request")["content"]["prompt"]
+        notebook.send("input_reply", {"value": "p n"}, "stdin")
+        while "7" not in notebook.wait_for("stream")["content"]["text"]:
+            pass
+        notebook.wait_for("input_request")
+        notebook.send("input_reply", {"value": "quit"}, "stdin")
+        notebook.until_idle(request)
+
+
+def test_a_javascript_kernel_answers_each_request(double: Emulator) -> None:
+    """It has no history, no debugger and no subshells, as Deno's own kernel, and says which."""
+    jupyter = JupyterClient(double)
+    text(double, "globalThis.x = 1", "agent", language="javascript")
+    with jupyter.http, jupyter.attached(jupyter.kernel_of("agent")) as notebook:
+        info = exchange(notebook, "kernel_info_request", {})["shell"][0][1]
+        debug = exchange(notebook, "debug_request", {"seq": 1}, "control")["control"][0][1]
+        past = exchange(notebook, *history("tail", n=3))["shell"][0][1]
+        usage = exchange(notebook, "usage_request", {}, "control")["control"][0][1]
+        for request in (
+            ("inspect_request", {"code": "x", "cursor_pos": 1}),
+            ("comm_info_request", {}),
+        ):
+            assert "ok" == exchange(notebook, *request)["shell"][0][1]["status"]
+
+    assert "javascript" == info["language_info"]["name"]
+    assert not {"debugger", "kernel subshells"} & {*info["supported_features"]}
+    assert (False, []) == (debug["success"], past["history"])
+    assert "kernel_memory" in usage
+
+
 def test_the_shell_channel_survives_an_interrupt(kernel: Notebook, stock: Notebook) -> None:
     """A stock kernel interrupts the answer too, so that it sends none."""
     stocks, ours = (exchange(it, "interrupt_request", {})["shell"] for it in (stock, kernel))
@@ -275,9 +311,9 @@ def test_a_subshell_runs_code_while_an_agent_does(double: Emulator) -> None:
         notebook.wait_for("stream")
 
         beside, request = {"subshell_id": created["subshell_id"]}, "execute_request"
-        printed = exchange(notebook, request, {"code": "print(a); a = 2"}, **beside)
+        caused = exchange(notebook, request, {"code": "print(a); a = 2"}, **beside)
 
-        assert "1\n" == dict(printed["iopub"])["stream"]["text"]
+        assert "1\n" == dict(caused["iopub"])["stream"]["text"]
         assert "on\n2\n" == waiting.result(60)
 
 

@@ -52,6 +52,20 @@ from agentdouble.processes.fork_server.session_history import keep_history
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
 
 
+def refused_debugging(request: Mapping[str, Any], hint: str = "") -> dict[str, Any]:
+    """Return a refusal of the Debug Adapter Protocol, which ``debug_request`` carries.
+
+    debugpy would cost each session 40 ms, 8 MB, two threads and a port.
+    """
+    return {
+        "type": "response",
+        "request_seq": request.get("seq"),
+        "success": False,
+        "command": request.get("command"),
+        "message": f"Kernels of sessions have no debugger.{hint}",
+    }
+
+
 class BecomesTemplateError(SystemExit):
     """Raised in a template to leave the kernel's event loop.
 

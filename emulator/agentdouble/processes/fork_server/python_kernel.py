@@ -34,7 +34,11 @@ from traitlets import Integer  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
 from agentdouble.processes.fork_server import processes  # noqa: E402
-from agentdouble.processes.fork_server.kernel_app import BecomesTemplateError, KernelApp  # noqa: E402
+from agentdouble.processes.fork_server.kernel_app import (  # noqa: E402
+    BecomesTemplateError,
+    KernelApp,
+    refused_debugging,
+)
 from agentdouble.processes.fork_server.kernel_traces import (  # noqa: E402
     Traces,
     discard,
@@ -45,8 +49,6 @@ from agentdouble.processes.fork_server.protocol import (  # noqa: E402
     PYTHON_SETTINGS,
     TEMPLATE_REQUEST,
 )
-
-_NO_DEBUGGER = "Kernels of sessions have no debugger. Use %debug after an error."
 
 
 class SandboxKernel(IPythonKernel):
@@ -140,17 +142,8 @@ class SandboxKernel(IPythonKernel):
             return reply
 
     async def do_debug_request(self, msg: Mapping[str, Any]) -> dict[str, Any]:
-        """Refuse a request of the Debug Adapter Protocol, as that protocol does it.
-
-        debugpy would cost each session 40 ms, 8 MB, two threads and a port.
-        """
-        return {
-            "type": "response",
-            "request_seq": msg.get("seq"),
-            "success": False,
-            "command": msg.get("command"),
-            "message": _NO_DEBUGGER,
-        }
+        """Refuse to debug."""
+        return refused_debugging(msg, " Use %debug after an error.")
 
     @contextmanager
     def _cancel_on_sigint(self, future: asyncio.Future[Any]) -> Iterator[None]:

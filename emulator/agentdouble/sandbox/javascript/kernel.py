@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 from ipykernel.kernelbase import Kernel
 from traitlets.config import Config
 
-from agentdouble.processes.fork_server.kernel_app import KernelApp
+from agentdouble.processes.fork_server.kernel_app import KernelApp, refused_debugging
 from agentdouble.sandbox.javascript import cells, deno
 from agentdouble.sandbox.javascript.engine import DenoEngine, EngineGoneError
 from agentdouble.sandbox.javascript.inspector import CellError, InspectorError
@@ -102,6 +102,10 @@ class JavaScriptKernel(Kernel):
             return {"status": "error", "ename": thrown.get("className", "Error"), "evalue": message}
         text = json.dumps(answer["result"].get("value"), ensure_ascii=False)
         return {"status": "ok", "data": {"text/plain": text}, "metadata": {}}
+
+    async def do_debug_request(self, msg: Mapping[str, Any]) -> dict[str, Any]:
+        """Refuse to debug."""
+        return refused_debugging(msg)
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """End the engine."""
