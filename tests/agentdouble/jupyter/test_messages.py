@@ -220,9 +220,11 @@ def test_debug_after_an_error(double: Emulator) -> None:
         request = notebook.execute("%debug")
         assert "ipdb> " == notebook.wait_for("input_request")["content"]["prompt"]
         notebook.send("input_reply", {"value": "p n"}, "stdin")
-        while "7" not in notebook.wait_for("stream")["content"]["text"]:
-            pass
-        notebook.wait_for("input_request")
+        shown, asked = False, False
+        while not (shown and asked):  # they come on channels of their own, in either order
+            message = notebook.receive()
+            asked |= message["header"]["msg_type"] == "input_request"
+            shown |= "7" in str(message["content"].get("text"))
         notebook.send("input_reply", {"value": "quit"}, "stdin")
         notebook.until_idle(request)
 

@@ -1,7 +1,8 @@
 """Run cells in a stock kernel: ``python -m ... DIRECTORY ANSWERS < CELLS``, a JSON list of code.
 
-It writes a JSON list to the file ANSWERS: for each cell the status and the execution count of the reply, and the outputs
-as a notebook has them. A process of its own, because jupyter_client leaves its loops and sockets open.
+It writes a JSON list to the file ANSWERS: for each cell the status and the execution count of the
+reply, and the outputs as a notebook has them. It is a process of its own, because jupyter_client
+leaves its loops and sockets open.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ PATIENCE_S = 60
 _KINDS = ("stream", "display_data", "execute_result", "error")
 
 
-class StockKernel:
-    """A kernel as jupyter_client starts it, in a directory of its own."""
+class CellRunner:
+    """Runs cells in a kernel as jupyter_client starts it, in a directory of its own."""
 
     def __init__(self, directory: Path) -> None:
         self._manager = KernelManager(kernel_name="python3")
@@ -74,7 +75,7 @@ def _collect(outputs: list[dict[str, Any]], kind: str, content: dict[str, Any]) 
 
 def main() -> None:
     """Run the cells of standard input in their order."""
-    stock = StockKernel(Path(sys.argv[1]))
+    stock = CellRunner(Path(sys.argv[1]))
     try:
         outcomes = [stock.run(code) for code in json.load(sys.stdin)]
     finally:
