@@ -60,7 +60,7 @@ class DefinedBody:
     """The body of a request.
 
     It comes from one argument, or, for a form of Swagger 2.0, from several: ``arguments`` maps
-    their names to the names of the form's fields.
+    their names to the names of the form's fields. ``others`` is a field that ``fields`` lacks.
     """
 
     kind: Kind
@@ -68,6 +68,7 @@ class DefinedBody:
     argument: str | None
     arguments: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, DefinedField] = field(default_factory=dict)
+    others: DefinedField = DefinedField()
 
 
 @dataclass(frozen=True)

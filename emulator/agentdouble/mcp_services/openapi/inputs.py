@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,9 +177,10 @@ def schema_of_kind(kind: Kind, media_type: str) -> Json:
     return {"type": "string", "contentMediaType": media_type, **encoding}
 
 
-def file_schema(description: str, *, several: bool) -> Json:
-    """Return the schema of a form field that takes a file, or several files."""
-    if several:
-        extra = {"description": description} if description else {}
-        return {"type": "array", "items": FILE, **extra}
-    return {**FILE, "description": f"{description} {FILE_TEXT}".strip()}
+def file_schema(description: str, counts: Collection[str]) -> Json:
+    """Return the schema of a form field that takes ``"one"`` file, or ``"several"``, or both."""
+    extra = {"description": description} if description else {}
+    several = {"type": "array", "items": FILE}
+    if "several" not in counts:
+        return {**FILE, "description": f"{description} {FILE_TEXT}".strip()}
+    return {**({"anyOf": [FILE, several]} if "one" in counts else several), **extra}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from agentdouble.errors import DefinitionError
@@ -31,6 +32,8 @@ _STYLES = {  # the first is the default
     "cookie": ("form",),
 }
 _STYLED = frozenset(("style", "explode", "allowReserved"))
+_SCALARS = ("boolean", "integer", "number", "string")
+_ONE_FILE, _SEVERAL_FILES = frozenset(("one",)), frozenset(("several",))
 
 
 class OpenApi3:
@@ -81,7 +84,8 @@ class OpenApi3:
         followed = self._document.followed_if_possible(entry.get("schema"), location)[0]
         kind = inputs.kind_of(media_type, followed)
         fields = self._fields(kind, entry, location) if kind in _FORMS else {}
-        schema = self._body_schema(kind, entry, fields, location, uses)
+        others = self._others(entry, location) if kind == "multipart" else DefinedField()
+        schema = self._body_schema(kind, entry, fields, others, location, uses)
         field = OperationInput(
             name="body",
             where="body",
@@ -89,13 +93,15 @@ class OpenApi3:
             required=boolean(node.get("required")),
             description=text(node.get("description")),
         )
-        return field, DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields)
+        body = DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields, others=others)
+        return field, body
 
     def _body_schema(
         self,
         kind: Kind,
         entry: Json,
         fields: dict[str, DefinedField],
+        others: DefinedField,
         location: str,
         uses: set[str],
     ) -> Any:
@@ -105,7 +111,7 @@ class OpenApi3:
             return inputs.schema_of_kind(kind, media_type)
         at = step(location, "schema")
         special = {name for name, field in fields.items() if field.is_file or field.media_types}
-        if not special:
+        if not special and not others.is_file:
             return self._schemas.converted(schema, at, uses)
         hidden = self._schemas.read_only(schema, at)
         properties = {
@@ -115,16 +121,32 @@ class OpenApi3:
         }
         required = [name for name in self._required(schema, at) if name in properties]
         found: Json = {"type": "object", "properties": properties}
-        return {**found, "required": required} if required else found
+        if required:
+            found["required"] = required
+        additional, where = self._additional(schema, at)
+        if additional is not None:
+            found["additionalProperties"] = self._part(additional, where, others, uses)
+        return found
 
     def _part(self, schema: Any, location: str, field: DefinedField, uses: set[str]) -> Any:
         node = mapping(self._document.followed_if_possible(schema, location)[0])
         if field.is_file:
-            return inputs.file_schema(text(node.get("description")), several="items" in node)
-        if field.media_types and not inputs.is_json(field.media_types[0]):
-            written = {"type": "string", "contentMediaType": field.media_types[0]}
-            return {key: node[key] for key in ("description",) if key in node} | written
-        return self._schemas.converted(schema, location, uses)
+            counts = self._files(schema, location) or _ONE_FILE
+            return inputs.file_schema(text(node.get("description")), counts)
+        converted = self._schemas.converted(schema, location, uses)
+        if not field.media_types or inputs.is_json(field.media_types[0]):
+            return converted
+        media_type = field.media_types[0]
+        described = {key: node[key] for key in ("description",) if key in node}
+        written: Json = {"type": "string", "contentMediaType": media_type}
+        if node.get("type") in _SCALARS:
+            return converted if node["type"] != "string" else converted | written
+        if "items" not in node:
+            return described | written
+        items = mapping(self._document.followed_if_possible(node["items"], location)[0])
+        if items.get("type") in _SCALARS:
+            written = self._part(node["items"], step(location, "items"), field, uses)
+        return {**described, "type": "array", "items": written}
 
     def _fields(self, kind: str, entry: Json, location: str) -> dict[str, DefinedField]:
         encodings = mapping(entry.get("encoding"))
@@ -145,14 +167,17 @@ class OpenApi3:
         """Return how a form field is written, by its Encoding Object and its schema."""
         multipart = kind == "multipart"
         self._check_headers(encoding, location, multipart=multipart)
-        is_file = multipart and self._is_file(schema, where)
+        is_file = multipart and bool(self._files(schema, where))
         # 3.0: a style "SHALL be ignored if the request body media type is not
         # application/x-www-form-urlencoded"; 3.1 has it in multipart/form-data, too. Where there is
         # one, contentType is ignored.
-        if _STYLED & encoding.keys() and (not multipart or self._document.version == "3.1"):
+        styled = not multipart or (self._document.version == "3.1" and not is_file)
+        if _STYLED & encoding.keys() and styled:
             return DefinedField(_style(encoding, "query", location))
         allowed = tuple(
-            part.strip() for part in text(encoding.get("contentType")).split(",") if part.strip()
+            part.strip()
+            for part in text(encoding.get("contentType")).split(",")
+            if part.strip() not in ("", "*/*")
         )
         for media_type in allowed:
             if not inputs.is_media_type(media_type):
@@ -177,31 +202,81 @@ class OpenApi3:
                     location=at,
                 )
 
-    def _is_file(self, schema: Any, location: str) -> bool:
+    def _others(self, entry: Json, location: str) -> DefinedField:
+        """Return how a part is written that the schema's properties do not name."""
+        schema, where = self._additional(entry.get("schema"), step(location, "schema"))
+        return DefinedField(is_file=bool(self._files(schema, where)))
+
+    def _additional(self, schema: Any, location: str) -> tuple[Any, str]:
+        for node, where in self._in_place(schema, location, ("allOf",)):
+            if "additionalProperties" in node:
+                return node["additionalProperties"], step(where, "additionalProperties")
+        return None, location
+
+    def _files(
+        self, schema: Any, location: str, above: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """Return ``"one"`` if a field takes a file, ``"several"`` for an array; else nothing."""
         node, location = self._document.followed_if_possible(schema, location)
         node = mapping(node)
+        if location in above:
+            return frozenset()
+        above |= {location}
         if "items" in node and text(node.get("type")) in ("array", ""):
-            return self._is_file(node["items"], step(location, "items"))
+            several = self._files(node["items"], step(location, "items"), above)
+            return _SEVERAL_FILES if several else frozenset()
         if node.get("format") == "binary":
-            return True
-        return "contentMediaType" in node and "contentEncoding" not in node
+            return _ONE_FILE
+        if "contentMediaType" in node and "contentEncoding" not in node:
+            return _ONE_FILE
+        for key in ("anyOf", "oneOf"):
+            choices = [
+                self._files(choice, step(location, key, index), above)
+                for index, choice in enumerate(listed(node.get(key)))
+                if mapping(choice).get("type") != "null"
+            ]
+            if choices and all(choices):
+                return frozenset[str]().union(*choices)
+        for index, member in enumerate(listed(node.get("allOf"))):
+            if found := self._files(member, step(location, "allOf", index), above):
+                return found
+        return frozenset()
+
+    def _in_place(
+        self, schema: Any, location: str, keys: tuple[str, ...], seen: set[str] | None = None
+    ) -> Iterator[tuple[Json, str]]:
+        """Yield the schemas that describe the same value, the outermost last, and their places."""
+        seen = set() if seen is None else seen
+        if not isinstance(schema, dict) or location in seen:
+            return
+        seen.add(location)
+        node, where = self._document.followed_if_possible(schema, location)
+        if node is not schema:
+            yield from self._in_place(node, where, keys, seen)
+            if self._document.version != "3.1":  # there a reference's neighbours count
+                return
+        for key in keys:
+            for index, member in enumerate(listed(schema.get(key))):
+                yield from self._in_place(member, step(location, key, index), keys, seen)
+        yield schema, location
 
     def _properties(self, schema: Any, location: str) -> dict[str, tuple[Any, str]]:
-        """Return an object's properties by name, including those of its allOf."""
-        node, location = self._document.followed_if_possible(schema, location)
-        result: dict[str, tuple[Any, str]] = {}
-        for index, member in enumerate(listed(mapping(node).get("allOf"))):
-            result.update(self._properties(member, step(location, "allOf", index)))
-        for name, one in mapping(mapping(node).get("properties")).items():
-            result[name] = (one, step(location, "properties", name))
-        return result
+        """Return an object's properties by name, including those of its allOf, anyOf and oneOf."""
+        return {
+            name: (one, step(where, "properties", name))
+            for node, where in self._in_place(schema, location, ("allOf", "anyOf", "oneOf"))
+            for name, one in mapping(node.get("properties")).items()
+        }
 
     def _required(self, schema: Any, location: str) -> list[str]:
-        node = mapping(self._document.followed_if_possible(schema, location)[0])
-        names = [name for name in listed(node.get("required")) if isinstance(name, str)]
-        for member in listed(node.get("allOf")):
-            names += self._required(member, location)
-        return list(dict.fromkeys(names))
+        return list(
+            dict.fromkeys(
+                name
+                for node, _ in self._in_place(schema, location, ("allOf",))
+                for name in listed(node.get("required"))
+                if isinstance(name, str)
+            )
+        )
 
     def accept(self, operation: Json, location: str) -> list[str]:
         """Return the media types of successful answers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import json
 import mimetypes
 from collections.abc import Mapping, Sequence
@@ -82,15 +83,16 @@ def _form(body: DefinedBody, values: Any) -> RequestContent:
         parts = [
             part
             for name, value in values.items()
-            for part in _parts(name, value, body.fields.get(name, DefinedField()))
+            for part in _parts(name, value, body.fields.get(name, body.others))
         ]
         return RequestContent(files=parts) if parts else RequestContent()
     encoded = []
     for name, value in values.items():
-        field = body.fields.get(name, DefinedField())
+        field = body.fields.get(name, body.others)
         style = field.style or (Style("json") if isinstance(value, dict) else _REPEATED)
         if field.media_types:
-            _check_text(name, value, field.media_types[0])
+            for item in value if isinstance(value, list) else [value]:
+                _check_text(name, item, field.media_types[0])
         encoded += [f"{key}={text}" for key, text in pairs(name, value, style)]
     return RequestContent(body.media_type, "&".join(encoded).encode("ascii"))
 
@@ -103,7 +105,7 @@ def _parts(name: str, value: Any, field: DefinedField) -> list[Any]:
         files = value if isinstance(value, list) else [value]
         return [_file_part(name, file, field.media_types) for file in files]
     if field.style is not None:  # a multipart body does not encode its texts
-        encoded_pairs = pairs(name, value, field.style)
+        encoded_pairs = pairs(name, value, dataclasses.replace(field.style, reserved=False))
         return [_text_part(unquote(key), unquote(text)) for key, text in encoded_pairs]
     if isinstance(value, list):
         return [part for item in value for part in _parts(name, item, field)]
