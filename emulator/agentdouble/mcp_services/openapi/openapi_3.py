@@ -22,6 +22,7 @@ from agentdouble.mcp_services.openapi.definition import (
 )
 from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
+from agentdouble.mcp_services.openapi.serialization import text_of
 
 _FORMS = ("urlencoded", "multipart")
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -296,7 +297,9 @@ class OpenApi3:
         server = mapping(servers[0])
         url = text(server.get("url"))
         for name, variable in mapping(server.get("variables")).items():
-            url = url.replace(f"{{{name}}}", text(mapping(variable).get("default")))
+            default = mapping(variable).get("default")
+            if default is not None:  # YAML writes a port as a number
+                url = url.replace(f"{{{name}}}", text_of(default))
         return url
 
     def security_schemes(self) -> Json:

@@ -34,14 +34,15 @@ LONGEST_NAME = 128
 _PLACES = ("path", "query", "header", "cookie")
 _PLACES_2 = ("path", "query", "header", "formData", "body")  # of Swagger 2.0
 
-# The definition and the connection set these, and in OpenAPI 3 the service's credential: there a
-# parameter with one of the first three names "SHALL be ignored".
+# The connection sets these.
 _NOT_GIVEN = frozenset(
     (
-        *("accept", "authorization", "content-type", "connection", "content-length", "expect"),
-        *("host", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding"),
+        "upgrade",
     )
 )
+# The definition sets these: in OpenAPI 3 such a parameter "SHALL be ignored".
+_NOT_GIVEN_3 = _NOT_GIVEN | {"accept", "authorization", "content-type"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,13 +112,14 @@ def _operation(
 ) -> _Found:
     at = step(location, method)
     uses: set[str] = set()
-    given = ("authorization",) if document.version == "2.0" else ()
+    not_given = _NOT_GIVEN if document.version == "2.0" else _NOT_GIVEN_3
+    sent = path.partition("#")[0]
     fields = [
         field
-        for field in _parameters(document, reader, path, item, node, (location, at), uses)
-        if field.where != "header" or field.name.lower() not in _NOT_GIVEN.difference(given)
+        for field in _parameters(document, reader, sent, item, node, (location, at), uses)
+        if field.where != "header" or field.name.lower() not in not_given
     ]
-    fields += _undeclared(path, fields)
+    fields += _undeclared(sent, fields)
     body_input, body = reader.body(node, at, fields, uses)
     fields += [body_input] if body_input else []
     names = inputs.arguments(fields)

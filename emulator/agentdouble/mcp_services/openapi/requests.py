@@ -46,10 +46,16 @@ def build(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: s
 def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: str) -> ApiRequest:
     path, _, query = operation.path.partition("#")[0].partition("?")
     pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
-    full_query = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
-    headers = [*_headers(operation, arguments), (b"Accept", operation.accept.encode("ascii"))]
+    literal = _filled(query, _values(operation, arguments), _LITERAL + "?")
+    full_query = "&".join([*([literal] if literal else []), *pairs])
     body = request_bodies.of(operation.body, arguments)
-    if body.media_type:
+    headers = _headers(operation, arguments)
+    given = {name.lower() for name, _ in headers}
+    if b"accept" not in given:
+        headers.append((b"Accept", operation.accept.encode("ascii")))
+    if body.files:  # only what writes the parts knows their boundary
+        headers = [header for header in headers if header[0].lower() != b"content-type"]
+    elif body.media_type and b"content-type" not in given:
         headers.append((b"Content-Type", body.media_type.encode("ascii")))
     return ApiRequest(
         operation.method,
@@ -71,30 +77,36 @@ def _given(
 
 
 def _path(template: str, operation: DefinedOperation, arguments: Mapping[str, Any]) -> str:
-    written = {
-        parameter.name: _path_value(parameter, value)
-        for parameter, value in _given(operation, arguments, "path")
-    }
+    written = _values(operation, arguments)
     parts = []
     for segment in template.split("/"):
         names = _PLACEHOLDER.findall(segment)
-        filled = "".join(
-            written[part] if index % 2 else quote(part, safe=_LITERAL)
-            for index, part in enumerate(_PLACEHOLDER.split(segment))
-        )
+        for parameter, _ in _given(operation, arguments, "path"):
+            if parameter.name in names and not written[parameter.name].strip("."):
+                raise ToolCallError(
+                    f"Argument {parameter.argument!r}: a part of a path cannot be empty or only "
+                    "dots."
+                )
+        filled = _filled(segment, written, _LITERAL)
         if names and _leaves(filled):
             raise ToolCallError(f"Argument {names[0]!r}: {unquote(filled)!r} would leave the path.")
         parts.append(filled)
     return "/".join(parts)
 
 
-def _path_value(parameter: Parameter, value: Any) -> str:
-    written = in_path(parameter.name, value, parameter.style)
-    if not written.strip("."):
-        raise ToolCallError(
-            f"Argument {parameter.argument!r}: a part of a path cannot be empty or only dots."
-        )
-    return written
+def _values(operation: DefinedOperation, arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        parameter.name: in_path(parameter.name, value, parameter.style)
+        for parameter, value in _given(operation, arguments, "path")
+    }
+
+
+def _filled(template: str, written: Mapping[str, str], literal: str) -> str:
+    """Return a part of a path, or its query, with values in place of its placeholders."""
+    return "".join(
+        written[part] if index % 2 else quote(part, safe=literal)
+        for index, part in enumerate(_PLACEHOLDER.split(template))
+    )
 
 
 def _leaves(segment: str) -> bool:

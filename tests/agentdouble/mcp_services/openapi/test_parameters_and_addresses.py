@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentdouble import Emulator
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi.definition import address_of
@@ -231,3 +232,60 @@ def test_placeholder_may_be_part_of_a_segment(api: str, path: str, args: Json, t
     document = openapi_3({"parameters": parameters}, path=path, method="get")
 
     assert target == capture(document, api, args)["target"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "target"),
+    [
+        ("/echo?x={q}", "a&b", "/echo?x=a%26b"),
+        ("/echo?x={q}&y=1", "", "/echo?x=&y=1"),
+        ("/echo?x={q}", "..", "/echo?x=.."),
+        ("/echo/{q}?x={q}", "a", "/echo/a?x=a"),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_placeholder_in_the_query_of_a_path_is_filled(
+    api: str, path: str, value: str, target: str, declared: bool
+) -> None:
+    """As the path's are, but it may be empty there."""
+    written = {"name": "q", "in": "path", "required": True, "schema": {}}
+    document = openapi_3({"parameters": [written] if declared else []}, path=path)
+
+    assert target == capture(document, api, {"q": value})["target"]
+
+
+def test_placeholder_in_a_fragment_is_no_argument(api: str) -> None:
+    """It is not sent."""
+    assert "/echo" == capture(openapi_3(path="/echo#{q}"), api, {})["target"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ({"default": 8443}, "https://h:8443/v1"),
+        ({"default": "443"}, "https://h:443/v1"),
+        ({"enum": ["1", "2"]}, None),
+        ({"default": None}, None),
+        (None, None),
+    ],
+)
+def test_default_of_a_variable_may_be_a_number(variable: Any, expected: str | None) -> None:
+    """YAML writes it as one; a variable without a default is refused."""
+    server = {"url": "https://h:{v}/v1", "variables": {"v": variable}}
+    document = openapi_3(servers=[server])
+
+    if expected:
+        assert expected == address(document)
+    else:
+        assert "give base_url" in refusal(document)
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS", "Https"])
+def test_certificate_is_verified(scheme: str) -> None:
+    """However the scheme is written."""
+    with Emulator(tls=True) as double:
+        url = double.url.replace("https", scheme)
+
+        assert "The API cannot be reached." == refused(
+            openapi_3(path="/ping", method="get"), url, {}
+        )
