@@ -41,7 +41,11 @@ FILE: Json = {
         },
     ],
 }
-_TEXTS = ("/xml", "+xml", "/yaml", "/x-yaml", "+yaml", "/javascript", "/graphql", "/x-ndjson")
+_TEXTS = (
+    *("/xml", "+xml", "/yaml", "/x-yaml", "+yaml", "/javascript", "/graphql"),
+    *("ndjson", "jsonl", "jsonlines", "json-seq"),
+)
+_JSON = ("application/json", "text/json", "application/x-json", "text/x-json")
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+(?:\s*;[\x20-\x7e]*)?\Z", re.ASCII)
 
@@ -127,9 +131,7 @@ def essence(media_type: str) -> str:
 def is_json(media_type: str) -> bool:
     """Return whether a media type is JSON's."""
     kind = essence(media_type)
-    return kind in ("application/json", "text/json", "application/*", "*/*") or kind.endswith(
-        "+json"
-    )
+    return kind in (*_JSON, "application/*", "*/*") or kind.endswith("+json")
 
 
 def is_text(media_type: str) -> bool:

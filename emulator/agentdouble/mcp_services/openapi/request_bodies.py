@@ -46,7 +46,8 @@ def of(body: DefinedBody | None, arguments: Mapping[str, Any]) -> RequestContent
         return RequestContent()
     value = arguments[body.argument]
     if body.kind == "json":
-        return RequestContent(body.media_type, json.dumps(value, separators=(",", ":")).encode())
+        written = json.dumps(value, separators=(",", ":"))
+        return RequestContent(body.media_type, _in_charset(written, body.media_type))
     if body.kind == "text":
         return RequestContent(body.media_type, _in_charset(text_of(value), body.media_type))
     if body.kind == "raw":
@@ -72,7 +73,7 @@ def _in_charset(text: str, media_type: str) -> bytes:
     charset = message.get_content_charset("utf-8")
     try:
         return text.encode(charset)
-    except (LookupError, UnicodeEncodeError):
+    except (LookupError, UnicodeError):
         raise ToolCallError(f"The text cannot be written in the charset {charset!r}.") from None
 
 

@@ -21,6 +21,7 @@ from agentdouble.mcp_services.openapi.serialization import (
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _LITERAL = "/:@!$&'()*+,;=~%[]"
+_UNDEFINED: tuple[Any, ...] = ([], {})  # in RFC 6570
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -128,17 +129,18 @@ def _query(operation: DefinedOperation, arguments: Mapping[str, Any]) -> list[tu
 def _headers(
     operation: DefinedOperation, arguments: Mapping[str, Any]
 ) -> list[tuple[bytes, bytes]]:
-    headers = [
+    written = [
         (parameter.name.encode("ascii"), _header_value(parameter, value))
         for parameter, value in _given(operation, arguments, "header")
-        if value is not None
+        if value is not None and (parameter.style.how == "json" or value not in _UNDEFINED)
     ]
-    cookies = [
-        f"{key}={text}"
+    headers = [(name, value) for name, value in written if name.lower() != b"cookie"]
+    cookies = [value for name, value in written if name.lower() == b"cookie"] + [
+        f"{key}={text}".encode()
         for parameter, value in _given(operation, arguments, "cookie")
         for key, text in pairs(parameter.name, value, parameter.style, in_cookie)
     ]
-    return [*headers, *([(b"Cookie", "; ".join(cookies).encode())] if cookies else [])]
+    return [*headers, *([(b"Cookie", b"; ".join(cookies))] if cookies else [])]
 
 
 def _header_value(parameter: Parameter, value: Any) -> bytes:

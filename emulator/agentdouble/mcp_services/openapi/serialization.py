@@ -66,10 +66,13 @@ def in_path(name: str, value: Any, style: Style) -> str:
         return "." + _joined(value, dataclasses.replace(style, delimiter=between), encoded)
     if style.how != "matrix":
         return single(value, style, encoded)
+    if value in (None, [], {}):  # RFC 6570: these are undefined
+        return ""
     if style.explode and isinstance(value, (dict, list)):
-        return "".join(f";{key}={text}" for key, text in pairs(name, value, style))
-    text = _joined(value, style, encoded)
-    return f";{encoded(name)}={text}" if text else f";{encoded(name)}"
+        written = pairs(name, value, style)
+    else:
+        written = [(encoded(name), _joined(value, style, encoded))]
+    return "".join(f";{key}={text}" if text else f";{key}" for key, text in written)
 
 
 def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list[tuple[str, str]]:

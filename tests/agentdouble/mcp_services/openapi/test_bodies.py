@@ -82,7 +82,16 @@ def test_text_body_is_in_its_charset(api: str, charset: str, sent: bytes) -> Non
     assert sent.decode("latin-1") == capture(document, api, {"body": "é"})["body"]
 
 
-@pytest.mark.parametrize("charset", ["iso-8859-1", "nothing"])
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-8", "iso-8859-1"])
+def test_json_body_is_in_its_charset(api: str, charset: str) -> None:
+    document = body({f"application/json; charset={charset}": {}})
+
+    length = capture(document, api, {"body": [1]})["headers"]["content-length"]
+
+    assert len("[1]".encode(charset)) == int(length)
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-1", "nothing", "undefined"])
 def test_text_that_its_charset_lacks_is_refused(api: str, charset: str) -> None:
     document = body({f"text/plain; charset={charset}": {}})
 

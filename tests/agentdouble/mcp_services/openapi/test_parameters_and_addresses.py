@@ -289,3 +289,61 @@ def test_certificate_is_verified(scheme: str) -> None:
         assert "The API cannot be reached." == refused(
             openapi_3(path="/ping", method="get"), url, {}
         )
+
+
+@pytest.mark.parametrize("value", [None, [], {}])
+@pytest.mark.parametrize("explode", [True, False])
+@pytest.mark.parametrize("where", ["query", "header", "cookie"])
+def test_undefined_values_are_not_sent(api: str, value: Any, explode: bool, where: str) -> None:
+    """RFC 6570: an empty list and an empty object are undefined; an empty text is not."""
+    document = openapi_3({"parameters": [parameter(where, None, explode)]})
+
+    request = capture(document, api, {"color": value})
+    empty = capture(document, api, {"color": ""})
+
+    assert "color" not in str(request)
+    assert "color" in str(empty)
+
+
+@pytest.mark.parametrize("style", ["simple", "label", "matrix"])
+@pytest.mark.parametrize("value", [None, [], {}])
+@pytest.mark.parametrize("explode", [True, False])
+def test_undefined_part_of_a_path_is_refused(
+    api: str, style: str, value: Any, explode: bool
+) -> None:
+    document = openapi_3({"parameters": [parameter("path", style, explode)]}, path="/echo/{color}")
+
+    assert "cannot be empty" in refused(document, api, {"color": value})
+
+
+@pytest.mark.parametrize(
+    ("value", "explode", "expected"),
+    [
+        ("", False, ";color"),
+        (["a", ""], True, ";color=a;color"),
+        ({"a": "", "b": 1}, True, ";a;b=1"),
+        (["", "b"], False, ";color=,b"),
+    ],
+)
+def test_empty_text_of_a_matrix_has_no_equals_sign(
+    api: str, value: Any, explode: bool, expected: str
+) -> None:
+    """RFC 6570, 3.2.7."""
+    assert expected == target(api, "path", value, parameter("path", "matrix", explode))
+
+
+def test_all_cookies_are_in_one_header(api: str) -> None:
+    """Parameters, the header named Cookie, and the credential."""
+    document = openapi_3(
+        {
+            "parameters": [
+                {"name": "Cookie", "in": "header", "schema": {}},
+                {"name": "c", "in": "cookie", "schema": {}},
+            ]
+        }
+    )
+    auth = openapi.ApiKey("k", "key", "cookie")
+
+    request = capture(document, api, {"Cookie": "a=1; b=2", "c": "3"}, auth=auth)
+
+    assert "a=1; b=2; c=3; key=k" == request["headers"]["cookie"]
