@@ -82,15 +82,21 @@ class Credential:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def put_on(self, request: httpx.Request) -> None:
-        """Add the credential to a request, and replace the caller's headers of the same names."""
+        """Add the credential to a request, in place of what the caller sends by the same name."""
         for name, value in self.headers.items():
             request.headers[name] = value
         if self.cookie:
-            cookie = request.headers.get("cookie")
-            request.headers["cookie"] = f"{cookie}; {self.cookie}" if cookie else self.cookie
+            cookies = _without(request.headers.get("cookie", ""), self.cookie, "; ")
+            request.headers["cookie"] = "; ".join([*cookies, self.cookie])
         if self.query:
-            query = b"&".join(part for part in (request.url.query, self.query.encode()) if part)
-            request.url = request.url.copy_with(query=query)
+            pairs = _without(request.url.query.decode("ascii"), self.query, "&")
+            request.url = request.url.copy_with(query="&".join([*pairs, self.query]).encode())
+
+
+def _without(written: str, pair: str, separator: str) -> list[str]:
+    """Return the pairs of a query or of cookies, but for those with the name of ``pair``."""
+    name = pair.partition("=")[0]
+    return [each for each in written.split(separator) if each and each.partition("=")[0] != name]
 
 
 def credential(auth: Auth | None, declared: Mapping[str, SecurityScheme]) -> Credential:
