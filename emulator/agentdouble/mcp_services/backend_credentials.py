@@ -143,8 +143,9 @@ def _scheme(auth: ApiKey, declared: Mapping[str, SecurityScheme]) -> SecuritySch
     if scheme is not None and scheme.kind == "apiKey":
         return scheme
     names = ", ".join(repr(name) for name in declared if declared[name].kind == "apiKey") or "none"
+    key = f"the API key {auth.scheme}" if auth.scheme else "the API key"
     raise DefinitionError(
-        f"it does not say how the API key {auth.scheme or ''} is sent (API keys that it declares: "
+        f"it does not say how {key} is sent (API keys that it declares: "
         f"{names}). Give the name of the header, query key or cookie with the key"
     )
 

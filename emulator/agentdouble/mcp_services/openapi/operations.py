@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 LONGEST_NAME = 128
+_NO_OPERATIONS = "the definition has no operations under 'paths', so the service has no tools."
 _PLACES = ("path", "query", "header", "cookie")
 _PLACES_2 = ("path", "query", "header", "formData", "body")  # of Swagger 2.0
 
@@ -71,7 +72,7 @@ def definition(document: Document) -> ApiDefinition:
         address=reader.address(document.root),
         security_schemes=security.schemes(document, reader.security_schemes()),
         document=document.root,
-        warnings=document.warnings,
+        warnings=(*document.warnings, *([] if drafts else [_NO_OPERATIONS])),
     )
 
 

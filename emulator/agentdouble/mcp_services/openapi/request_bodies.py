@@ -146,7 +146,7 @@ def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
     """Return a file's bytes, its name, and its media type if the caller gave one."""
     fields = value if isinstance(value, dict) else {"base64": value}
     media_type = fields.get("media_type")
-    if media_type is not None and not inputs.is_media_type(media_type):
+    if media_type is not None and not inputs.is_media_type(str(media_type)):
         raise ToolCallError(f"Argument {name!r}: {media_type!r} is not a media type.")
     filename = str(fields.get("filename") or name)
     if "text" in fields:

@@ -50,7 +50,7 @@ _COUNTS = frozenset(
 )
 _BOOLEANS = frozenset(("uniqueItems", "deprecated", "writeOnly"))
 _ARRAYS = frozenset(("enum", "examples"))
-_ANYTHING = frozenset(("default", "const", "dependentRequired"))
+_ANYTHING = frozenset(("default", "const"))
 
 FILE: Json = {"type": "string", "contentEncoding": "base64"}
 
@@ -197,15 +197,13 @@ class _Conversion:
         hidden |= self._schemas.read_only(schema, location)
         result = _plain(schema)
         result.update(self._below(schema, location, in_place, hidden))
-        names = dict.fromkeys(
-            name for name in listed(schema.get("required")) if isinstance(name, str)
-        )
+        names = dict.fromkeys(_names(schema.get("required")))
         if sent := [name for name in names if name not in hidden]:
             result["required"] = sent
-        if hidden and isinstance(result.get("dependentRequired"), dict):
+        if isinstance(schema.get("dependentRequired"), dict):
             result["dependentRequired"] = {
-                name: [each for each in listed(needed) if each not in hidden]
-                for name, needed in result["dependentRequired"].items()
+                name: [each for each in dict.fromkeys(_names(needed)) if each not in hidden]
+                for name, needed in schema["dependentRequired"].items()
             }
         return _nullable(schema, result)
 
@@ -265,6 +263,10 @@ class _Conversion:
             self.of(item, step(location, index), in_place=same, hidden=hidden)
             for index, item in enumerate(value)
         ]
+
+
+def _names(value: Any) -> list[str]:
+    return [name for name in listed(value) if isinstance(name, str)]
 
 
 def _plain(schema: Json) -> Json:
