@@ -15,7 +15,7 @@ Json = dict[str, Any]
 Security = tuple[tuple[str, ...], ...] | None
 Where = Literal["path", "query", "header", "cookie"]
 Kind = Literal["json", "urlencoded", "multipart", "text", "raw"]
-How = Literal["simple", "label", "matrix", "form", "deepObject", "json"]
+How = Literal["simple", "label", "matrix", "form", "deepObject", "json", "text"]
 
 
 @dataclass(frozen=True)

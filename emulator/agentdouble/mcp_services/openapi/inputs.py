@@ -18,6 +18,7 @@ from agentdouble.mcp_services.openapi.definition import (
 )
 
 SIMPLE = Style("simple")
+SCALARS = ("boolean", "integer", "number", "string")
 
 
 FILE_TEXT = (
@@ -171,12 +172,22 @@ def sent_as(media_type: str) -> str:
     return "text/plain" if is_text(media_type) else "application/octet-stream"
 
 
-def schema_of_kind(kind: Kind, media_type: str) -> Json:
+def schema_of_kind(kind: Kind, media_type: str, type_: Any, converted: Any) -> Json:
     """Return the schema of a body that is sent unchanged: a text or a file."""
     if kind == "raw":
         return FILE
-    encoding = {} if is_text(media_type) else {"contentEncoding": "base64"}
-    return {"type": "string", "contentMediaType": media_type, **encoding}
+    if is_text(media_type):
+        return text_schema(media_type, type_, converted)
+    return {"type": "string", "contentMediaType": media_type, "contentEncoding": "base64"}
+
+
+def text_schema(media_type: str, type_: Any, converted: Any) -> Json:
+    """Return the schema of a text: that of the definition, unless it describes no text."""
+    written: Json = {"type": "string", "contentMediaType": media_type}
+    if type_ not in SCALARS:
+        return written
+    found: Json = dict(converted)
+    return found if type_ != "string" else found | written
 
 
 def file_schema(description: str, counts: Collection[str]) -> Json:

@@ -33,7 +33,6 @@ _STYLES = {  # the first is the default
     "cookie": ("form",),
 }
 _STYLED = frozenset(("style", "explode", "allowReserved"))
-_SCALARS = ("boolean", "integer", "number", "string")
 _ONE_FILE, _SEVERAL_FILES = frozenset(("one",)), frozenset(("several",))
 
 
@@ -49,7 +48,7 @@ class OpenApi3:
         where = text(node.get("in"))
         if mapping(node.get("content")):
             media_type, content = next(iter(mapping(node["content"]).items()))
-            style = Style("json" if inputs.is_json(media_type) else "simple")
+            style = Style("json" if inputs.is_json(media_type) else "text")
             written = step(location, "content", media_type, "schema")
             schema = self._schemas.converted(mapping(content).get("schema"), written, uses)
         else:
@@ -107,10 +106,13 @@ class OpenApi3:
         uses: set[str],
     ) -> Any:
         schema = entry.get("schema")
+        at = step(location, "schema")
         if kind in ("text", "raw"):
             media_type = location.rpartition("/")[2].replace("~1", "/")
-            return inputs.schema_of_kind(kind, media_type)
-        at = step(location, "schema")
+            node = mapping(self._document.followed_if_possible(schema, at)[0])
+            scalar = node.get("type") in inputs.SCALARS  # no other needs its definitions
+            converted = self._schemas.converted(schema, at, uses) if scalar else {}
+            return inputs.schema_of_kind(kind, media_type, node.get("type"), converted)
         special = {name for name, field in fields.items() if field.is_file or field.media_types}
         if not special and not others.is_file:
             return self._schemas.converted(schema, at, uses)
@@ -134,18 +136,19 @@ class OpenApi3:
         if field.is_file:
             counts = self._files(schema, location) or _ONE_FILE
             return inputs.file_schema(text(node.get("description")), counts)
-        converted = self._schemas.converted(schema, location, uses)
-        if not field.media_types or inputs.is_json(field.media_types[0]):
+        media_type = field.media_types[0] if field.media_types else ""
+        scalar = node.get("type") in inputs.SCALARS
+        converted: Any = {}
+        if scalar or not media_type or inputs.is_json(media_type):
+            converted = self._schemas.converted(schema, location, uses)
+        if not media_type or inputs.is_json(media_type):
             return converted
-        media_type = field.media_types[0]
         described = {key: node[key] for key in ("description",) if key in node}
-        written: Json = {"type": "string", "contentMediaType": media_type}
-        if node.get("type") in _SCALARS:
-            return converted if node["type"] != "string" else converted | written
-        if "items" not in node:
+        written = inputs.text_schema(media_type, node.get("type"), converted)
+        if scalar or "items" not in node:
             return described | written
         items = mapping(self._document.followed_if_possible(node["items"], location)[0])
-        if items.get("type") in _SCALARS:
+        if items.get("type") in inputs.SCALARS:
             written = self._part(node["items"], step(location, "items"), field, uses)
         return {**described, "type": "array", "items": written}
 

@@ -87,6 +87,11 @@ def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]
     for path, item in _read(document.root.get("paths", {}), dict, "#/paths").items():
         if path.startswith("x-"):
             continue
+        if not path.startswith("/"):  # after the base URL it would change the host
+            raise DefinitionError(
+                f"the path {path[:80]!r} does not begin with a slash",
+                location=step("#", "paths", path),
+            )
         node, location = document.followed(item, step("#", "paths", path))
         if node is not item:  # what stands beside the reference counts, too
             node = {**_read(node, dict, location), **item}

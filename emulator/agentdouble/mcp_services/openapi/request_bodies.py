@@ -49,6 +49,7 @@ def of(body: DefinedBody | None, arguments: Mapping[str, Any]) -> RequestContent
         written = json.dumps(value, separators=(",", ":"))
         return RequestContent(body.media_type, _in_charset(written, body.media_type))
     if body.kind == "text":
+        _check_text(body.argument, value, body.media_type)
         return RequestContent(body.media_type, _in_charset(text_of(value), body.media_type))
     if body.kind == "raw":
         return _raw(body, value)

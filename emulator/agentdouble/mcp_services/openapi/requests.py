@@ -70,11 +70,17 @@ def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: 
 def _given(
     operation: DefinedOperation, arguments: Mapping[str, Any], where: str
 ) -> list[tuple[Parameter, Any]]:
-    return [
+    given = [
         (parameter, arguments[parameter.argument])
         for parameter in operation.parameters
         if parameter.where == where and parameter.argument in arguments
     ]
+    for parameter, value in given:
+        if parameter.style.how == "text" and isinstance(value, (dict, list)):
+            raise ToolCallError(
+                f"Argument {parameter.argument!r} is not written by a style: give it as text."
+            )
+    return given
 
 
 def _path(template: str, operation: DefinedOperation, arguments: Mapping[str, Any]) -> str:

@@ -80,7 +80,8 @@ class Swagger2:
         field = fields[places[0]]
         kind = inputs.kind_of(media_type, field.schema)
         if kind in ("text", "raw"):
-            schema = inputs.schema_of_kind(kind, media_type)
+            type_ = mapping(field.schema).get("type")
+            schema = inputs.schema_of_kind(kind, media_type, type_, field.schema)
             fields[places[0]] = dataclasses.replace(field, schema=schema)
         return None, DefinedBody(kind, inputs.sent_as(media_type), "body")
 

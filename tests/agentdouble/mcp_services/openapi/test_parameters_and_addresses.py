@@ -347,3 +347,10 @@ def test_all_cookies_are_in_one_header(api: str) -> None:
     request = capture(document, api, {"Cookie": "a=1; b=2", "c": "3"}, auth=auth)
 
     assert "a=1; b=2; c=3; key=k" == request["headers"]["cookie"]
+
+
+@pytest.mark.parametrize("path", ["echo", ".evil.example/", "@evil.example/", ":1/", "{q}", ""])
+def test_path_without_a_slash_is_refused(path: str) -> None:
+    """After the base URL it would lead to another host, with the service's credential."""
+    with pytest.raises(DefinitionError, match="does not begin with a slash"):
+        openapi.load(openapi_3(path=path))
