@@ -47,12 +47,14 @@ class Parameter:
 class DefinedField:
     """A form field; without a style, its value's type decides how it is written.
 
-    ``media_types`` are those that the definition allows for its part of a multipart body.
+    ``media_types`` are those that the definition allows for its part of a multipart body. A file
+    ``or_other`` value is a file if it is written as an object with its content.
     """
 
     style: Style | None = None
     is_file: bool = False
     media_types: tuple[str, ...] = ()
+    or_other: bool = False
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ FILE_TEXT = (
     "The file's bytes in base64, or an object with its 'text' or its 'base64', and perhaps its "
     "'filename' and 'media_type'."
 )
+FILE_OBJECT_TEXT = FILE_TEXT.partition(", or ")[2].capitalize()
+OTHER = "other"
 FILE: Json = {
     "description": FILE_TEXT,
     "anyOf": [
@@ -190,10 +192,17 @@ def text_schema(media_type: str, type_: Any, converted: Any) -> Json:
     return found if type_ != "string" else found | written
 
 
-def file_schema(description: str, counts: Collection[str]) -> Json:
-    """Return the schema of a form field that takes ``"one"`` file, or ``"several"``, or both."""
+def file_schema(description: str, takes: Collection[str], other: Json) -> Json:
+    """Return the schema of a form field that takes ``"one"`` file, ``"several"``, or both.
+
+    If it takes ``"other"`` values, too, which ``other`` describes, a file is an object.
+    """
     extra = {"description": description} if description else {}
+    if OTHER in takes:
+        file: Json = {"description": FILE_OBJECT_TEXT, **FILE["anyOf"][1]}
+        several = {"type": "array", "items": {"anyOf": [file, {}]}}
+        return {**extra, "anyOf": [several if "several" in takes else file, other]}
     several = {"type": "array", "items": FILE}
-    if "several" not in counts:
+    if "several" not in takes:
         return {**FILE, "description": f"{description} {FILE_TEXT}".strip()}
-    return {**({"anyOf": [FILE, several]} if "one" in counts else several), **extra}
+    return {**({"anyOf": [FILE, several]} if "one" in takes else several), **extra}

@@ -134,8 +134,9 @@ class OpenApi3:
     def _part(self, schema: Any, location: str, field: DefinedField, uses: set[str]) -> Any:
         node = mapping(self._document.followed_if_possible(schema, location)[0])
         if field.is_file:
-            counts = self._files(schema, location) or _ONE_FILE
-            return inputs.file_schema(text(node.get("description")), counts)
+            takes = self._files(schema, location) or _ONE_FILE
+            other = self._schemas.converted(schema, location, uses) if field.or_other else {}
+            return inputs.file_schema(text(node.get("description")), takes, other)
         media_type = field.media_types[0] if field.media_types else ""
         scalar = node.get("type") in inputs.SCALARS
         converted: Any = {}
@@ -171,7 +172,8 @@ class OpenApi3:
         """Return how a form field is written, by its Encoding Object and its schema."""
         multipart = kind == "multipart"
         self._check_headers(encoding, location, multipart=multipart)
-        is_file = multipart and bool(self._files(schema, where))
+        files = self._files(schema, where) if multipart else frozenset()
+        is_file, either = bool(files), inputs.OTHER in files
         # 3.0: a style "SHALL be ignored if the request body media type is not
         # application/x-www-form-urlencoded"; 3.1 has it in multipart/form-data, too. Where there is
         # one, contentType is ignored.
@@ -189,7 +191,7 @@ class OpenApi3:
         if multipart:
             binary = bool(allowed) and not any(map(_is_written, allowed))
             untyped = not mapping(self._document.followed_if_possible(schema, where)[0])
-            return DefinedField(is_file=is_file or (binary and untyped), media_types=allowed)
+            return DefinedField(None, is_file or (binary and untyped), allowed, either)
         if allowed and inputs.is_json(allowed[0]):
             return DefinedField(Style("json"))
         return DefinedField(media_types=allowed)
@@ -209,7 +211,8 @@ class OpenApi3:
     def _others(self, entry: Json, location: str) -> DefinedField:
         """Return how a part is written that the schema's properties do not name."""
         schema, where = self._additional(entry.get("schema"), step(location, "schema"))
-        return DefinedField(is_file=bool(self._files(schema, where)))
+        files = self._files(schema, where)
+        return DefinedField(is_file=bool(files), or_other=inputs.OTHER in files)
 
     def _additional(self, schema: Any, location: str) -> tuple[Any, str]:
         for node, where in self._in_place(schema, location, ("allOf",)):
@@ -220,15 +223,15 @@ class OpenApi3:
     def _files(
         self, schema: Any, location: str, above: frozenset[str] = frozenset()
     ) -> frozenset[str]:
-        """Return ``"one"`` if a field takes a file, ``"several"`` for an array; else nothing."""
+        """Return what a field takes: ``"one"`` file, ``"several"``, ``"other"`` values, or no file."""
         node, location = self._document.followed_if_possible(schema, location)
         node = mapping(node)
         if location in above:
             return frozenset()
         above |= {location}
         if "items" in node and text(node.get("type")) in ("array", ""):
-            several = self._files(node["items"], step(location, "items"), above)
-            return _SEVERAL_FILES if several else frozenset()
+            each = self._files(node["items"], step(location, "items"), above)
+            return each - _ONE_FILE | _SEVERAL_FILES if each else each
         if node.get("format") == "binary":
             return _ONE_FILE
         if "contentMediaType" in node and "contentEncoding" not in node:
@@ -239,8 +242,9 @@ class OpenApi3:
                 for index, choice in enumerate(listed(node.get(key)))
                 if mapping(choice).get("type") != "null"
             ]
-            if choices and all(choices):
-                return frozenset[str]().union(*choices)
+            if any(choices):
+                mixed = () if all(choices) else (inputs.OTHER,)
+                return frozenset[str]().union(*choices, mixed)
         for index, member in enumerate(listed(node.get("allOf"))):
             if found := self._files(member, step(location, "allOf", index), above):
                 return found

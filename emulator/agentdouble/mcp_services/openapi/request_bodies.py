@@ -104,8 +104,17 @@ def _parts(name: str, value: Any, field: DefinedField) -> list[Any]:
     if value is None:
         return []
     if field.is_file:
-        files = value if isinstance(value, list) else [value]
-        return [_file_part(name, file, field.media_types) for file in files]
+        values = value if isinstance(value, list) else [value]
+        as_other = dataclasses.replace(field, is_file=False, media_types=())
+        return [
+            part
+            for each in values
+            for part in (
+                _parts(name, each, as_other)
+                if field.or_other and not _is_file(each)
+                else [_file_part(name, each, field.media_types)]
+            )
+        ]
     if field.style is not None:  # a multipart body does not encode its texts
         encoded_pairs = pairs(name, value, dataclasses.replace(field.style, reserved=False))
         return [_text_part(unquote(key), unquote(text)) for key, text in encoded_pairs]
@@ -128,6 +137,16 @@ def _check_text(name: str, value: Any, media_type: str) -> None:
     """Raise ToolCallError for a value that would have to be written in a format such as XML."""
     if isinstance(value, (dict, list)):
         raise ToolCallError(f"Argument {name!r} is sent as {media_type}: give it as text.")
+
+
+def _is_file(value: Any) -> bool:
+    """Return whether a value is an object that can only be a file."""
+    properties = inputs.FILE["anyOf"][1]["properties"]
+    return (
+        isinstance(value, dict)
+        and value.keys() <= properties.keys()
+        and ("text" in value) != ("base64" in value)
+    )
 
 
 def _file_part(name: str, value: Any, allowed: Sequence[str]) -> Any:

@@ -133,3 +133,36 @@ def test_part_of_a_multipart_form_is_not_encoded(api: str, value: Any) -> None:
     document = form(of(), {"f": {"allowReserved": True}})
 
     assert [["f", value]] == capture(document, api, {"body": {"f": value}})["parts"]
+
+
+URI: Json = {"type": "string", "format": "uri"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"oneOf": [FILE, URI]},
+        {"anyOf": [of(id={}), NULL, {"allOf": [FILE]}, URI]},
+        {"anyOf": [FILES, {"type": "array", "items": URI}, FILE, URI]},
+        {"type": "array", "items": {"anyOf": [FILE, URI, of(id={})]}},
+    ],
+)
+@pytest.mark.parametrize(
+    ("value", "part"),
+    [
+        ({"text": "hi"}, SENT[1]),
+        ({"base64": "aGk=", "filename": "f.png"}, ["f.png", "image/png", "hi"]),
+        ("https://a.example", "https://a.example"),
+        ({"id": 7}, '{"id":7}'),
+        ({"text": "hi", "more": 1}, '{"text":"hi","more":1}'),
+    ],
+)
+def test_field_takes_a_file_or_another_value(
+    api: str, written: Json, value: Any, part: Any
+) -> None:
+    """An object with a file's content is the file; alone and in a list."""
+    document = form(of(f=written))
+
+    assert [["f", part]] == capture(document, api, {"body": {"f": value}})["parts"]
+    assert [["f", part]] * 2 == capture(document, api, {"body": {"f": [value] * 2}})["parts"]
+    assert "An object with its 'text'" in str(schema(document))
