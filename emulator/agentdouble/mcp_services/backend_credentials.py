@@ -124,10 +124,10 @@ def _api_key(auth: ApiKey, scheme: SecurityScheme) -> Credential:
         if not is_header_name(scheme.name):
             raise DefinitionError(f"{scheme.name!r} is not a valid header name for an API key")
         return Credential({scheme.name: value}, secrets=(value,))
-    pair = f"{quote(scheme.name, safe='')}={encoded}"
     if scheme.where == "query":
-        return Credential(query=pair, secrets=(value, encoded))
-    return Credential(cookie=pair, secrets=(value, encoded))
+        name = quote(scheme.name, safe="")
+        return Credential(query=f"{name}={encoded}", secrets=(value, encoded))
+    return Credential(cookie=f"{cookie_name(scheme.name)}={encoded}", secrets=(value, encoded))
 
 
 def default_scheme(declared: Mapping[str, SecurityScheme]) -> str | None:
@@ -155,6 +155,11 @@ def _visible(value: str, noun: str) -> str:
     if not value or any(not " " < char <= "~" for char in value):
         raise DefinitionError(f"the {noun} must be printable ASCII without spaces")
     return value
+
+
+def cookie_name(text: str) -> str:
+    """Percent-encode only what a cookie's name cannot have, because no backend decodes it."""
+    return quote(text, safe="!#$&'*+^`|")
 
 
 def is_header_name(text: str) -> bool:

@@ -354,3 +354,20 @@ def test_path_without_a_slash_is_refused(path: str) -> None:
     """After the base URL it would lead to another host, with the service's credential."""
     with pytest.raises(DefinitionError, match="does not begin with a slash"):
         openapi.load(openapi_3(path=path))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("$Version!#&'*+^`|~", "$Version!#&'*+^`|~"),
+        ("__Host-sid.1", "__Host-sid.1"),
+        ("a[b] c;=", "a%5Bb%5D%20c%3B%3D"),
+    ],
+)
+def test_name_of_a_cookie_is_as_written(api: str, name: str, expected: str) -> None:
+    """RFC 6265: a token; only what is none is encoded. So is the name of a key."""
+    document = openapi_3({"parameters": [{"name": name, "in": "cookie", "schema": {}}]})
+
+    for arguments, auth in (({name: "v"}, None), ({}, openapi.ApiKey("v", name, "cookie"))):
+        headers = capture(document, api, arguments, auth=auth)["headers"]
+        assert f"{expected}=v" == headers["cookie"]
