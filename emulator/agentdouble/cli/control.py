@@ -106,8 +106,8 @@ class ControlPlaneClient:
 
     def _verify(self) -> ssl.SSLContext | bool:
         """Return how httpx verifies the server; plain http needs no certificate store."""
-        if not self.url.startswith("https") or self._ca_file is None:
-            return self.url.startswith("https")
+        if not self.url.lower().startswith("https") or self._ca_file is None:
+            return self.url.lower().startswith("https")
         try:
             return ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:  # also an ssl.SSLError: the file holds no certificate

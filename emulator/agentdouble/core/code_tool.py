@@ -183,8 +183,8 @@ def _address(state: Mapping[str, Any]) -> invoke_tool.ToolAddress:
 def _verify(state: Mapping[str, Any], url: str) -> ssl.SSLContext | bool:
     """Return how httpx verifies the server; plain http needs no certificate store."""
     trusted = _look_up(state, environment.CA_FILE)
-    if not url.startswith("https") or trusted is None:
-        return url.startswith("https")
+    if not url.lower().startswith("https") or trusted is None:
+        return url.lower().startswith("https")
     try:
         return ssl.create_default_context(cafile=trusted)
     except OSError as error:  # also an ssl.SSLError, if the file contains no certificate

@@ -82,15 +82,21 @@ class Credential:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
     def put_on(self, request: httpx.Request) -> None:
-        """Add the credential to a request, and replace the caller's headers of the same names."""
+        """Add the credential to a request, in place of what the caller sends by the same name."""
         for name, value in self.headers.items():
             request.headers[name] = value
         if self.cookie:
-            cookie = request.headers.get("cookie")
-            request.headers["cookie"] = f"{cookie}; {self.cookie}" if cookie else self.cookie
+            cookies = _without(request.headers.get("cookie", ""), self.cookie, "; ")
+            request.headers["cookie"] = "; ".join([*cookies, self.cookie])
         if self.query:
-            query = b"&".join(part for part in (request.url.query, self.query.encode()) if part)
-            request.url = request.url.copy_with(query=query)
+            pairs = _without(request.url.query.decode("ascii"), self.query, "&")
+            request.url = request.url.copy_with(query="&".join([*pairs, self.query]).encode())
+
+
+def _without(written: str, pair: str, separator: str) -> list[str]:
+    """Return the pairs of a query or of cookies, but for those with the name of ``pair``."""
+    name = pair.partition("=")[0]
+    return [each for each in written.split(separator) if each and each.partition("=")[0] != name]
 
 
 def credential(auth: Auth | None, declared: Mapping[str, SecurityScheme]) -> Credential:
@@ -118,10 +124,10 @@ def _api_key(auth: ApiKey, scheme: SecurityScheme) -> Credential:
         if not is_header_name(scheme.name):
             raise DefinitionError(f"{scheme.name!r} is not a valid header name for an API key")
         return Credential({scheme.name: value}, secrets=(value,))
-    pair = f"{quote(scheme.name, safe='')}={encoded}"
     if scheme.where == "query":
-        return Credential(query=pair, secrets=(value, encoded))
-    return Credential(cookie=pair, secrets=(value, encoded))
+        name = quote(scheme.name, safe="")
+        return Credential(query=f"{name}={encoded}", secrets=(value, encoded))
+    return Credential(cookie=f"{cookie_name(scheme.name)}={encoded}", secrets=(value, encoded))
 
 
 def default_scheme(declared: Mapping[str, SecurityScheme]) -> str | None:
@@ -137,8 +143,9 @@ def _scheme(auth: ApiKey, declared: Mapping[str, SecurityScheme]) -> SecuritySch
     if scheme is not None and scheme.kind == "apiKey":
         return scheme
     names = ", ".join(repr(name) for name in declared if declared[name].kind == "apiKey") or "none"
+    key = f"the API key {auth.scheme}" if auth.scheme else "the API key"
     raise DefinitionError(
-        f"it does not say how the API key {auth.scheme or ''} is sent (API keys that it declares: "
+        f"it does not say how {key} is sent (API keys that it declares: "
         f"{names}). Give the name of the header, query key or cookie with the key"
     )
 
@@ -148,6 +155,11 @@ def _visible(value: str, noun: str) -> str:
     if not value or any(not " " < char <= "~" for char in value):
         raise DefinitionError(f"the {noun} must be printable ASCII without spaces")
     return value
+
+
+def cookie_name(text: str) -> str:
+    """Percent-encode only what a cookie's name cannot have, because no backend decodes it."""
+    return quote(text, safe="!#$&'*+^`|")
 
 
 def is_header_name(text: str) -> bool:

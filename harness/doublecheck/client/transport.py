@@ -133,7 +133,7 @@ def _with_transports(
 
 
 def _verify(target: Target) -> ssl.SSLContext | bool:
-    encrypted = any(address.startswith("https") for address in target.addresses)
+    encrypted = any(address.lower().startswith("https") for address in target.addresses)
     if not encrypted or target.ca_file is None:
         return encrypted
     try:

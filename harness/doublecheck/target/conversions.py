@@ -30,7 +30,7 @@ def target_of_plan(plan: Plan) -> Target:
     """
     fields = {field: plan.value(key) for key, field in _FIELDS.items() if key in plan.facts}
     addresses = (plan.value(key) or "" for key in _ADDRESSES)
-    if not any(address.startswith("https") for address in addresses):
+    if not any(address.lower().startswith("https") for address in addresses):
         fields.pop("ca_file", None)  # SSL_CERT_FILE is often set, and its file may be unreadable
     return Target(
         **fields,

@@ -245,7 +245,7 @@ def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
-    encrypted = any((address or "").startswith("https") for address in (url, control_plane))
+    encrypted = any((address or "").lower().startswith("https") for address in (url, control_plane))
     return (environ.get(variable("ca_file")) or None) if encrypted else None
 
 

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import ssl
 import stat
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
 
 from agentdouble import Emulator, run_code
-from agentdouble.errors import SettingsError
+from agentdouble.cli import main
+from agentdouble.errors import PlatformUnreachableError, SettingsError
 from tests.agentdouble.calling import TIMEOUT_S, run
 
 
@@ -33,6 +35,28 @@ def test_https_works_for_clients_that_trust_the_bundle() -> None:
 def test_a_client_without_the_bundle_rejects_the_double() -> None:
     with Emulator(tls=True) as double, pytest.raises(httpx.ConnectError, match="CERTIFICATE"):
         httpx.get(double.url, trust_env=False, timeout=TIMEOUT_S)
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_clients_here_reject_it_without_the_bundle(
+    scheme: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The agent-side tool and the command, however the scheme is written."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with Emulator(tls=True) as double:
+        for name, value in double.environment().items():
+            if not name.startswith(("SSL_", "REQUESTS_")):
+                monkeypatch.setenv(name, value)
+        monkeypatch.setenv("PLATFORM_TOOL_SCHEME", scheme)
+
+        with pytest.raises(PlatformUnreachableError, match="CERTIFICATE"):
+            run_code("1")
+        url = double.url.replace("https", scheme)
+        monkeypatch.setattr(sys, "argv", ["agentdouble", "mcp", "list", "--url", url])
+        with pytest.raises(SystemExit):
+            main()
+
+    assert "CERTIFICATE" in capsys.readouterr().err
 
 
 def test_run_code_finds_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:

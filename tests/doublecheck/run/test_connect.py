@@ -192,8 +192,9 @@ def test_keys_of_a_served_double_are_found(
 def test_an_https_double_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its variables name the certificate to trust; without them connecting fails."""
     with Emulator(tls=True) as double:
-        with pytest.raises(UnreachableError, match="certificate"):
-            connect(double.url)
+        for url in (double.url, double.url.replace("https", "HTTPS")):
+            with pytest.raises(UnreachableError, match="certificate"):
+                connect(url)
         for name, value in double.environment().items():
             monkeypatch.setenv(name, value)
         with connect(double.url) as client:

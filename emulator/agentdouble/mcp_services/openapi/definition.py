@@ -15,7 +15,7 @@ Json = dict[str, Any]
 Security = tuple[tuple[str, ...], ...] | None
 Where = Literal["path", "query", "header", "cookie"]
 Kind = Literal["json", "urlencoded", "multipart", "text", "raw"]
-How = Literal["simple", "label", "matrix", "form", "deepObject", "json"]
+How = Literal["simple", "label", "matrix", "form", "deepObject", "json", "text"]
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,14 @@ class Parameter:
 class DefinedField:
     """A form field; without a style, its value's type decides how it is written.
 
-    ``media_types`` are those that the definition allows for its part of a multipart body.
+    ``media_types`` are those that the definition allows for its part of a multipart body. A file
+    ``or_other`` value is a file if it is written as an object with its content.
     """
 
     style: Style | None = None
     is_file: bool = False
     media_types: tuple[str, ...] = ()
+    or_other: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class DefinedBody:
     """The body of a request.
 
     It comes from one argument, or, for a form of Swagger 2.0, from several: ``arguments`` maps
-    their names to the names of the form's fields.
+    their names to the names of the form's fields. ``others`` is a field that ``fields`` lacks.
     """
 
     kind: Kind
@@ -68,6 +70,7 @@ class DefinedBody:
     argument: str | None
     arguments: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, DefinedField] = field(default_factory=dict)
+    others: DefinedField = DefinedField()
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,12 @@ from __future__ import annotations
 import base64
 import codecs
 import json
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -38,6 +41,9 @@ _MARKS = {  # UTF-32 first: its mark begins with the one of UTF-16
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _CREDENTIAL = "agentdouble_credential"  # of httpx's extensions; redirections keep them
+_BINARY = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c\x1d\x1f\x7f]")  # not in texts
+_MEDIA = ("image/", "audio/", "video/", "font/", "model/")
+_BYTES = ("application/octet-stream", "application/pdf")  # also if they decode
 _SHORTEST_SECRET = 6  # shorter secrets may be ordinary words
 
 
@@ -80,6 +86,7 @@ class ApiBackend:
             timeout=httpx.Timeout(timeout_s),
             headers={"User-Agent": "agentdouble"},
             trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # no caller gets another's
         )
 
     async def aclose(self) -> None:
@@ -126,7 +133,10 @@ class ApiBackend:
                         f"HTTP {response.status_code}: the API redirects to another host, which "
                         "is not followed."
                     )
+                cookie = request.headers.get("cookie")
                 request = response.next_request
+                if cookie is not None:  # httpx drops it
+                    request.headers["cookie"] = cookie
             finally:
                 await response.aclose()
         raise ToolCallError(f"The API redirects more than {REDIRECTS - 1} times.")
@@ -155,9 +165,19 @@ def result(answer: ApiAnswer, secrets: Iterable[str], name: str) -> mcp.types.Ca
         return _text(f"HTTP {answer.status} {_phrase(answer.status)}: an answer without a body")
     if _says_json(answer):
         return _json(answer)
-    if answer.media_type and not inputs.is_text(answer.media_type):
+    if answer.media_type and not inputs.is_text(answer.media_type) and not _is_readable(answer):
         return _binary(answer, name)
     return _text_or_binary(answer, name)
+
+
+def _is_readable(answer: ApiAnswer) -> bool:
+    """Return whether the bytes of a media type that nobody knows, such as TOML's, are text."""
+    if answer.media_type.startswith(_MEDIA) or answer.media_type in _BYTES:
+        return False
+    try:
+        return not _BINARY.search(_decoded(answer, "strict"))
+    except UnicodeDecodeError:
+        return False
 
 
 def _says_json(answer: ApiAnswer) -> bool:
@@ -234,10 +254,11 @@ def _decoded(answer: ApiAnswer, errors: str) -> str:
         if answer.content.startswith(mark):
             return answer.content.removeprefix(mark).decode(encoding, errors)
     guessed = json.detect_encoding(answer.content) if _says_json(answer) else "utf-8"
-    try:
-        return answer.content.decode(answer.charset or guessed, errors)
-    except LookupError:
-        return answer.content.decode(guessed, errors)
+    charset = answer.charset or guessed
+    for name, strictness in ((charset, "strict"), (guessed, "strict"), (charset, errors)):
+        with suppress(LookupError, UnicodeError):  # unknown, none of text, or not this one
+            return answer.content.decode(name, strictness)
+    return answer.content.decode(guessed, errors)
 
 
 def _phrase(status: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,15 @@ from agentdouble.mcp_services.openapi.definition import (
 )
 
 SIMPLE = Style("simple")
+SCALARS = ("boolean", "integer", "number", "string")
 
 
 FILE_TEXT = (
     "The file's bytes in base64, or an object with its 'text' or its 'base64', and perhaps its "
     "'filename' and 'media_type'."
 )
+FILE_OBJECT_TEXT = FILE_TEXT.partition(", or ")[2].capitalize()
+OTHER = "other"
 FILE: Json = {
     "description": FILE_TEXT,
     "anyOf": [
@@ -41,7 +44,11 @@ FILE: Json = {
         },
     ],
 }
-_TEXTS = ("/xml", "+xml", "/yaml", "/x-yaml", "+yaml", "/javascript", "/graphql", "/x-ndjson")
+_TEXTS = (
+    *("/xml", "+xml", "/yaml", "/x-yaml", "+yaml", "/javascript", "/graphql"),
+    *("ndjson", "jsonl", "jsonlines", "json-seq"),
+)
+_JSON = ("application/json", "text/json", "application/x-json", "text/x-json")
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+*-]+/[\w!#$&^.+*-]+(?:\s*;[\x20-\x7e]*)?\Z", re.ASCII)
 
@@ -127,9 +134,7 @@ def essence(media_type: str) -> str:
 def is_json(media_type: str) -> bool:
     """Return whether a media type is JSON's."""
     kind = essence(media_type)
-    return kind in ("application/json", "text/json", "application/*", "*/*") or kind.endswith(
-        "+json"
-    )
+    return kind in (*_JSON, "application/*", "*/*") or kind.endswith("+json")
 
 
 def is_text(media_type: str) -> bool:
@@ -169,17 +174,35 @@ def sent_as(media_type: str) -> str:
     return "text/plain" if is_text(media_type) else "application/octet-stream"
 
 
-def schema_of_kind(kind: Kind, media_type: str) -> Json:
+def schema_of_kind(kind: Kind, media_type: str, type_: Any, converted: Any) -> Json:
     """Return the schema of a body that is sent unchanged: a text or a file."""
     if kind == "raw":
         return FILE
-    encoding = {} if is_text(media_type) else {"contentEncoding": "base64"}
-    return {"type": "string", "contentMediaType": media_type, **encoding}
+    if is_text(media_type):
+        return text_schema(media_type, type_, converted)
+    return {"type": "string", "contentMediaType": media_type, "contentEncoding": "base64"}
 
 
-def file_schema(description: str, *, several: bool) -> Json:
-    """Return the schema of a form field that takes a file, or several files."""
-    if several:
-        extra = {"description": description} if description else {}
-        return {"type": "array", "items": FILE, **extra}
-    return {**FILE, "description": f"{description} {FILE_TEXT}".strip()}
+def text_schema(media_type: str, type_: Any, converted: Any) -> Json:
+    """Return the schema of a text: that of the definition, unless it describes no text."""
+    written: Json = {"type": "string", "contentMediaType": media_type}
+    if type_ not in SCALARS:
+        return written
+    found: Json = dict(converted)
+    return found if type_ != "string" else found | written
+
+
+def file_schema(description: str, takes: Collection[str], other: Json) -> Json:
+    """Return the schema of a form field that takes ``"one"`` file, ``"several"``, or both.
+
+    If it takes ``"other"`` values, too, which ``other`` describes, a file is an object.
+    """
+    extra = {"description": description} if description else {}
+    if OTHER in takes:
+        file: Json = {"description": FILE_OBJECT_TEXT, **FILE["anyOf"][1]}
+        several = {"type": "array", "items": {"anyOf": [file, {}]}}
+        return {**extra, "anyOf": [several if "several" in takes else file, other]}
+    several = {"type": "array", "items": FILE}
+    if "several" not in takes:
+        return {**FILE, "description": f"{description} {FILE_TEXT}".strip()}
+    return {**({"anyOf": [FILE, several]} if "one" in takes else several), **extra}

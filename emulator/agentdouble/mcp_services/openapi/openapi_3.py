@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from agentdouble.errors import DefinitionError
@@ -21,6 +22,7 @@ from agentdouble.mcp_services.openapi.definition import (
 )
 from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
+from agentdouble.mcp_services.openapi.serialization import text_of
 
 _FORMS = ("urlencoded", "multipart")
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -31,6 +33,7 @@ _STYLES = {  # the first is the default
     "cookie": ("form",),
 }
 _STYLED = frozenset(("style", "explode", "allowReserved"))
+_ONE_FILE, _SEVERAL_FILES = frozenset(("one",)), frozenset(("several",))
 
 
 class OpenApi3:
@@ -45,7 +48,7 @@ class OpenApi3:
         where = text(node.get("in"))
         if mapping(node.get("content")):
             media_type, content = next(iter(mapping(node["content"]).items()))
-            style = Style("json" if inputs.is_json(media_type) else "simple")
+            style = Style("json" if inputs.is_json(media_type) else "text")
             written = step(location, "content", media_type, "schema")
             schema = self._schemas.converted(mapping(content).get("schema"), written, uses)
         else:
@@ -81,7 +84,8 @@ class OpenApi3:
         followed = self._document.followed_if_possible(entry.get("schema"), location)[0]
         kind = inputs.kind_of(media_type, followed)
         fields = self._fields(kind, entry, location) if kind in _FORMS else {}
-        schema = self._body_schema(kind, entry, fields, location, uses)
+        others = self._others(entry, location) if kind == "multipart" else DefinedField()
+        schema = self._body_schema(kind, entry, fields, others, location, uses)
         field = OperationInput(
             name="body",
             where="body",
@@ -89,23 +93,28 @@ class OpenApi3:
             required=boolean(node.get("required")),
             description=text(node.get("description")),
         )
-        return field, DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields)
+        body = DefinedBody(kind, inputs.sent_as(media_type), "body", fields=fields, others=others)
+        return field, body
 
     def _body_schema(
         self,
         kind: Kind,
         entry: Json,
         fields: dict[str, DefinedField],
+        others: DefinedField,
         location: str,
         uses: set[str],
     ) -> Any:
         schema = entry.get("schema")
+        at = step(location, "schema")
         if kind in ("text", "raw"):
             media_type = location.rpartition("/")[2].replace("~1", "/")
-            return inputs.schema_of_kind(kind, media_type)
-        at = step(location, "schema")
+            node = mapping(self._document.followed_if_possible(schema, at)[0])
+            scalar = node.get("type") in inputs.SCALARS  # no other needs its definitions
+            converted = self._schemas.converted(schema, at, uses) if scalar else {}
+            return inputs.schema_of_kind(kind, media_type, node.get("type"), converted)
         special = {name for name, field in fields.items() if field.is_file or field.media_types}
-        if not special:
+        if not special and not others.is_file:
             return self._schemas.converted(schema, at, uses)
         hidden = self._schemas.read_only(schema, at)
         properties = {
@@ -115,16 +124,34 @@ class OpenApi3:
         }
         required = [name for name in self._required(schema, at) if name in properties]
         found: Json = {"type": "object", "properties": properties}
-        return {**found, "required": required} if required else found
+        if required:
+            found["required"] = required
+        additional, where = self._additional(schema, at)
+        if additional is not None:
+            found["additionalProperties"] = self._part(additional, where, others, uses)
+        return found
 
     def _part(self, schema: Any, location: str, field: DefinedField, uses: set[str]) -> Any:
         node = mapping(self._document.followed_if_possible(schema, location)[0])
         if field.is_file:
-            return inputs.file_schema(text(node.get("description")), several="items" in node)
-        if field.media_types and not inputs.is_json(field.media_types[0]):
-            written = {"type": "string", "contentMediaType": field.media_types[0]}
-            return {key: node[key] for key in ("description",) if key in node} | written
-        return self._schemas.converted(schema, location, uses)
+            takes = self._files(schema, location) or _ONE_FILE
+            other = self._schemas.converted(schema, location, uses) if field.or_other else {}
+            return inputs.file_schema(text(node.get("description")), takes, other)
+        media_type = field.media_types[0] if field.media_types else ""
+        scalar = node.get("type") in inputs.SCALARS
+        converted: Any = {}
+        if scalar or not media_type or inputs.is_json(media_type):
+            converted = self._schemas.converted(schema, location, uses)
+        if not media_type or inputs.is_json(media_type):
+            return converted
+        described = {key: node[key] for key in ("description",) if key in node}
+        written = inputs.text_schema(media_type, node.get("type"), converted)
+        if scalar or "items" not in node:
+            return described | written
+        items = mapping(self._document.followed_if_possible(node["items"], location)[0])
+        if items.get("type") in inputs.SCALARS:
+            written = self._part(node["items"], step(location, "items"), field, uses)
+        return {**described, "type": "array", "items": written}
 
     def _fields(self, kind: str, entry: Json, location: str) -> dict[str, DefinedField]:
         encodings = mapping(entry.get("encoding"))
@@ -145,14 +172,18 @@ class OpenApi3:
         """Return how a form field is written, by its Encoding Object and its schema."""
         multipart = kind == "multipart"
         self._check_headers(encoding, location, multipart=multipart)
-        is_file = multipart and self._is_file(schema, where)
+        files = self._files(schema, where) if multipart else frozenset()
+        is_file, either = bool(files), inputs.OTHER in files
         # 3.0: a style "SHALL be ignored if the request body media type is not
         # application/x-www-form-urlencoded"; 3.1 has it in multipart/form-data, too. Where there is
         # one, contentType is ignored.
-        if _STYLED & encoding.keys() and (not multipart or self._document.version == "3.1"):
+        styled = not multipart or (self._document.version == "3.1" and not is_file)
+        if _STYLED & encoding.keys() and styled:
             return DefinedField(_style(encoding, "query", location))
         allowed = tuple(
-            part.strip() for part in text(encoding.get("contentType")).split(",") if part.strip()
+            part.strip()
+            for part in text(encoding.get("contentType")).split(",")
+            if part.strip() not in ("", "*/*")
         )
         for media_type in allowed:
             if not inputs.is_media_type(media_type):
@@ -160,7 +191,7 @@ class OpenApi3:
         if multipart:
             binary = bool(allowed) and not any(map(_is_written, allowed))
             untyped = not mapping(self._document.followed_if_possible(schema, where)[0])
-            return DefinedField(is_file=is_file or (binary and untyped), media_types=allowed)
+            return DefinedField(None, is_file or (binary and untyped), allowed, either)
         if allowed and inputs.is_json(allowed[0]):
             return DefinedField(Style("json"))
         return DefinedField(media_types=allowed)
@@ -177,31 +208,83 @@ class OpenApi3:
                     location=at,
                 )
 
-    def _is_file(self, schema: Any, location: str) -> bool:
+    def _others(self, entry: Json, location: str) -> DefinedField:
+        """Return how a part is written that the schema's properties do not name."""
+        schema, where = self._additional(entry.get("schema"), step(location, "schema"))
+        files = self._files(schema, where)
+        return DefinedField(is_file=bool(files), or_other=inputs.OTHER in files)
+
+    def _additional(self, schema: Any, location: str) -> tuple[Any, str]:
+        for node, where in self._in_place(schema, location, ("allOf",)):
+            if "additionalProperties" in node:
+                return node["additionalProperties"], step(where, "additionalProperties")
+        return None, location
+
+    def _files(
+        self, schema: Any, location: str, above: frozenset[str] = frozenset()
+    ) -> frozenset[str]:
+        """Return what a field takes: ``"one"`` file, ``"several"``, ``"other"`` values, or no file."""
         node, location = self._document.followed_if_possible(schema, location)
         node = mapping(node)
+        if location in above:
+            return frozenset()
+        above |= {location}
         if "items" in node and text(node.get("type")) in ("array", ""):
-            return self._is_file(node["items"], step(location, "items"))
+            each = self._files(node["items"], step(location, "items"), above)
+            return each - _ONE_FILE | _SEVERAL_FILES if each else each
         if node.get("format") == "binary":
-            return True
-        return "contentMediaType" in node and "contentEncoding" not in node
+            return _ONE_FILE
+        if "contentMediaType" in node and "contentEncoding" not in node:
+            return _ONE_FILE
+        for key in ("anyOf", "oneOf"):
+            choices = [
+                self._files(choice, step(location, key, index), above)
+                for index, choice in enumerate(listed(node.get(key)))
+                if mapping(choice).get("type") != "null"
+            ]
+            if any(choices):
+                mixed = () if all(choices) else (inputs.OTHER,)
+                return frozenset[str]().union(*choices, mixed)
+        for index, member in enumerate(listed(node.get("allOf"))):
+            if found := self._files(member, step(location, "allOf", index), above):
+                return found
+        return frozenset()
+
+    def _in_place(
+        self, schema: Any, location: str, keys: tuple[str, ...], seen: set[str] | None = None
+    ) -> Iterator[tuple[Json, str]]:
+        """Yield the schemas that describe the same value, the outermost last, and their places."""
+        seen = set() if seen is None else seen
+        if not isinstance(schema, dict) or location in seen:
+            return
+        seen.add(location)
+        node, where = self._document.followed_if_possible(schema, location)
+        if node is not schema:
+            yield from self._in_place(node, where, keys, seen)
+            if self._document.version != "3.1":  # there a reference's neighbours count
+                return
+        for key in keys:
+            for index, member in enumerate(listed(schema.get(key))):
+                yield from self._in_place(member, step(location, key, index), keys, seen)
+        yield schema, location
 
     def _properties(self, schema: Any, location: str) -> dict[str, tuple[Any, str]]:
-        """Return an object's properties by name, including those of its allOf."""
-        node, location = self._document.followed_if_possible(schema, location)
-        result: dict[str, tuple[Any, str]] = {}
-        for index, member in enumerate(listed(mapping(node).get("allOf"))):
-            result.update(self._properties(member, step(location, "allOf", index)))
-        for name, one in mapping(mapping(node).get("properties")).items():
-            result[name] = (one, step(location, "properties", name))
-        return result
+        """Return an object's properties by name, including those of its allOf, anyOf and oneOf."""
+        return {
+            name: (one, step(where, "properties", name))
+            for node, where in self._in_place(schema, location, ("allOf", "anyOf", "oneOf"))
+            for name, one in mapping(node.get("properties")).items()
+        }
 
     def _required(self, schema: Any, location: str) -> list[str]:
-        node = mapping(self._document.followed_if_possible(schema, location)[0])
-        names = [name for name in listed(node.get("required")) if isinstance(name, str)]
-        for member in listed(node.get("allOf")):
-            names += self._required(member, location)
-        return list(dict.fromkeys(names))
+        return list(
+            dict.fromkeys(
+                name
+                for node, _ in self._in_place(schema, location, ("allOf",))
+                for name in listed(node.get("required"))
+                if isinstance(name, str)
+            )
+        )
 
     def accept(self, operation: Json, location: str) -> list[str]:
         """Return the media types of successful answers."""
@@ -221,7 +304,9 @@ class OpenApi3:
         server = mapping(servers[0])
         url = text(server.get("url"))
         for name, variable in mapping(server.get("variables")).items():
-            url = url.replace(f"{{{name}}}", text(mapping(variable).get("default")))
+            default = mapping(variable).get("default")
+            if default is not None:  # YAML writes a port as a number
+                url = url.replace(f"{{{name}}}", text_of(default))
         return url
 
     def security_schemes(self) -> Json:

@@ -31,17 +31,19 @@ T = TypeVar("T")
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 LONGEST_NAME = 128
+_NO_OPERATIONS = "the definition has no operations under 'paths', so the service has no tools."
 _PLACES = ("path", "query", "header", "cookie")
 _PLACES_2 = ("path", "query", "header", "formData", "body")  # of Swagger 2.0
 
-# The definition and the connection set these, and in OpenAPI 3 the service's credential: there a
-# parameter with one of the first three names "SHALL be ignored".
+# The connection sets these.
 _NOT_GIVEN = frozenset(
     (
-        *("accept", "authorization", "content-type", "connection", "content-length", "expect"),
-        *("host", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding"),
+        "upgrade",
     )
 )
+# The definition sets these: in OpenAPI 3 such a parameter "SHALL be ignored".
+_NOT_GIVEN_3 = _NOT_GIVEN | {"accept", "authorization", "content-type"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +72,7 @@ def definition(document: Document) -> ApiDefinition:
         address=reader.address(document.root),
         security_schemes=security.schemes(document, reader.security_schemes()),
         document=document.root,
-        warnings=document.warnings,
+        warnings=(*document.warnings, *([] if drafts else [_NO_OPERATIONS])),
     )
 
 
@@ -85,6 +87,11 @@ def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]
     for path, item in _read(document.root.get("paths", {}), dict, "#/paths").items():
         if path.startswith("x-"):
             continue
+        if not path.startswith("/"):  # after the base URL it would change the host
+            raise DefinitionError(
+                f"the path {path[:80]!r} does not begin with a slash",
+                location=step("#", "paths", path),
+            )
         node, location = document.followed(item, step("#", "paths", path))
         if node is not item:  # what stands beside the reference counts, too
             node = {**_read(node, dict, location), **item}
@@ -111,13 +118,14 @@ def _operation(
 ) -> _Found:
     at = step(location, method)
     uses: set[str] = set()
-    given = ("authorization",) if document.version == "2.0" else ()
+    not_given = _NOT_GIVEN if document.version == "2.0" else _NOT_GIVEN_3
+    sent = path.partition("#")[0]
     fields = [
         field
-        for field in _parameters(document, reader, path, item, node, (location, at), uses)
-        if field.where != "header" or field.name.lower() not in _NOT_GIVEN.difference(given)
+        for field in _parameters(document, reader, sent, item, node, (location, at), uses)
+        if field.where != "header" or field.name.lower() not in not_given
     ]
-    fields += _undeclared(path, fields)
+    fields += _undeclared(sent, fields)
     body_input, body = reader.body(node, at, fields, uses)
     fields += [body_input] if body_input else []
     names = inputs.arguments(fields)

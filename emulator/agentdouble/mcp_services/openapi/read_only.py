@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from agentdouble.mcp_services.openapi.definition import Document, Json, listed, mapping, step
 
 _NONE: frozenset[str] = frozenset()
+_Names = dict[str, frozenset[str]]
+_Own = Callable[[Json, str], list[str]]
 
 
 class ReadOnly:
@@ -18,8 +21,8 @@ class ReadOnly:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._names: dict[str, frozenset[str]] = {}  # of referenced schemas, by place
-        self._mentioned: dict[str, frozenset[str]] = {}
+        self._names: _Names = {}  # of schemas, by place
+        self._mentioned: _Names = {}
 
     def names(self, schema: Any, location: str) -> frozenset[str]:
         """Return the names of an object's read-only properties."""
@@ -32,27 +35,53 @@ class ReadOnly:
         mentioned = self._collected(schema, location, self._mentioned, _own_mentioned)
         return (hidden & mentioned) - self.names(schema, location)
 
-    def _collected(
-        self, schema: Any, location: str, known: dict[str, frozenset[str]], own: Any
+    def _collected(self, schema: Any, location: str, known: _Names, own: _Own) -> frozenset[str]:
+        """Return the names of a schema and of its members; ``known`` has those that are found.
+
+        What schemas that contain each other add is not known in the first round.
+        """
+        before: _Names = {}
+        while True:
+            found: _Names = {}
+            names = self._round(schema, location, own, (known, found, before))
+            if found == before:
+                known.update(found)
+                return names
+            before = found
+
+    def _round(
+        self, schema: Any, location: str, own: _Own, rounds: tuple[_Names, _Names, _Names]
     ) -> frozenset[str]:
-        node, where = self._document.followed_if_possible(schema, location)
+        known, current, before = rounds
+        node, where = schema, location
+        members = []
+        if isinstance(node, dict) and "$ref" in node:
+            node, where = self._document.followed_if_possible(schema, location)
+            if self._document.version == "3.1" and len(schema) > 1:  # its neighbours count
+                members, node, where = [(node, where)], schema, location
         if not isinstance(node, dict):
             return _NONE
         if where in known:
             return known[where]
-        known[where] = _NONE  # what a schema that contains itself adds is found where it began
+        if where in current:
+            return current[where]
+        current[where] = before.get(where, _NONE)
+        members += [
+            (member, step(where, "allOf", index))
+            for index, member in enumerate(listed(node.get("allOf")))
+        ]
         found = frozenset(own(node, where))
-        for index, member in enumerate(listed(node.get("allOf"))):
-            found |= self._collected(member, step(where, "allOf", index), known, own)
+        for member, at in members:
+            found |= self._round(member, at, own, rounds)
         for key in ("anyOf", "oneOf"):
-            members = [
-                self._collected(member, step(where, key, index), known, own)
+            choices = [
+                self._round(member, step(where, key, index), own, rounds)
                 for index, member in enumerate(listed(node.get(key)))
                 if mapping(member).get("type") != "null"
             ]
-            if members:
-                found |= frozenset.intersection(*members)
-        known[where] = found
+            if choices:
+                found |= frozenset.intersection(*choices)
+        current[where] = found
         return found
 
     def _own_names(self, node: Json, where: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import json
 import mimetypes
 from collections.abc import Mapping, Sequence
@@ -45,8 +46,10 @@ def of(body: DefinedBody | None, arguments: Mapping[str, Any]) -> RequestContent
         return RequestContent()
     value = arguments[body.argument]
     if body.kind == "json":
-        return RequestContent(body.media_type, json.dumps(value, separators=(",", ":")).encode())
+        written = json.dumps(value, separators=(",", ":"))
+        return RequestContent(body.media_type, _in_charset(written, body.media_type))
     if body.kind == "text":
+        _check_text(body.argument, value, body.media_type)
         return RequestContent(body.media_type, _in_charset(text_of(value), body.media_type))
     if body.kind == "raw":
         return _raw(body, value)
@@ -71,7 +74,7 @@ def _in_charset(text: str, media_type: str) -> bytes:
     charset = message.get_content_charset("utf-8")
     try:
         return text.encode(charset)
-    except (LookupError, UnicodeEncodeError):
+    except (LookupError, UnicodeError):
         raise ToolCallError(f"The text cannot be written in the charset {charset!r}.") from None
 
 
@@ -82,15 +85,16 @@ def _form(body: DefinedBody, values: Any) -> RequestContent:
         parts = [
             part
             for name, value in values.items()
-            for part in _parts(name, value, body.fields.get(name, DefinedField()))
+            for part in _parts(name, value, body.fields.get(name, body.others))
         ]
         return RequestContent(files=parts) if parts else RequestContent()
     encoded = []
     for name, value in values.items():
-        field = body.fields.get(name, DefinedField())
+        field = body.fields.get(name, body.others)
         style = field.style or (Style("json") if isinstance(value, dict) else _REPEATED)
         if field.media_types:
-            _check_text(name, value, field.media_types[0])
+            for item in value if isinstance(value, list) else [value]:
+                _check_text(name, item, field.media_types[0])
         encoded += [f"{key}={text}" for key, text in pairs(name, value, style)]
     return RequestContent(body.media_type, "&".join(encoded).encode("ascii"))
 
@@ -100,10 +104,19 @@ def _parts(name: str, value: Any, field: DefinedField) -> list[Any]:
     if value is None:
         return []
     if field.is_file:
-        files = value if isinstance(value, list) else [value]
-        return [_file_part(name, file, field.media_types) for file in files]
+        values = value if isinstance(value, list) else [value]
+        as_other = dataclasses.replace(field, is_file=False, media_types=())
+        return [
+            part
+            for each in values
+            for part in (
+                _parts(name, each, as_other)
+                if field.or_other and not _is_file(each)
+                else [_file_part(name, each, field.media_types)]
+            )
+        ]
     if field.style is not None:  # a multipart body does not encode its texts
-        encoded_pairs = pairs(name, value, field.style)
+        encoded_pairs = pairs(name, value, dataclasses.replace(field.style, reserved=False))
         return [_text_part(unquote(key), unquote(text)) for key, text in encoded_pairs]
     if isinstance(value, list):
         return [part for item in value for part in _parts(name, item, field)]
@@ -126,6 +139,16 @@ def _check_text(name: str, value: Any, media_type: str) -> None:
         raise ToolCallError(f"Argument {name!r} is sent as {media_type}: give it as text.")
 
 
+def _is_file(value: Any) -> bool:
+    """Return whether a value is an object that can only be a file."""
+    properties = inputs.FILE["anyOf"][1]["properties"]
+    return (
+        isinstance(value, dict)
+        and value.keys() <= properties.keys()
+        and ("text" in value) != ("base64" in value)
+    )
+
+
 def _file_part(name: str, value: Any, allowed: Sequence[str]) -> Any:
     content, filename, given = _file(name, value)
     return (name, (filename, content, given or _media_type(filename, allowed)))
@@ -143,7 +166,7 @@ def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
     """Return a file's bytes, its name, and its media type if the caller gave one."""
     fields = value if isinstance(value, dict) else {"base64": value}
     media_type = fields.get("media_type")
-    if media_type is not None and not inputs.is_media_type(media_type):
+    if media_type is not None and not inputs.is_media_type(str(media_type)):
         raise ToolCallError(f"Argument {name!r}: {media_type!r} is not a media type.")
     filename = str(fields.get("filename") or name)
     if "text" in fields:

@@ -21,6 +21,7 @@ from agentdouble.mcp_services.openapi.serialization import (
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
 _LITERAL = "/:@!$&'()*+,;=~%[]"
+_UNDEFINED: tuple[Any, ...] = ([], {})  # in RFC 6570
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -46,10 +47,16 @@ def build(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: s
 def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: str) -> ApiRequest:
     path, _, query = operation.path.partition("#")[0].partition("?")
     pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
-    full_query = "&".join([*([quote(query, safe=_LITERAL + "?")] if query else []), *pairs])
-    headers = [*_headers(operation, arguments), (b"Accept", operation.accept.encode("ascii"))]
+    literal = _filled(query, _values(operation, arguments), _LITERAL + "?")
+    full_query = "&".join([*([literal] if literal else []), *pairs])
     body = request_bodies.of(operation.body, arguments)
-    if body.media_type:
+    headers = _headers(operation, arguments)
+    given = {name.lower() for name, _ in headers}
+    if b"accept" not in given:
+        headers.append((b"Accept", operation.accept.encode("ascii")))
+    if body.files:  # only what writes the parts knows their boundary
+        headers = [header for header in headers if header[0].lower() != b"content-type"]
+    elif body.media_type and b"content-type" not in given:
         headers.append((b"Content-Type", body.media_type.encode("ascii")))
     return ApiRequest(
         operation.method,
@@ -63,38 +70,50 @@ def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: 
 def _given(
     operation: DefinedOperation, arguments: Mapping[str, Any], where: str
 ) -> list[tuple[Parameter, Any]]:
-    return [
+    given = [
         (parameter, arguments[parameter.argument])
         for parameter in operation.parameters
         if parameter.where == where and parameter.argument in arguments
     ]
+    for parameter, value in given:
+        if parameter.style.how == "text" and isinstance(value, (dict, list)):
+            raise ToolCallError(
+                f"Argument {parameter.argument!r} is not written by a style: give it as text."
+            )
+    return given
 
 
 def _path(template: str, operation: DefinedOperation, arguments: Mapping[str, Any]) -> str:
-    written = {
-        parameter.name: _path_value(parameter, value)
-        for parameter, value in _given(operation, arguments, "path")
-    }
+    written = _values(operation, arguments)
     parts = []
     for segment in template.split("/"):
         names = _PLACEHOLDER.findall(segment)
-        filled = "".join(
-            written[part] if index % 2 else quote(part, safe=_LITERAL)
-            for index, part in enumerate(_PLACEHOLDER.split(segment))
-        )
+        for parameter, _ in _given(operation, arguments, "path"):
+            if parameter.name in names and not written[parameter.name].strip("."):
+                raise ToolCallError(
+                    f"Argument {parameter.argument!r}: a part of a path cannot be empty or only "
+                    "dots."
+                )
+        filled = _filled(segment, written, _LITERAL)
         if names and _leaves(filled):
             raise ToolCallError(f"Argument {names[0]!r}: {unquote(filled)!r} would leave the path.")
         parts.append(filled)
     return "/".join(parts)
 
 
-def _path_value(parameter: Parameter, value: Any) -> str:
-    written = in_path(parameter.name, value, parameter.style)
-    if not written.strip("."):
-        raise ToolCallError(
-            f"Argument {parameter.argument!r}: a part of a path cannot be empty or only dots."
-        )
-    return written
+def _values(operation: DefinedOperation, arguments: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        parameter.name: in_path(parameter.name, value, parameter.style)
+        for parameter, value in _given(operation, arguments, "path")
+    }
+
+
+def _filled(template: str, written: Mapping[str, str], literal: str) -> str:
+    """Return a part of a path, or its query, with values in place of its placeholders."""
+    return "".join(
+        written[part] if index % 2 else quote(part, safe=literal)
+        for index, part in enumerate(_PLACEHOLDER.split(template))
+    )
 
 
 def _leaves(segment: str) -> bool:
@@ -116,17 +135,18 @@ def _query(operation: DefinedOperation, arguments: Mapping[str, Any]) -> list[tu
 def _headers(
     operation: DefinedOperation, arguments: Mapping[str, Any]
 ) -> list[tuple[bytes, bytes]]:
-    headers = [
+    written = [
         (parameter.name.encode("ascii"), _header_value(parameter, value))
         for parameter, value in _given(operation, arguments, "header")
-        if value is not None
+        if value is not None and (parameter.style.how == "json" or value not in _UNDEFINED)
     ]
-    cookies = [
-        f"{key}={text}"
+    headers = [(name, value) for name, value in written if name.lower() != b"cookie"]
+    cookies = [value for name, value in written if name.lower() == b"cookie"] + [
+        f"{key}={text}".encode()
         for parameter, value in _given(operation, arguments, "cookie")
         for key, text in pairs(parameter.name, value, parameter.style, in_cookie)
     ]
-    return [*headers, *([(b"Cookie", "; ".join(cookies).encode())] if cookies else [])]
+    return [*headers, *([(b"Cookie", b"; ".join(cookies))] if cookies else [])]
 
 
 def _header_value(parameter: Parameter, value: Any) -> bytes:

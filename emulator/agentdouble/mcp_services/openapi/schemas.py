@@ -17,6 +17,7 @@ from typing import Any
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi.definition import Document, Json, listed, step, steps
+from agentdouble.mcp_services.openapi.dropped_references import Reference, loosen
 from agentdouble.mcp_services.openapi.read_only import ReadOnly
 
 # JSON Schema 2020-12: the other keywords of a definition (xml, discriminator, x-...) say nothing about
@@ -49,7 +50,7 @@ _COUNTS = frozenset(
 )
 _BOOLEANS = frozenset(("uniqueItems", "deprecated", "writeOnly"))
 _ARRAYS = frozenset(("enum", "examples"))
-_ANYTHING = frozenset(("default", "const", "dependentRequired"))
+_ANYTHING = frozenset(("default", "const"))
 
 FILE: Json = {"type": "string", "contentEncoding": "base64"}
 
@@ -90,6 +91,7 @@ class Schemas:
         result = _Conversion(self, uses).of(schema, location, in_place=True)
         while self._waiting:
             self._define(*self._waiting.pop())
+        loosen(result)
         return result
 
     def definitions(self, uses: set[str]) -> Json:
@@ -110,6 +112,8 @@ class Schemas:
         done: set[str] = set()
         for name in self._definitions:
             self._break(name, done, set())
+        for schema in self._definitions.values():
+            loosen(schema)
 
     def _break(self, name: str, done: set[str], above: set[str]) -> None:
         if name in done:
@@ -193,11 +197,14 @@ class _Conversion:
         hidden |= self._schemas.read_only(schema, location)
         result = _plain(schema)
         result.update(self._below(schema, location, in_place, hidden))
-        names = dict.fromkeys(
-            name for name in listed(schema.get("required")) if isinstance(name, str)
-        )
+        names = dict.fromkeys(_names(schema.get("required")))
         if sent := [name for name in names if name not in hidden]:
             result["required"] = sent
+        if isinstance(schema.get("dependentRequired"), dict):
+            result["dependentRequired"] = {
+                name: [each for each in dict.fromkeys(_names(needed)) if each not in hidden]
+                for name, needed in schema["dependentRequired"].items()
+            }
         return _nullable(schema, result)
 
     def _reference(
@@ -206,12 +213,16 @@ class _Conversion:
         siblings = {key: value for key, value in schema.items() if key != "$ref"}
         if not self._schemas.is_2020:
             siblings = {key: siblings[key] for key in siblings if key in _BESIDE_REFERENCES}
+        elif siblings:
+            hidden |= self._schemas.read_only(schema, location)
         extra = self.of(siblings, location, in_place=in_place, hidden=hidden) if siblings else {}
         name = self._schemas.name_of(schema["$ref"], location, hidden)
         if name is None:
-            return extra
+            return (
+                {**extra, "allOf": [*extra.get("allOf", []), Reference()]} if extra else Reference()
+            )
         self._uses.add(name)
-        reference = {"$ref": f"#/$defs/{name}"}
+        reference = Reference({"$ref": f"#/$defs/{name}"})
         if in_place:
             self._edges.append((name, reference))
         if _is_nullable(schema):
@@ -252,6 +263,10 @@ class _Conversion:
             self.of(item, step(location, index), in_place=same, hidden=hidden)
             for index, item in enumerate(value)
         ]
+
+
+def _names(value: Any) -> list[str]:
+    return [name for name in listed(value) if isinstance(name, str)]
 
 
 def _plain(schema: Json) -> Json:

@@ -34,7 +34,7 @@ def schemes(document: Document, declared: Json) -> dict[str, SecurityScheme]:
     for name, written in declared.items():
         node = mapping(document.followed_if_possible(written, step("#", name))[0])
         kind, where = text(node.get("type")), node.get("in")
-        if kind == "apiKey" and where in ("header", "query", "cookie"):
+        if kind == "apiKey" and where in ("header", "query", "cookie") and text(node.get("name")):
             found[name] = SecurityScheme("apiKey", text(node.get("name")), where)
         elif kind == "basic" or text(node.get("scheme")).lower() == "basic":
             found[name] = SecurityScheme("basic")
@@ -83,7 +83,9 @@ def credentials(
 
 
 def _api_key_of(operation: DefinedOperation, declared: Mapping[str, SecurityScheme]) -> str:
-    named = (name for names in operation.security or () for name in names)
+    # an alternative with one scheme comes first: the key alone is enough there
+    alternatives_ = sorted(operation.security or (), key=lambda names: len(names) > 1)
+    named = (name for names in alternatives_ for name in names)
     return next((name for name in named if _is_api_key(declared.get(name))), "")
 
 

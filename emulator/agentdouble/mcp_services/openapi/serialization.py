@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from agentdouble.mcp_services.backend_credentials import cookie_name
 from agentdouble.mcp_services.openapi.definition import Style
 
 Encode = Callable[[str], str]
@@ -66,30 +67,34 @@ def in_path(name: str, value: Any, style: Style) -> str:
         return "." + _joined(value, dataclasses.replace(style, delimiter=between), encoded)
     if style.how != "matrix":
         return single(value, style, encoded)
+    if value in (None, [], {}):  # RFC 6570: these are undefined
+        return ""
     if style.explode and isinstance(value, (dict, list)):
-        return "".join(f";{key}={text}" for key, text in pairs(name, value, style))
-    text = _joined(value, style, encoded)
-    return f";{encoded(name)}={text}" if text else f";{encoded(name)}"
+        written = pairs(name, value, style)
+    else:
+        written = [(encoded(name), _joined(value, style, encoded))]
+    return "".join(f";{key}={text}" if text else f";{key}" for key, text in written)
 
 
 def pairs(name: str, value: Any, style: Style, encode: Encode = encoded) -> list[tuple[str, str]]:
     """Return a value as the encoded pairs of a query, a form or a cookie."""
     if value is None:
         return []
+    named = cookie_name if encode is in_cookie else encoded
     if style.reserved:
         encode = with_reserved
     if style.how == "json":
-        return [(encoded(name), single(value, style, encode))]
+        return [(named(name), single(value, style, encode))]
     if style.how == "deepObject":
-        return [(encoded(key), encode(text)) for key, text in _deep(name, value)]
+        return [(named(key), encode(text)) for key, text in _deep(name, value)]
     if style.explode and isinstance(value, dict):
         return [
-            (encoded(key), encode(text_of(item))) for key, item in value.items() if item is not None
+            (named(key), encode(text_of(item))) for key, item in value.items() if item is not None
         ]
     if style.explode and isinstance(value, list):
-        return [(encoded(name), _member(item, style, encode)) for item in value if item is not None]
+        return [(named(name), _member(item, style, encode)) for item in value if item is not None]
     written = _joined(value, style, encode)
-    return [(encoded(name), written)] if written or not isinstance(value, (dict, list)) else []
+    return [(named(name), written)] if written or not isinstance(value, (dict, list)) else []
 
 
 def _deep(name: str, value: Any) -> list[tuple[str, str]]:

@@ -99,7 +99,9 @@ class _Tools:
 
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[ApiBackend]:
-        encrypted = any(address.startswith("https:") for address in self._addresses.values())
+        encrypted = any(
+            address.lower().startswith("https:") for address in self._addresses.values()
+        )
         backend = ApiBackend(timeout_s=self._timeout_s, verify=encrypted)
         try:
             yield backend

@@ -23,7 +23,7 @@ from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
 
 _DELIMITERS = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|"}  # of collectionFormat
-_FORM = "application/x-www-form-urlencoded"
+_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _NO_SCHEMA = frozenset(("name", "in", "required", "description"))
 _HERE = ("localhost", "127.", "[::1]")
 
@@ -49,7 +49,11 @@ class Swagger2:
 
     def _schema(self, node: Json, where: str, location: str, uses: set[str]) -> Any:
         if where == "body":
-            return self._schemas.converted(node.get("schema"), step(location, "schema"), uses)
+            at = step(location, "schema")
+            target, where = self._document.followed_if_possible(node.get("schema"), at)
+            if mapping(target).get("format") == "byte":  # it decides how the body is sent
+                return self._schemas.converted(target, where, uses)
+            return self._schemas.converted(node.get("schema"), at, uses)
         if node.get("type") == "file":
             return inputs.FILE
         schema = {key: value for key, value in node.items() if key not in _NO_SCHEMA}
@@ -62,16 +66,22 @@ class Swagger2:
         consumes = listed(operation.get("consumes", self._document.root.get("consumes")))
         consumed = [media_type for media_type in consumes if inputs.is_media_type(text(media_type))]
         form = [field for field in fields if field.where == "form"]
+        places = [index for index, field in enumerate(fields) if field.where == "body"]
+        if form and places:
+            raise DefinitionError(
+                "it has parameters in 'body' and in 'formData', and a request has one body",
+                location=step(location, "parameters"),
+            )
         if form:
             return None, _form(form, consumed)
-        places = [index for index, field in enumerate(fields) if field.where == "body"]
         if not places:
             return None, None
         media_type = inputs.preferred(consumed or ["application/json"])
         field = fields[places[0]]
         kind = inputs.kind_of(media_type, field.schema)
         if kind in ("text", "raw"):
-            schema = inputs.schema_of_kind(kind, media_type)
+            type_ = mapping(field.schema).get("type")
+            schema = inputs.schema_of_kind(kind, media_type, type_, field.schema)
             fields[places[0]] = dataclasses.replace(field, schema=schema)
         return None, DefinedBody(kind, inputs.sent_as(media_type), "body")
 
@@ -83,9 +93,11 @@ class Swagger2:
     def address(self, node: Json) -> str | None:
         """Return the address of the document, or of an operation with schemes of its own."""
         root = self._document.root
-        if node is not root and "schemes" not in node:
+        if node is not root and not node.get("schemes"):
             return None
         host, base = text(root.get("host")), text(root.get("basePath")) or "/"
+        if "://" in host:  # "the host only", the format says: this one would be another host
+            return None
         return f"{_scheme(node, host)}://{host}/{base.lstrip('/')}" if host else None
 
     def security_schemes(self) -> Json:
@@ -99,9 +111,9 @@ def _form(given: list[OperationInput], consumes: list[str]) -> DefinedBody:
         for field in given
     }
     has_file = any(field.is_file for field in fields.values())
-    multipart = has_file or (bool(consumes) and _FORM not in map(inputs.essence, consumes))
-    if multipart:
-        return DefinedBody("multipart", "multipart/form-data", None, fields=fields)
+    kinds = [inputs.essence(media_type) for media_type in consumes]
+    if has_file or (_MULTIPART in kinds and _FORM not in kinds):
+        return DefinedBody("multipart", _MULTIPART, None, fields=fields)
     return DefinedBody("urlencoded", _FORM, None, fields=fields)
 
 

@@ -216,7 +216,7 @@ def _discover(url: str) -> tuple[str, str]:
 
 def _document(url: str) -> dict[str, Any]:
     """Return a JSON object, fetched within the limits; raise IssuerError."""
-    encrypted = url.startswith("https:")
+    encrypted = url.lower().startswith("https:")
     body = bytearray()
     until_s = time.monotonic() + PATIENCE_S
     # plain http goes to this machine only: no proxy, and no certificate store to read

@@ -66,6 +66,12 @@ async def typed(request: Request) -> Response:
     return answer
 
 
+async def login(_request: Request) -> Response:
+    answer = Response()
+    answer.set_cookie("session", "of this caller")
+    return answer
+
+
 async def redirect(request: Request) -> Response:
     return RedirectResponse(request.query_params["to"], int(request.query_params["status"]))
 
@@ -97,6 +103,7 @@ def app() -> Starlette:
         routes=[
             Route("/refuse/{status}", refuse),
             Route("/typed", typed),
+            Route("/login", login),
             Route("/redirect", redirect, methods=["GET", "POST"]),
             Route("/hang", hang),
             Route("/endless", endless),

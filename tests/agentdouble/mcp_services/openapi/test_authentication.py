@@ -214,3 +214,65 @@ def test_caller_s_headers_are_not_forwarded(api: str) -> None:
         "user-agent",
     } == result["headers"].keys()
     assert "agentdouble" == result["headers"]["user-agent"]
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "sent"),
+    [
+        ("header", "X-Key", "1"),
+        ("query", "key", "/echo?other=1&key=k3y%2B%2Ffor%3Dapi"),
+        ("query", "a[b]", "/echo?other=1&a%5Bb%5D=k3y%2B%2Ffor%3Dapi"),
+        ("cookie", "key", "other=1; key=k3y%2B%2Ffor%3Dapi"),
+    ],
+)
+def test_key_replaces_an_argument_of_its_name(api: str, where: str, name: str, sent: str) -> None:
+    """In each place; the other arguments stay."""
+    parameters = [{"name": each, "in": where, "schema": {}} for each in (name, "other")]
+    schemes = {"s": {"type": "apiKey", "in": where, "name": name}}
+    document = openapi_3({"parameters": parameters}, components={"securitySchemes": schemes})
+
+    request = capture(document, api, {name: "mine", "other": "1"}, auth=ApiKey(KEY))
+
+    headers = request["headers"]
+    assert sent == {**headers, "query": request["target"], "header": headers.get("other")}[where]
+    assert "mine" not in str(request)
+
+
+def test_redirection_with_the_key_does_not_repeat_it(api: str) -> None:
+    """A server that adds a slash to a path keeps the query."""
+    document = openapi_3(path="/redirect?status=307&to=/echo/?api_key%3Dk", method="get")
+
+    request = capture(document, api, {}, auth=ApiKey("k", "api_key", "query"))
+
+    assert "/echo/?api_key=k" == request["target"]
+
+
+@pytest.mark.parametrize(
+    ("security", "sent"),
+    [
+        ([{"first": [], "second": []}, {"third": []}], "third"),
+        ([{"login": [], "first": []}, {"second": []}], "second"),
+        ([{"second": [], "third": []}], "second"),
+        ([{"login": []}, {"third": []}], "third"),
+        ([{}, {"second": []}], "second"),
+    ],
+)
+def test_key_is_sent_where_it_is_enough(api: str, security: Any, sent: str) -> None:
+    """As the scheme of an alternative that has no other."""
+    schemes = {**SCHEMES, "login": {"type": "http", "scheme": "basic"}}
+    document = openapi_3({"security": security}, components={"securitySchemes": schemes})
+
+    received = capture(document, api, {}, auth=ApiKey(KEY))
+    expected = capture(document, api, {}, auth=ApiKey(KEY, scheme=sent))
+
+    assert expected == received
+
+
+@pytest.mark.parametrize("where", ["header", "query", "cookie"])
+def test_key_without_a_name_is_refused(where: str) -> None:
+    """It would be sent as ``=key``."""
+    schemes = {"s": {"type": "apiKey", "in": where}}
+    definition = openapi.load(openapi_3(components={"securitySchemes": schemes}))
+
+    with pytest.raises(DefinitionError, match="does not say how the API key"):
+        openapi.server(definition, base_url="http://api.example", auth=ApiKey(KEY))

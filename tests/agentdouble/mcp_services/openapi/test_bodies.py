@@ -82,7 +82,16 @@ def test_text_body_is_in_its_charset(api: str, charset: str, sent: bytes) -> Non
     assert sent.decode("latin-1") == capture(document, api, {"body": "é"})["body"]
 
 
-@pytest.mark.parametrize("charset", ["iso-8859-1", "nothing"])
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-8", "iso-8859-1"])
+def test_json_body_is_in_its_charset(api: str, charset: str) -> None:
+    document = body({f"application/json; charset={charset}": {}})
+
+    length = capture(document, api, {"body": [1]})["headers"]["content-length"]
+
+    assert len("[1]".encode(charset)) == int(length)
+
+
+@pytest.mark.parametrize("charset", ["iso-8859-1", "nothing", "undefined"])
 def test_text_that_its_charset_lacks_is_refused(api: str, charset: str) -> None:
     document = body({f"text/plain; charset={charset}": {}})
 
@@ -309,3 +318,57 @@ def test_accept_header_lists_the_success_media_types(
 ) -> None:
     """Those of the responses, then anything."""
     assert accept == capture(openapi_3({"responses": responses}), api, {})["headers"]["accept"]
+
+
+@pytest.mark.parametrize("value", [{"a": 1}, ["a"], {}])
+@pytest.mark.parametrize("media_type", ["application/xml", "text/csv", "text/plain"])
+def test_text_of_a_format_is_written_by_the_caller(api: str, media_type: str, value: Any) -> None:
+    """Another value would be sent as JSON that the media type does not say."""
+    message = f"Argument 'body' is sent as {media_type}: give it as text."
+    parameter = {"name": "b", "in": "body", "schema": {}}
+
+    assert message == refused(body({media_type: {}}), api, {"body": value})
+    old = swagger_2({"parameters": [parameter], "consumes": [media_type]})
+    assert message == refused(old, api, {"body": value})
+
+
+@pytest.mark.parametrize("where", ["path", "query", "header", "cookie"])
+def test_text_of_a_parameter_is_written_by_the_caller(api: str, where: str) -> None:
+    """In each place, if its content is not JSON."""
+    written = {"name": "p", "in": where, "required": True, "content": {"text/csv": {}}}
+    path = "/echo/{p}" if where == "path" else "/echo"
+    document = openapi_3({"parameters": [written]}, path=path)
+
+    assert "Argument 'p' is not written by a style: give it as text." == refused(
+        document, api, {"p": ["a", "b"]}
+    )
+    assert "a-b" in str(capture(document, api, {"p": "a-b"}))
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            {"type": "string", "enum": ["ON", "OFF"]},
+            {"type": "string", "enum": ["ON", "OFF"], "contentMediaType": "text/plain"},
+        ),
+        ({"type": "integer", "minimum": -3}, {"type": "integer", "minimum": -3}),
+        ({"type": "object"}, {"type": "string", "contentMediaType": "text/plain"}),
+        ({}, {"type": "string", "contentMediaType": "text/plain"}),
+    ],
+)
+def test_body_of_text_keeps_its_schema(written: Json, expected: Json) -> None:
+    """If it describes a text."""
+    parameter = {"name": "b", "in": "body", "schema": written}
+    old = swagger_2({"parameters": [parameter], "consumes": ["text/plain"]})
+
+    assert expected == schema(body({"text/plain": {"schema": written}}))["properties"]["body"]
+    assert expected == schema(old)["properties"]["body"]
+
+
+def test_schema_of_a_body_of_xml_brings_no_definitions() -> None:
+    """The caller writes the XML, and no schema says how."""
+    document = body({"application/xml": {"schema": {"$ref": "#/components/schemas/A"}}})
+    document["components"] = {"schemas": {"A": {"type": "object"}}}
+
+    assert "$defs" not in schema(document)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentdouble import Emulator
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
 from agentdouble.mcp_services.openapi.definition import address_of
@@ -231,3 +232,142 @@ def test_placeholder_may_be_part_of_a_segment(api: str, path: str, args: Json, t
     document = openapi_3({"parameters": parameters}, path=path, method="get")
 
     assert target == capture(document, api, args)["target"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "target"),
+    [
+        ("/echo?x={q}", "a&b", "/echo?x=a%26b"),
+        ("/echo?x={q}&y=1", "", "/echo?x=&y=1"),
+        ("/echo?x={q}", "..", "/echo?x=.."),
+        ("/echo/{q}?x={q}", "a", "/echo/a?x=a"),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_placeholder_in_the_query_of_a_path_is_filled(
+    api: str, path: str, value: str, target: str, declared: bool
+) -> None:
+    """As the path's are, but it may be empty there."""
+    written = {"name": "q", "in": "path", "required": True, "schema": {}}
+    document = openapi_3({"parameters": [written] if declared else []}, path=path)
+
+    assert target == capture(document, api, {"q": value})["target"]
+
+
+def test_placeholder_in_a_fragment_is_no_argument(api: str) -> None:
+    """It is not sent."""
+    assert "/echo" == capture(openapi_3(path="/echo#{q}"), api, {})["target"]
+
+
+@pytest.mark.parametrize(
+    ("variable", "expected"),
+    [
+        ({"default": 8443}, "https://h:8443/v1"),
+        ({"default": "443"}, "https://h:443/v1"),
+        ({"enum": ["1", "2"]}, None),
+        ({"default": None}, None),
+        (None, None),
+    ],
+)
+def test_default_of_a_variable_may_be_a_number(variable: Any, expected: str | None) -> None:
+    """YAML writes it as one; a variable without a default is refused."""
+    server = {"url": "https://h:{v}/v1", "variables": {"v": variable}}
+    document = openapi_3(servers=[server])
+
+    if expected:
+        assert expected == address(document)
+    else:
+        assert "give base_url" in refusal(document)
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS", "Https"])
+def test_certificate_is_verified(scheme: str) -> None:
+    """However the scheme is written."""
+    with Emulator(tls=True) as double:
+        url = double.url.replace("https", scheme)
+
+        assert "The API cannot be reached." == refused(
+            openapi_3(path="/ping", method="get"), url, {}
+        )
+
+
+@pytest.mark.parametrize("value", [None, [], {}])
+@pytest.mark.parametrize("explode", [True, False])
+@pytest.mark.parametrize("where", ["query", "header", "cookie"])
+def test_undefined_values_are_not_sent(api: str, value: Any, explode: bool, where: str) -> None:
+    """RFC 6570: an empty list and an empty object are undefined; an empty text is not."""
+    document = openapi_3({"parameters": [parameter(where, None, explode)]})
+
+    request = capture(document, api, {"color": value})
+    empty = capture(document, api, {"color": ""})
+
+    assert "color" not in str(request)
+    assert "color" in str(empty)
+
+
+@pytest.mark.parametrize("style", ["simple", "label", "matrix"])
+@pytest.mark.parametrize("value", [None, [], {}])
+@pytest.mark.parametrize("explode", [True, False])
+def test_undefined_part_of_a_path_is_refused(
+    api: str, style: str, value: Any, explode: bool
+) -> None:
+    document = openapi_3({"parameters": [parameter("path", style, explode)]}, path="/echo/{color}")
+
+    assert "cannot be empty" in refused(document, api, {"color": value})
+
+
+@pytest.mark.parametrize(
+    ("value", "explode", "expected"),
+    [
+        ("", False, ";color"),
+        (["a", ""], True, ";color=a;color"),
+        ({"a": "", "b": 1}, True, ";a;b=1"),
+        (["", "b"], False, ";color=,b"),
+    ],
+)
+def test_empty_text_of_a_matrix_has_no_equals_sign(
+    api: str, value: Any, explode: bool, expected: str
+) -> None:
+    """RFC 6570, 3.2.7."""
+    assert expected == target(api, "path", value, parameter("path", "matrix", explode))
+
+
+def test_all_cookies_are_in_one_header(api: str) -> None:
+    """Parameters, the header named Cookie, and the credential."""
+    document = openapi_3(
+        {
+            "parameters": [
+                {"name": "Cookie", "in": "header", "schema": {}},
+                {"name": "c", "in": "cookie", "schema": {}},
+            ]
+        }
+    )
+    auth = openapi.ApiKey("k", "key", "cookie")
+
+    request = capture(document, api, {"Cookie": "a=1; b=2", "c": "3"}, auth=auth)
+
+    assert "a=1; b=2; c=3; key=k" == request["headers"]["cookie"]
+
+
+@pytest.mark.parametrize("path", ["echo", ".evil.example/", "@evil.example/", ":1/", "{q}", ""])
+def test_path_without_a_slash_is_refused(path: str) -> None:
+    """After the base URL it would lead to another host, with the service's credential."""
+    with pytest.raises(DefinitionError, match="does not begin with a slash"):
+        openapi.load(openapi_3(path=path))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("$Version!#&'*+^`|~", "$Version!#&'*+^`|~"),
+        ("__Host-sid.1", "__Host-sid.1"),
+        ("a[b] c;=", "a%5Bb%5D%20c%3B%3D"),
+    ],
+)
+def test_name_of_a_cookie_is_as_written(api: str, name: str, expected: str) -> None:
+    """RFC 6265: a token; only what is none is encoded. So is the name of a key."""
+    document = openapi_3({"parameters": [{"name": name, "in": "cookie", "schema": {}}]})
+
+    for arguments, auth in (({name: "v"}, None), ({}, openapi.ApiKey("v", name, "cookie"))):
+        headers = capture(document, api, arguments, auth=auth)["headers"]
+        assert f"{expected}=v" == headers["cookie"]

@@ -373,3 +373,76 @@ def test_parameter_description_and_deprecation_are_kept() -> None:
     assert {"type": "string", "description": "outer", "deprecated": True} == schema(
         openapi_3({"parameters": [parameter]})
     )["properties"]["n"]
+
+
+_BASE = {"$ref": "#/components/schemas/Base"}
+_CHILD = {"$ref": "#/components/schemas/Child"}
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+@pytest.mark.parametrize("key", ["oneOf", "anyOf"])
+@pytest.mark.parametrize("first", ["base", "child"])
+def test_read_only_is_found_in_schemas_that_contain_each_other(
+    version: str, key: str, first: str
+) -> None:
+    """A base that lists its children, each of which refers to it; whichever is read first."""
+    schemas = {
+        "Base": {"properties": {"id": ID}, "required": ["id"], key: [_CHILD, _OTHER]},
+        "Child": {"allOf": [_BASE], "required": ["id", "name"], "properties": {"name": {}}},
+    }
+    both = {"base": _BASE, "child": _CHILD}
+    written = {"properties": {first: both[first], **both}}
+
+    resolved = argument(written, schemas, version)
+
+    assert '"id"' not in json.dumps(resolved)
+    assert Draft202012Validator(resolved).is_valid(
+        {"body": {"base": {"name": "n"}, "child": {"name": "n"}}}
+    )
+
+
+def test_read_only_beside_a_reference_hides_what_the_reference_requires() -> None:
+    """In 3.1, where a reference's neighbours count; also in dependentRequired."""
+    schemas = {"Named": {**NAMED, "dependentRequired": {"name": ["id", "name"]}}}
+    written = {**_NAMED, "properties": {"id": ID}}
+
+    for body in (written, {"allOf": [written]}, {"allOf": [_NAMED], "properties": {"id": ID}}):
+        validator = Draft202012Validator(argument(body, schemas, "3.1.0"))
+
+        assert validator.is_valid({"body": {"name": "n"}})
+        assert not validator.is_valid({"body": {}})
+
+
+_OTHER = {"required": ["other"]}
+_NOWHERE = {"$ref": "#/components/schemas/Nowhere"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"oneOf": [_NOWHERE, {"type": "object"}]},
+        {"oneOf": [{**_NOWHERE, "description": "d"}, {"type": "object"}], "anyOf": [{}]},
+        {"not": _NOWHERE},
+        {"not": {"allOf": [_NOWHERE]}},
+        {"not": {"anyOf": [_NOWHERE, {"type": "string"}]}},
+        {"if": _NOWHERE, "then": {"required": ["b"]}},
+        {"allOf": [_NOWHERE], "unevaluatedProperties": False},
+        {"properties": {"a": {"contains": _NOWHERE}}},
+        {"allOf": [{"$ref": "#/components/schemas/Circle"}]},
+    ],
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_reference_that_is_dropped_refuses_no_value(written: Json, version: str) -> None:
+    """Any value is allowed in its place, and so around it."""
+    circle = {"oneOf": [{"$ref": "#/components/schemas/Circle"}, {"type": "object"}]}
+    validator = Draft202012Validator(argument(written, {"Circle": circle}, version))
+
+    assert validator.is_valid({"body": {"a": []}})
+
+
+@pytest.mark.parametrize("written", [{"not": {}}, {"oneOf": [{}, {}]}])
+def test_schema_that_allows_nothing_stays(written: Json) -> None:
+    """It is what its author wrote, and properties may have such names."""
+    assert written == converted(written)
+    named = {"properties": dict.fromkeys(("not", "if", "oneOf"), _NOWHERE)}
+    assert {"not", "if", "oneOf"} == converted(named)["properties"].keys()

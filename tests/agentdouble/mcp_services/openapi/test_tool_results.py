@@ -23,6 +23,7 @@ from tests import ports
 from tests.agentdouble.calling import TIMEOUT_S
 from tests.agentdouble.mcp_services.openapi.backend import PNG
 from tests.agentdouble.mcp_services.openapi.calling import (
+    ANSWERS,
     call,
     capture,
     openapi_3,
@@ -303,3 +304,79 @@ def test_disconnecting_caller_cancels_the_request() -> None:
 
     anyio.run(ask)
     backend.stop()
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        *("application/ndjson", "application/jsonl", "application/x-jsonlines"),
+        *("application/json-seq", "application/geo+json-seq", "application/json5"),
+        *("application/toml", "application/sql", "application/csv", "application/x-sh"),
+        *("application/x-www-form-urlencoded", "application/vnd.apple.mpegurl"),
+        *("multipart/mixed; boundary=x", "message/rfc822", "unknown"),
+    ],
+)
+def test_answer_that_is_text_is_text(api: str, media_type: str) -> None:
+    """Also of media types that nobody listed."""
+    document = get("/typed", "hex", "type")
+    text_ = "\x1e{}\r\n\ta=é\n"
+
+    result = call(document, api, arguments={"hex": text_.encode().hex(), "type": media_type})
+    assert text_ == text(result)
+
+
+@pytest.mark.parametrize("content", ["00", "ff", "89504e47", "7b0d1a7d", "414200"])
+@pytest.mark.parametrize("media_type", ["application/toml", "application/zip", "unknown"])
+def test_answer_that_is_no_text_is_bytes(api: str, content: str, media_type: str) -> None:
+    """It does not decode, or has characters that no text has."""
+    given = {"hex": content, "type": media_type}
+
+    (block,) = call(get("/typed", "hex", "type"), api, arguments=given).content
+
+    assert "resource" == block.type
+
+
+@pytest.mark.parametrize(
+    "charset", ["undefined", "idna", "punycode", "rot13", "nothing", "ascii", "utf-7"]
+)
+@pytest.mark.parametrize("media_type", ["text/plain", "application/json", "application/toml"])
+def test_wrong_charset_of_an_answer_is_not_believed(
+    api: str, charset: str, media_type: str
+) -> None:
+    """Names of Python's codecs that are none of text, and those that the bytes are not in."""
+    given = {"text": '{"a":"é"}', "type": f"{media_type}; charset={charset}"}
+
+    result = call(get("/typed", "text", "type"), api, arguments=given)
+
+    assert '{"a":"é"}' == text(result)
+
+
+def test_cookies_of_an_answer_are_not_kept(api: str) -> None:
+    """Another caller of the service would be logged in as the first."""
+    document = openapi_3(path="/login", method="get")
+    document["paths"]["/echo"] = {"get": {"operationId": "later", **ANSWERS}}
+
+    async def ask() -> Any:
+        server = openapi.server(openapi.load(document), base_url=api)
+        async with mcp.Client(server) as client:
+            await client.call_tool("op", {})
+            return (await client.call_tool("later", {})).structured_content
+
+    assert "cookie" not in anyio.run(ask)["headers"]
+
+
+def test_redirection_keeps_the_arguments(api: str) -> None:
+    """Headers, cookies and the body."""
+    parameters = [
+        {"name": "X-A", "in": "header", "schema": {}},
+        {"name": "c", "in": "cookie", "schema": {}},
+    ]
+    body = {"content": {"application/json": {}}}
+    document = openapi_3(
+        {"parameters": parameters, "requestBody": body}, path="/redirect?status=307&to=/echo"
+    )
+
+    request = capture(document, api, {"X-A": "1", "c": "2", "body": {"three": 3}})
+
+    assert ("1", "c=2") == (request["headers"]["x-a"], request["headers"]["cookie"])
+    assert {"three": 3} == request["json"]
