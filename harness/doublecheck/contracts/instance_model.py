@@ -225,10 +225,19 @@ class InstancesModel(Model):
         return self.instances[number % len(self.instances)]
 
     def _has_ended(self, instance: ModelledInstance) -> None:
-        """Note the end of an instance, and look for the variables that it had."""
+        """Note the end of an instance, and look for the variables that it had.
+
+        A platform may refuse calls of a session that has ended (U-TTL-AFTER); another takes its place.
+        """
         self.ended |= {instance.id} - {""}
         variables = list(instance.variables)[-2:]
         vars(instance).update(vars(ModelledInstance(instance.box)))
+        try:
+            self._run(instance, "pass")
+        except RefusedError:
+            box = instance.box.with_session("next")
+            vars(instance).update(vars(ModelledInstance(box)))
+            return
         for language, name in variables:
             self._read(instance, language, name)
 
