@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import IPython
 import pytest
 
 from agentdouble import Emulator
@@ -130,6 +131,8 @@ def kernel() -> Iterator[Notebook]:
 @pytest.fixture(scope="module")
 def stock() -> Iterator[Notebook]:
     """A client of a stock kernel, in which they have also run."""
+    if IPython.version_info[0] < 9:
+        pytest.skip("IPython 8 writes the history of a stock kernel late")
     with stock_kernel() as notebook:
         yield prepared(notebook)
 

@@ -145,14 +145,16 @@ def test_output_between_two_calls_is_in_the_log_and_in_the_feed(
     session = f"late-{language}"
     text(shared, "import os; os.mkfifo('go')", session)
     code = {
-        "python": "import threading\ndef wait():\n    open('go').close()\n    print('tick')\n"
+        "python": "import threading\ndef wait():\n    open('go').read()\n    print('tick')\n"
         "threading.Thread(target=wait).start()",
-        "javascript": "Deno.readTextFile('go').then(() => console.log('tick')); undefined",
+        "javascript": "const changes = Deno.watchFs('.')\n"
+        "changes.next().then(() => console.log('tick'))\nundefined",
     }[language]
     with listening(shared, session) as events:
         session_id = run(shared, code, session, language=language)["data"]["session_id"]
         ran = list(to_the_end(events))
-        (home_of(shared, session) / "go").open("w").close()
+        home = home_of(shared, session)
+        (home / ("go" if language == "python" else "new")).write_text("now")
         kind, data = next(events)
 
     assert "finished" == ran[-1][0]

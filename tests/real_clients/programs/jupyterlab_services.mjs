@@ -13,7 +13,7 @@ export async function converse({ jupyter }) {
   await specs.ready;
   const manager = new KernelManager({ serverSettings });
   const kernel = await manager.startNew({ name: specs.specs.default });
-  const outcome = { specs: Object.keys(specs.specs.kernelspecs) };
+  const outcome = { specs: Object.keys(specs.specs.kernelspecs).filter((name) => !name.startsWith("session-")) };
 
   outcome.output = await execute(kernel, "x = 6 * 7; print(x); x");
   outcome.error = await execute(kernel, "1 / 0");
