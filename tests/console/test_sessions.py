@@ -13,7 +13,7 @@ from tests.agentdouble.calling import act, act_on_session, data_plane, text_by_i
 from tests.console.driving import ask, open_session, session_id
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 pytestmark = pytest.mark.once
 
@@ -149,6 +149,24 @@ def test_many_output_chunks_are_drawn_once(opened: Page, double: Emulator) -> No
     assert text.endswith("line 19999 ....................\n100 %\nred\nstill red\n")
     assert 150_000 < len(text) <= 210_000
     assert "ansi-fg1" == output.get_by_text("still red").get_attribute("class")
+
+
+def test_earlier_code_stands_above_code_that_runs(opened: Page, double: Emulator) -> None:
+    """Also if the journal answers late: code waits for it."""
+    ask(double, code="print('earlier')")
+    waiting: list[Route] = []
+    opened.route("**/journal?*session=*", lambda route: waiting.append(route))
+    with opened.expect_request("**/journal?*session=*"):
+        open_session(opened, double)
+    code = opened.get_by_role("textbox", name="Code")
+    code.fill("print('later')")
+    code.press("Shift+Enter")
+    for route in waiting:
+        route.continue_()
+    outputs = opened.get_by_role("log").locator("pre.stdout")
+    outputs.get_by_text("later").wait_for()
+
+    assert ["earlier\n", "later\n"] == outputs.all_inner_texts()
 
 
 HOSTILE = "<img src=x onerror=acted=1>'$(touch acted)'.txt"

@@ -27,6 +27,8 @@ export function sessionCode({ path, active, latest, ids }) {
   const closing = new AbortController();
   let isRunning = false;
   let isFollowing = false;
+  /** @type {Promise<void>} */
+  let earlier = Promise.resolve();
 
   /** @type {Map<string, ReturnType<typeof cell>>} */
   const running = new Map(); // by the ids of their executions
@@ -44,16 +46,16 @@ export function sessionCode({ path, active, latest, ids }) {
     execute();
   }
 
-  /** @param {string} author @param {string} [source] @param {string} [language] */
-  function cell(author, source, language = "python") {
+  /** @param {string} author @param {string} [source] @param {string} [language] @param {ChildNode | null} [next] */
+  function cell(author, source, language = "python", next = null) {
     const area = outputArea();
     const count = h("span", { class: "count" }, "…");
     const rerun = source !== undefined && h("button", { class: "quiet", onclick: () => execute(source, language) }, "Run again");
     const element = h("article", { class: "cell" }, h("header", null, count, h("span", null, author), rerun),
       source !== undefined && h("pre", { class: "code" }, highlight(source, language)), area.element);
-    cells.append(element);
+    cells.insertBefore(element, next);
     if (cells.childElementCount > MOST_CELLS) cells.firstChild.remove();
-    element.scrollIntoView({ block: "nearest" });
+    if (!next) element.scrollIntoView({ block: "nearest" });
     /** @param {string} kind @param {any} event */
     return (kind, event) => {
       if (kind === "started") setText(count, `[${event.execution_count ?? " "}]`);
@@ -69,12 +71,13 @@ export function sessionCode({ path, active, latest, ids }) {
   /** Show the earlier executions, from the journal. */
   async function showEarlier() {
     const { entries } = await ask(`/journal?${new URLSearchParams({ session: latest().SessionId, action: "InvokeTool", bodies: "true" })}`);
+    const next = cells.firstChild; // code that began to run meanwhile
     for (const entry of entries.slice(-MOST_CELLS)) {
       try {
         const { code: source, kernel_name: language } = JSON.parse(JSON.parse(entry.request_body).OperationPayload);
         const { data } = JSON.parse(JSON.parse(entry.response_body).Result.Result);
         if (source === undefined) continue;
-        const show = cell(timeOfDay(entry.at), source, language);
+        const show = cell(timeOfDay(entry.at), source, language, next);
         show("started", { execution_count: data.execution_count });
         for (const { output_type: kind, ...content } of data.outputs) show("output", { msg_type: kind, content });
       } catch { /* a command, an error, or a body that the journal has truncated */ }
@@ -88,6 +91,7 @@ export function sessionCode({ path, active, latest, ids }) {
     if (rerun === undefined) code.value = "";
     isRunning = true;
     update();
+    await earlier; // or the journal would have this code, too
     const name = crypto.randomUUID();
     const show = cell("you", source, language);
     running.set(name, show);
@@ -137,7 +141,7 @@ export function sessionCode({ path, active, latest, ids }) {
     stop.disabled = !isRunning && !session?.busy;
     if (double.status !== "live" || !session || isFollowing) return;
     isFollowing = true;
-    if (!cells.firstChild) showEarlier().catch(() => undefined); // later executions are shown even so
+    if (!cells.firstChild) earlier = showEarlier().catch(() => undefined); // later executions are shown even so
     follow();
     variables.read();
   }
