@@ -63,7 +63,7 @@ _MODEL = (
 
 def _known(table: FieldTable, *, without: Iterable[str] = ()) -> list[str]:
     """Return the fields of a table that the vendor's client has, too."""
-    return sorted(table.names() - table.extensions - {*without})
+    return sorted(table.names - table.extensions - {*without})
 
 
 PARTS: Mapping[str, Mapping[str, Any]] = {

@@ -204,7 +204,8 @@ def difference(
         if parameter.where == "path":
             found = _unquoted(found)
         if _plain(found) != _plain(given[parameter.argument]):
-            return f"{parameter.where} {parameter.name}: gave {given[parameter.argument]!r}, arrived {found!r}"
+            gave = given[parameter.argument]
+            return f"{parameter.where} {parameter.name}: gave {gave!r}, arrived {found!r}"
     if not multipart and operation.body is not None and operation.body.argument is not None:
         body = given[operation.body.argument]
         arrived = read.body

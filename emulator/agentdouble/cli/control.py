@@ -17,6 +17,7 @@ from agentdouble.core import environment, invoke_tool, running_doubles
 from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.invoke_tool import ToolAddress
 from agentdouble.core.signing import Credentials
+from agentdouble.core.urls import is_https
 from agentdouble.errors import AgentDoubleError, PlatformUnreachableError
 
 _CONNECT_S = 10
@@ -106,8 +107,8 @@ class ControlPlaneClient:
 
     def _verify(self) -> ssl.SSLContext | bool:
         """Return how httpx verifies the server; plain http needs no certificate store."""
-        if not self.url.lower().startswith("https") or self._ca_file is None:
-            return self.url.lower().startswith("https")
+        if not is_https(self.url) or self._ca_file is None:
+            return is_https(self.url)
         try:
             return ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:  # also an ssl.SSLError: the file holds no certificate

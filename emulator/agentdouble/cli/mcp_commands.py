@@ -144,13 +144,13 @@ def create(
             typer.echo(f"Warning: {warning}", err=True)
     else:
         reason = _trial(plane, name, access["mcpServers"][name])
-        if reason is not None and ran_in is None:
-            typer.echo(f"Warning: {reason}", err=True)
-        elif reason is not None and ran_in is not None:
+        if reason is not None and ran_in is not None:
             plane.call("DeleteMCPService", **id_)
             raise AgentDoubleError(
                 f"The MCP service {name!r} was not created: {reason}{_cure(backend, ran_in)}"
             )
+        if reason is not None:
+            typer.echo(f"Warning: {reason}", err=True)
     typer.echo(json.dumps({**id_, **access}) if as_json else json.dumps(access, indent=2))
 
 

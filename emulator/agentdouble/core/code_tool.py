@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from agentdouble.core import environment, invoke_tool, ledger, request_cause
 from agentdouble.core.imports import import_now
 from agentdouble.core.signing import Credentials
+from agentdouble.core.urls import is_https
 from agentdouble.errors import (
     CredentialsMissingError,
     PlatformError,
@@ -183,8 +184,8 @@ def _address(state: Mapping[str, Any]) -> invoke_tool.ToolAddress:
 def _verify(state: Mapping[str, Any], url: str) -> ssl.SSLContext | bool:
     """Return how httpx verifies the server; plain http needs no certificate store."""
     trusted = _look_up(state, environment.CA_FILE)
-    if not url.lower().startswith("https") or trusted is None:
-        return url.lower().startswith("https")
+    if not is_https(url) or trusted is None:
+        return is_https(url)
     try:
         return ssl.create_default_context(cafile=trusted)
     except OSError as error:  # also an ssl.SSLError, if the file contains no certificate

@@ -18,6 +18,7 @@ from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.kernel import Kernel
 from agentdouble.sandbox.kernel_channels import Message
 from agentdouble.sandbox.session import SandboxSession
+from agentdouble.sandbox.sessions import SandboxSessions
 
 DISCONNECTED = 8  # clients of a kernel that may come back
 _REMEMBERED = 1000  # messages
@@ -38,7 +39,7 @@ class SessionKernel:
     """The kernel of one session for one language; its id stays when it is replaced.
 
     When its session ends, its clients are told why, and get an error for what they send afterwards,
-    until it is restarted or its session wakes. ``asleep`` is as in ``SandboxSessions``.
+    until it is restarted or its session wakes. ``is_own`` says whether Jupyter made a session.
     """
 
     def __init__(
@@ -47,20 +48,16 @@ class SessionKernel:
         session: SandboxSession,
         language: str,
         clock: Clock,
-        use: Callable[[SandboxSession], object],
+        sessions: SandboxSessions,
         is_own: Callable[[InstanceKey], bool],
-        by_id: Callable[[str], SandboxSession | None],
-        asleep: Callable[[str], str | None],
     ) -> None:
         self.key = session.key
         self.id = id_
         self.language = language
         self.clients: list[KernelClient] = []
         self._clock = clock
-        self._use = use  # called when a client runs code
-        self._is_own = is_own  # whether Jupyter made a session
-        self._by_id = by_id  # a living session
-        self._asleep = asleep
+        self._sessions = sessions
+        self._is_own = is_own
         self._session = session
         self._kernel: Kernel | None = None
         self._state = "idle"
@@ -80,7 +77,7 @@ class SessionKernel:
         """The living kernel, or None if its session has ended."""
         session: SandboxSession | None = self._session
         if self._session.end_reason is not None:
-            session = self._by_id(self._session.id)  # it may live again, from its snapshot
+            session = self._sessions.by_id(self._session.id)  # it may live again, from its snapshot
         if session is None:
             return None
         newest = session.processes.kernels.get(self.language)
@@ -102,10 +99,11 @@ class SessionKernel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return Jupyter's model of the kernel, and the names of its session."""
+        active = self._last_activity.astimezone(dt.timezone.utc)
         return {
             "id": self.id,
             "name": self.language if self._is_own(self.key) else spec_name(self.key, self.id),
-            "last_activity": f"{self._last_activity.astimezone(dt.timezone.utc):%Y-%m-%dT%H:%M:%S.%fZ}",
+            "last_activity": f"{active:%Y-%m-%dT%H:%M:%S.%fZ}",
             "execution_state": "dead" if self.kernel is None else self._state,
             "connections": sum(client.connected for client in self.clients),
             "reason": self._session.end_reason or "",
@@ -201,8 +199,8 @@ class SessionKernel:
     def foreign(self) -> SandboxError:
         """Return why this kernel is not ended: an agent may be using its session."""
         return SandboxError(
-            f"The kernel belongs to the session {self.key.user_session_id!r}, which was not made by "
-            "Jupyter. To end it, use 'agentdouble session delete' or DeleteSession.",
+            f"The kernel belongs to the session {self.key.user_session_id!r}, which was not made "
+            "by Jupyter. To end it, use 'agentdouble session delete' or DeleteSession.",
             "OperationDenied",
             403,
         )
@@ -217,9 +215,15 @@ class SessionKernel:
             )
         self._signatures.append(signature)
 
+    def use(self, session: SandboxSession) -> None:
+        """Count as using a session, if it lives."""
+        self._sessions.destroy_due()
+        if session.end_reason is None:
+            self._sessions.use(session)
+
     def _use_living(self) -> Kernel:
         """Count as using the session; return its kernel, or raise SandboxError if it has ended."""
-        self._use(self._session)
+        self.use(self._session)
         kernel = self.kernel
         if kernel is None:
             raise SandboxError(self.ended(), "InvalidResource.Ended", 409)
@@ -299,7 +303,7 @@ class SessionKernel:
         why = reason or self._session.end_reason or "its kernel has ended"
         advice = "Restart the kernel to get a new one; its variables and files are lost."
         if not self._is_own(self.key):
-            advice = advice_for(self._asleep(self._session.id))
+            advice = advice_for(self._sessions.asleep(self._session.id))
         name = self.key.user_session_id
         return f"The sandbox session {name!r} has no such kernel any more: {why}. {advice}"
 

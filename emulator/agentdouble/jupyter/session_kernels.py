@@ -71,20 +71,13 @@ class SessionKernels:
         return kernel_id(session.key, language, "" if session is oldest else session.id)
 
     def _followed(self, session: SandboxSession, language: str, kernel: Kernel) -> SessionKernel:
-        is_own, by_id = self._own.__contains__, self._sessions.by_id
-        asleep = self._sessions.asleep
-        id_, clock, use = self._id(session, language), self._clock, self._use
+        id_, is_own = self._id(session, language), self._own.__contains__
         followed = self._kernels.get(id_)
         if followed is None:
-            followed = SessionKernel(id_, session, language, clock, use, is_own, by_id, asleep)
+            followed = SessionKernel(id_, session, language, self._clock, self._sessions, is_own)
             self._kernels[id_] = followed
         followed.follow(session, kernel)
         return followed
-
-    def _use(self, session: SandboxSession) -> None:
-        self._sessions.destroy_due()
-        if session.end_reason is None:
-            self._sessions.use(session)
 
     def find(self, id_: str) -> SessionKernel:
         """Return a kernel by its id; raise SandboxError."""
@@ -113,7 +106,7 @@ class SessionKernels:
                     yield session, language
 
     def specs(self) -> dict[str, dict[str, Any]]:
-        """Return the kernelspecs by name: the languages of new sessions, then the living sessions."""
+        """Return the kernelspecs by name: languages of new sessions, then living sessions."""
         specs = {name: language_spec(name) for name in LANGUAGES}
         shown: set[str] = set()
         for session, language in self._offered():
@@ -174,7 +167,7 @@ class SessionKernels:
         key, session = kernel.key, self._sessions.by_id(kernel.session_id)
         if session is None:
             session = await self._sessions.get_or_create(key.tool_id, key.user_session_id)
-        self._use(session)
+        kernel.use(session)
         await kernel.restart(session)
 
     async def delete(self, kernel: SessionKernel) -> None:

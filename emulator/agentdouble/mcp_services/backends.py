@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _OPENAPI = "agentdouble.mcp_services.openapi"
-_TRIED, _PATIENCE_S = 4, 3.0  # addresses of an API, and the time for each
+_TRIED, _PATIENCE_S = 4, 3.0  # servers of an API, and the time for each
 
 # if these do not fit the body, one request is read as two
 _FRAMING = frozenset(("connection", "content-length", "host", "trailer", "transfer-encoding"))
@@ -45,6 +46,7 @@ class OpenApiBackend:
     Create it with ``OpenApiBackend.load()``, which checks the definition. ``document`` is the
     definition as JSON. ``base_url``, ``auth`` and ``timeout_s`` are passed to ``openapi.server``.
     ``warnings`` say what of the definition could not be used, and which credentials it needs.
+    ``servers`` are the addresses of the API, without their paths.
     """
 
     kind: ClassVar[str] = "openapi"
@@ -54,6 +56,7 @@ class OpenApiBackend:
     auth: Auth | None = None
     timeout_s: float = 30.0
     warnings: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    servers: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
     def load(
@@ -69,8 +72,13 @@ class OpenApiBackend:
         read = source if isinstance(source, openapi.ApiDefinition) else openapi.load(source)
         backend = cls(json.dumps(read.document), **options)
         backend.make_server(read)  # so that errors are reported now
-        unsent = openapi.security.warnings(read, backend.auth)
-        return dataclasses.replace(backend, warnings=(*read.warnings, *unsent))
+        addresses = {openapi.address_of(read, it, backend.base_url) for it in read.operations}
+        servers = {urlsplit(address)._replace(path="").geturl() for address in addresses}
+        return dataclasses.replace(
+            backend,
+            warnings=(*read.warnings, *openapi.missing_credentials(read, backend.auth)),
+            servers=tuple(sorted(servers)),
+        )
 
     @classmethod
     async def vetted(cls, text: str, **options: Any) -> OpenApiBackend:
@@ -96,17 +104,13 @@ class OpenApiBackend:
         )
 
     async def unreachable(self) -> list[str]:
-        """Return a sentence for each address of the API to which no connection can be made."""
-        await import_in_thread(_OPENAPI)
-        from agentdouble.mcp_services import openapi  # slow: the MCP SDK, 1 s
-
-        read = await run_in_thread(lambda: openapi.load_text(self.document))
-        urls = {openapi.address_of(read, operation, self.base_url) for operation in read.operations}
-        servers = {urlsplit(url)._replace(path="").geturl() for url in urls}
+        """Return a sentence for each server of the API to which no connection can be made."""
+        tried = self.servers[:_TRIED]
+        connected = await asyncio.gather(*map(_connects, tried))
         return [
             f"The API at {server} cannot be reached now."
-            for server in sorted(servers)[:_TRIED]
-            if not await _connects(server)
+            for server, is_connected in zip(tried, connected, strict=True)
+            if not is_connected
         ]
 
     def to_record(self) -> Record:
@@ -119,14 +123,14 @@ class OpenApiBackend:
             "auth": record,
             "timeout_s": self.timeout_s,
             "warnings": list(self.warnings),
+            "servers": list(self.servers),
         }
 
     @classmethod
-    def of(
-        cls, *, auth: Mapping[str, Any] | None, warnings: Sequence[str] = (), **fields: Any
-    ) -> OpenApiBackend:
+    def of(cls, *, auth: Mapping[str, Any] | None, **fields: Any) -> OpenApiBackend:
         """Return the backend of a record."""
-        fields["warnings"] = tuple(warnings)
+        for name in ("warnings", "servers"):
+            fields[name] = tuple(fields.get(name, ()))
         if auth is None:
             return cls(auth=None, **fields)
         kinds: dict[str, type[Auth]] = {"ApiKey": ApiKey, "Basic": Basic, "Bearer": Bearer}

@@ -124,7 +124,6 @@ def whole(request: ConversationRequest, answer: ModelAnswer, created: int) -> di
 
 def stream(request: ConversationRequest, answer: ModelAnswer, created: int) -> Iterator[bytes]:
     """Yield an answer as server-sent events."""
-
     options = request.body.get("stream_options") or {}
     has_usage = options.get("include_usage")
     none_yet: Body = {"usage": None} if has_usage else {}

@@ -1,4 +1,4 @@
-"""Embeddings in the wire forms: OpenAI's ``/v1/embeddings``, Gemini's embedContent, Vertex's predict."""
+"""Embeddings in the wire forms of OpenAI, Gemini (embedContent) and Vertex AI (predict)."""
 
 from __future__ import annotations
 

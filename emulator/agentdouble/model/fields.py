@@ -1,4 +1,4 @@
-"""What the model does with each field of a request: honours it, takes it without effect, or refuses.
+"""What the model does with each field of a request: honours, ignores or refuses it.
 
 A field that stands in no table is refused, as the vendors do. The documentation has these tables.
 """
@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from agentdouble.errors import ModelError
 from agentdouble.model.conversation import Body
 
 _ONLY_TEXT = "a script has only text and calls of tools."
-_BUILT_IN = "a script uses only tools of the agent; give it a function of that purpose."
+BUILT_IN = "a script uses only tools of the agent; give it a function of that purpose."
 _ONLY_WORDS = "the double embeds only text."
 _NO_STORE = "the double keeps none; send everything in the request."
 
@@ -41,21 +42,21 @@ class FieldTable:
     refused: Mapping[str, Refused]
     extensions: frozenset[str] = frozenset()
     is_gemini: bool = False
-    _parents: frozenset[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        parents = {name.rpartition(".")[0] for name in self.names()}
-        object.__setattr__(self, "_parents", frozenset(parents))
-
+    @cached_property
     def names(self) -> frozenset[str]:
-        """Return every name that the table has."""
+        """Every name that the table has."""
         return self.honoured | self.without_effect | self.refused.keys() | self.extensions
+
+    @cached_property
+    def _parents(self) -> frozenset[str]:
+        return frozenset(name.rpartition(".")[0] for name in self.names)
 
     def check(self, document: Body, parent: str = "") -> None:
         """Raise ModelError for a field that is refused, and for one that nobody knows."""
         for name, value in document.items():
             path = f"{parent}{camel(name) if self.is_gemini else name}"
-            if path not in self.names():
+            if path not in self.names:
                 raise self._unknown(name, parent, path)
             refused = self.refused.get(path)
             if refused is not None and value is not None and value not in refused.accepted:
@@ -71,7 +72,7 @@ class FieldTable:
 
     def _unknown(self, name: str, parent: str, path: str) -> ModelError:
         """Return the error of the vendor, with the field that may have been meant."""
-        near = difflib.get_close_matches(path, self.names(), n=1)
+        near = difflib.get_close_matches(path, self.names, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         if self.is_gemini:
             return unknown_name(name, parent.rstrip("."), hint)
@@ -83,7 +84,8 @@ def unknown_name(name: str, place: str, hint: str = "") -> ModelError:
     """Return Gemini's error for a field that it does not have."""
     where = f" at {place!r}" if place else ""
     return ModelError(
-        f"Invalid JSON payload received. Unknown name {name!r:.100}{where}: Cannot find field.{hint}"
+        f"Invalid JSON payload received. Unknown name {name!r:.100}{where}: Cannot find field."
+        f"{hint}"
     )
 
 
@@ -130,7 +132,7 @@ CHAT_COMPLETIONS = FieldTable(
         "modalities": Refused(_ONLY_TEXT, (["text"],)),
         "moderation": Refused("nothing is moderated here."),
         "n": Refused("a script has one answer for each request.", (1,)),
-        "web_search_options": Refused(_BUILT_IN),
+        "web_search_options": Refused(BUILT_IN),
     },
     extensions=_OTHER_ENDPOINTS,
 )
@@ -159,29 +161,34 @@ RESPONSES = FieldTable(
     },
     extensions=_OTHER_ENDPOINTS,
 )
-_CONFIG = "generationConfig."
+
+
+def _within(parent: str, *names: str) -> list[str]:
+    return [f"{parent}.{name}" for name in names]
+
+
+_CONFIG = "generationConfig"
 _CALLING = "toolConfig.functionCallingConfig"
 GENERATE_CONTENT = FieldTable(
     "generateContent",
     honoured=frozenset(
         {
-            *("contents", "generationConfig", "systemInstruction", "toolConfig", "tools"),
-            *(_CALLING, f"{_CALLING}.allowedFunctionNames", f"{_CALLING}.mode"),
-            *(f"{_CONFIG}{name}" for name in ("logprobs", "maxOutputTokens", "responseLogprobs")),
-            *(f"{_CONFIG}{name}" for name in ("responseJsonSchema", "responseMimeType")),
-            *(f"{_CONFIG}{name}" for name in ("responseSchema", "stopSequences")),
+            *("contents", _CONFIG, "systemInstruction", "toolConfig", "tools"),
+            *(_CALLING, *_within(_CALLING, "allowedFunctionNames", "mode")),
+            *_within(_CONFIG, "logprobs", "maxOutputTokens", "responseJsonSchema"),
+            *_within(_CONFIG, "responseLogprobs", "responseMimeType", "responseSchema"),
+            *_within(_CONFIG, "stopSequences"),
         }
     ),
     without_effect=frozenset(
         {
             *("labels", "model", "safetySettings", "serviceTier", "store"),
-            *("toolConfig.includeServerSideToolInvocations", "toolConfig.retrievalConfig"),
-            *(f"{_CONFIG}{name}" for name in ("audioTimestamp", "enableAffectiveDialog")),
-            *(f"{_CONFIG}{name}" for name in ("enableEnhancedCivicAnswers", "frequencyPenalty")),
-            *(f"{_CONFIG}{name}" for name in ("mediaResolution", "modelConfig")),
-            *(f"{_CONFIG}{name}" for name in ("modelSelectionConfig", "presencePenalty")),
-            *(f"{_CONFIG}{name}" for name in ("routingConfig", "seed", "temperature")),
-            *(f"{_CONFIG}{name}" for name in ("thinkingConfig", "topK", "topP")),
+            *_within("toolConfig", "includeServerSideToolInvocations", "retrievalConfig"),
+            *_within(_CONFIG, "audioTimestamp", "enableAffectiveDialog"),
+            *_within(_CONFIG, "enableEnhancedCivicAnswers", "frequencyPenalty"),
+            *_within(_CONFIG, "mediaResolution", "modelConfig", "modelSelectionConfig"),
+            *_within(_CONFIG, "presencePenalty", "routingConfig", "seed", "temperature"),
+            *_within(_CONFIG, "thinkingConfig", "topK", "topP"),
         }
     ),
     refused={
@@ -192,13 +199,13 @@ GENERATE_CONTENT = FieldTable(
         f"{_CALLING}.streamFunctionCallArguments": Refused(
             "the arguments of a call are sent at once.", (False,)
         ),
-        f"{_CONFIG}audioTranscriptionConfig": Refused(_ONLY_TEXT),
-        f"{_CONFIG}candidateCount": Refused("a script has one answer for each request.", (1,)),
-        f"{_CONFIG}imageConfig": Refused(_ONLY_TEXT),
-        f"{_CONFIG}responseFormat": Refused("use responseMimeType and responseJsonSchema.", ([],)),
-        f"{_CONFIG}responseModalities": Refused(_ONLY_TEXT, ([], ["TEXT"], ["text"])),
-        f"{_CONFIG}speechConfig": Refused(_ONLY_TEXT),
-        f"{_CONFIG}translationConfig": Refused(_ONLY_TEXT),
+        f"{_CONFIG}.audioTranscriptionConfig": Refused(_ONLY_TEXT),
+        f"{_CONFIG}.candidateCount": Refused("a script has one answer for each request.", (1,)),
+        f"{_CONFIG}.imageConfig": Refused(_ONLY_TEXT),
+        f"{_CONFIG}.responseFormat": Refused("use responseMimeType and responseJsonSchema.", ([],)),
+        f"{_CONFIG}.responseModalities": Refused(_ONLY_TEXT, ([], ["TEXT"], ["text"])),
+        f"{_CONFIG}.speechConfig": Refused(_ONLY_TEXT),
+        f"{_CONFIG}.translationConfig": Refused(_ONLY_TEXT),
     },
     is_gemini=True,
 )
@@ -214,11 +221,11 @@ EMBED_CONTENT = FieldTable(
     honoured=frozenset(
         {
             *("content", "outputDimensionality", "title", _EMBED_CONFIG),
-            *(f"{_EMBED_CONFIG}.outputDimensionality", f"{_EMBED_CONFIG}.title"),
+            *_within(_EMBED_CONFIG, "outputDimensionality", "title"),
         }
     ),
     without_effect=frozenset(
-        {"model", "taskType", f"{_EMBED_CONFIG}.autoTruncate", f"{_EMBED_CONFIG}.taskType"}
+        {"model", "taskType", *_within(_EMBED_CONFIG, "autoTruncate", "taskType")}
     ),
     refused={
         f"{_EMBED_CONFIG}.audioTrackExtraction": Refused(_ONLY_WORDS, (False,)),
@@ -269,4 +276,3 @@ TOOLS = {  # the kinds of tools, of which a script can call these
     "responses": ("function", "custom"),
     "generateContent": ("functionDeclarations",),
 }
-BUILT_IN = _BUILT_IN

@@ -1,4 +1,4 @@
-"""The fields that chat completions and responses have alike: tools, tool_choice, formats, logprobs."""
+"""The fields that both of OpenAI's wire forms have: tools, tool_choice, formats, logprobs."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def _choice(
         names, must_call = frozenset([_name(choice, is_nested=is_nested)]), True
     else:
         raise ModelError(
-            f"tool_choice must be none, auto, required, or an object of the type function, custom or "
-            f"allowed_tools, not {choice!r:.80}.",
+            "tool_choice must be none, auto, required, or an object of the type function, custom "
+            f"or allowed_tools, not {choice!r:.80}.",
             param="tool_choice",
         )
     unknown = sorted(names - tools.keys())

@@ -175,13 +175,13 @@ class Scripts:
 
     def answer(self, request: ConversationRequest) -> ModelAnswer:
         """Return the answer of the first script that has one. Raise ModelError without one."""
-        fitting = [script for script in self if not script.when.misses(request)]
-        conditional = [script for script in fitting if script.when != When()]
-        for script in conditional or fitting:
+        matching = [script for script in self if not script.when.misses(request)]
+        conditional = [script for script in matching if script.when != When()]
+        for script in conditional or matching:
             step = script.next()
             if step is not None:
                 return self._written(step, request)
-        raise ModelError(self._explained(request, conditional or fitting), code="no_script")
+        raise ModelError(self._explained(request, conditional or matching), code="no_script")
 
     def _written(self, step: Step, request: ConversationRequest) -> ModelAnswer:
         number = next(self._numbers)

@@ -30,7 +30,8 @@ _ANTHROPIC_TYPES = {
 }
 # Both vendors have /v1. Of Gemini are its other versions, methods of a model, and Vertex's paths.
 _GEMINI_PATH = re.compile(
-    rf"{PREFIX}/(?:v1(?:alpha|beta)\d*(?:/|$)|v1/(?:projects|publishers)/|[^/]+/.*:[a-z]+[A-Z]?\w*$)"
+    rf"{PREFIX}/(?:v1(?:alpha|beta)\d*(?:/|$)|v1/(?:projects|publishers)/"
+    r"|[^/]+/.*:[a-z]+[A-Z]?\w*$)"
 )
 _GEMINI_HEADERS = ("x-goog-api-key", "x-goog-api-client")
 

@@ -1,7 +1,7 @@
 """Vectors of texts, in which texts that share words are near: a bag of words, hashed.
 
-Each word is spread over some places of the vector, by a hash of its letters, so the same text has the
-same vector on every machine. Long words count more, because short ones such as "the" say little. A
+Each word is spread over some places of the vector, by a hash of its letters, so the same text has
+the same vector on every machine. Long words count more, because short ones such as "the" say little. A
 text of Chinese or Japanese, which has no spaces, counts by its characters.
 """
 

@@ -60,8 +60,9 @@ def command_of(
     """Return the command that an instance executes; without a ``port`` it does not listen.
 
     ``variables`` tell the instance where the double and its model are. The runtime's own variables
-    override them, and a ``.env`` file in its directory the model's. Nothing of the double's environment that is secret is passed on. If the double finds its modules
-    by PYTHONPATH, a program of the same Python gets it, too.
+    override them, and a ``.env`` file in its directory overrides those of the model. Nothing of the
+    double's environment that is secret is passed on. If the double finds its modules by PYTHONPATH,
+    a program of the same Python gets it, too.
     """
     python = definition.python or Path(sys.executable)
     names = (*_INHERITED, *(() if definition.python else ("PYTHONPATH",)))

@@ -11,8 +11,9 @@ machines, and ``placement`` decides between them. ``ended_sessions`` remembers w
 messages into the result of a cell; ``late_outputs`` has what comes after it.
 ``session_snapshots`` takes the snapshots of sessions on request and resumes them;
 ``sleeping_sessions`` takes them of sessions that expire, each with a ``sleeping_kernel``.
-``kept_snapshots`` has those of both, and ``saved_snapshots`` what of them outlives the double. ``data_plane`` has the routes ``/v1/...``; ``workbench``, ``browser``
-and ``javascript`` have the programs that run in a session beside the Python kernel.
+``kept_snapshots`` has those of both, and ``saved_snapshots`` what of them outlives the double.
+``data_plane`` has the routes ``/v1/...``; ``workbench``, ``browser`` and ``javascript`` have the
+programs that run in a session beside the Python kernel.
 
 This package may import ``processes``, ``faults``, ``state`` and ``journal``, and no surface. This
 file imports nothing, because the fork server imports modules of this package, and every kernel

@@ -2,11 +2,10 @@
 
 The platform's answer still comes at the end, unchanged. A listener receives these events of each
 execution through InvokeTool: ``started``; an ``output`` for each message of the kernel that
-``outputs.OutputCollector`` keeps for the answer; and ``finished``. An output that comes later, which
-is in no answer, is the event ``late``. A command's output is published
-like a kernel's streams. Callers recognize their own run by the name that they gave it in a header.
-A slow listener misses outputs, and the event ``dropped`` says how many, so it never delays
-another client.
+``outputs.OutputCollector`` keeps for the answer; and ``finished``. An output that comes later,
+which is in no answer, is the event ``late``. A command's output is published like a kernel's
+streams. Callers recognize their own run by the name that they gave it in a header. A slow listener
+misses outputs, and the event ``dropped`` says how many, so it never delays another client.
 """
 
 from __future__ import annotations

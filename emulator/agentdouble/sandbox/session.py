@@ -238,7 +238,7 @@ class SandboxSession:
         await self._expire(self)
 
     def take_notice(self, message: str) -> str:
-        """Return the message of a result, the first with what is to be said of an earlier instance."""
+        """Return the message of a result; the first one tells the end of an earlier instance."""
         notice, self.notice = self.notice, None
         return message if notice is None else f"{message.rstrip('.')}. {notice}"
 

@@ -18,6 +18,7 @@ from httpx._utils import get_environment_proxies
 
 from agentdouble.core import environment
 from agentdouble.core.unmocked_http import AsyncClient, AsyncTransport, Client, Transport
+from agentdouble.core.urls import is_https
 from agentdouble.errors import tracebacks
 from doublecheck.core.notebook_repr import without_token
 from doublecheck.errors import (
@@ -133,7 +134,7 @@ def _with_transports(
 
 
 def _verify(target: Target) -> ssl.SSLContext | bool:
-    encrypted = any(address.lower().startswith("https") for address in target.addresses)
+    encrypted = any(map(is_https, target.addresses))
     if not encrypted or target.ca_file is None:
         return encrypted
     try:

@@ -227,7 +227,8 @@ class InstancesModel(Model):
     def _has_ended(self, instance: ModelledInstance) -> None:
         """Note the end of an instance, and look for the variables that it had.
 
-        A platform may refuse calls of a session that has ended (U-TTL-AFTER); another takes its place.
+        A platform may refuse calls of a session that has ended (U-TTL-AFTER). Then another takes its
+        place.
         """
         self.ended |= {instance.id} - {""}
         variables = list(instance.variables)[-2:]

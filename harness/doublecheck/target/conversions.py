@@ -7,6 +7,7 @@ from typing import Any
 
 from agentdouble.core.environment import TOKEN
 from agentdouble.core.signing import Credentials
+from agentdouble.core.urls import is_https
 from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target.config_files import KEYED, read_value
@@ -30,7 +31,7 @@ def target_of_plan(plan: Plan) -> Target:
     """
     fields = {field: plan.value(key) for key, field in _FIELDS.items() if key in plan.facts}
     addresses = (plan.value(key) or "" for key in _ADDRESSES)
-    if not any(address.lower().startswith("https") for address in addresses):
+    if not any(map(is_https, addresses)):
         fields.pop("ca_file", None)  # SSL_CERT_FILE is often set, and its file may be unreadable
     return Target(
         **fields,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from agentdouble.core import environment
 from agentdouble.core.invoke_tool import DEFAULT_REGION, ToolAddress
 from agentdouble.core.signing import Credentials as Credentials
+from agentdouble.core.urls import is_https
 from agentdouble.server import sockets
 from doublecheck.core.notebook_repr import Secret
 from doublecheck.errors import CredentialsMissingError, DoubleCheckError, TargetError
@@ -245,7 +246,7 @@ def named_url(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _trusted(url: str, control_plane: str | None, environ: Mapping[str, str]) -> str | None:
-    encrypted = any((address or "").lower().startswith("https") for address in (url, control_plane))
+    encrypted = any(is_https(address or "") for address in (url, control_plane))
     return (environ.get(variable("ca_file")) or None) if encrypted else None
 
 

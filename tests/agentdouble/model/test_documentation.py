@@ -47,4 +47,4 @@ def test_the_page_has_every_field(table: FieldTable) -> None:
 def test_a_field_stands_in_one_table(table: FieldTable) -> None:
     kinds = (table.honoured, table.without_effect, frozenset(table.refused), table.extensions)
 
-    assert sum(map(len, kinds)) == len(table.names())
+    assert sum(map(len, kinds)) == len(table.names)

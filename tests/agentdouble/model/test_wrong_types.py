@@ -44,7 +44,7 @@ def test_a_wrong_type_is_the_client_s_mistake(
     client = model.openai if vendor == "openai" else model.gemini
 
     statuses = set()
-    for name in sorted(table.names()):
+    for name in sorted(table.names):
         for value in VALUES:
             answer = client.post(f"/{path}", json=nested(body, name, value))
             assert answer.status_code in (200, 400), f"{name}: {value!r}: {answer.text[:300]}"

@@ -7,13 +7,13 @@ tools call the API. It imports the MCP SDK.
 from __future__ import annotations
 
 from agentdouble.mcp_services.backend_credentials import ApiKey, Auth, Basic, Bearer
-from agentdouble.mcp_services.openapi import security
 from agentdouble.mcp_services.openapi.definition import (
     ApiDefinition,
     DefinedOperation,
     address_of,
 )
 from agentdouble.mcp_services.openapi.loading import load, load_text
+from agentdouble.mcp_services.openapi.security import missing_credentials
 from agentdouble.mcp_services.openapi.serving import server
 
 __all__ = [
@@ -26,6 +26,6 @@ __all__ = [
     "address_of",
     "load",
     "load_text",
-    "security",
+    "missing_credentials",
     "server",
 ]

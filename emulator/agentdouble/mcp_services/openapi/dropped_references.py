@@ -10,13 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentdouble.mcp_services.openapi.definition import Json, mapping
+from agentdouble.mcp_services.openapi.subschemas import LISTS, MAPS, ONE
 
-_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_MAPS = ("dependentSchemas", "patternProperties", "properties")
-_ONE = (
-    *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
-    *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
-)
 _SAY_NOTHING = frozenset(("title", "description", "default", "deprecated", "examples"))
 
 
@@ -63,9 +58,9 @@ def loosen(schema: Any) -> None:
 
 
 def _below(node: Json) -> Iterator[Any]:
-    for key in _LISTS:
+    for key in LISTS:
         yield from node.get(key, ())
-    for key in _MAPS:
+    for key in MAPS:
         yield from mapping(node.get(key)).values()
-    for key in _ONE:
+    for key in ONE:
         yield node.get(key)

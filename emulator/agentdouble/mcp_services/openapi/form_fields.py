@@ -20,7 +20,7 @@ from agentdouble.mcp_services.openapi.definition import (
     text,
 )
 from agentdouble.mcp_services.openapi.schemas import Schemas
-from agentdouble.mcp_services.openapi.styles import styled
+from agentdouble.mcp_services.openapi.styles import style_of
 
 _STYLED = frozenset(("style", "explode", "allowReserved"))
 _ONE_FILE, _SEVERAL_FILES = frozenset(("one",)), frozenset(("several",))
@@ -116,7 +116,7 @@ class FormFields:
         # one, contentType is ignored.
         has_style = not multipart or (self._document.version == "3.1" and not is_file)
         if _STYLED & encoding.keys() and has_style:
-            return DefinedField(styled(encoding, "query", location))
+            return DefinedField(style_of(encoding, "query", location))
         allowed = tuple(
             part.strip()
             for part in text(encoding.get("contentType")).split(",")
@@ -160,7 +160,7 @@ class FormFields:
     def _files(
         self, schema: Any, location: str, above: frozenset[str] = frozenset()
     ) -> frozenset[str]:
-        """Return what a field takes: ``"one"`` file, ``"several"``, ``"other"`` values, or no file."""
+        """Return what a field takes: ``"one"`` file, ``"several"``, ``"other"`` values, or none."""
         node, location = self._document.followed_if_possible(schema, location)
         node = mapping(node)
         if location in above:

@@ -23,7 +23,7 @@ from agentdouble.mcp_services.openapi.form_fields import FormFields
 from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
 from agentdouble.mcp_services.openapi.serialization import text_of
-from agentdouble.mcp_services.openapi.styles import styled
+from agentdouble.mcp_services.openapi.styles import style_of
 
 _FORMS = ("urlencoded", "multipart")
 
@@ -45,7 +45,7 @@ class OpenApi3:
             written = step(location, "content", media_type, "schema")
             schema = self._schemas.converted(mapping(content).get("schema"), written, uses)
         else:
-            style = styled(node, where, location)
+            style = style_of(node, where, location)
             schema = self._schemas.converted(node.get("schema"), step(location, "schema"), uses)
         return OperationInput(
             name=text(node.get("name")),

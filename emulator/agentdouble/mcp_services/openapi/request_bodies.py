@@ -126,11 +126,13 @@ def _parts(name: str, value: Any, field: DefinedField) -> list[Any]:
             return [_text_part(name, json.dumps(value, separators=(",", ":")), media_type)]
         _check_text(name, value, media_type)
         return [_text_part(name, text_of(value), media_type)]
-    return [_text_part(name, text_of(value), *(["application/json"] * isinstance(value, dict)))]
+    return [
+        _text_part(name, text_of(value), "application/json" if isinstance(value, dict) else None)
+    ]
 
 
-def _text_part(name: str, text: str, *media_type: str) -> Any:
-    return (name, (None, text.encode(), *media_type))
+def _text_part(name: str, text: str, media_type: str | None = None) -> Any:
+    return (name, (None, text.encode(), media_type))
 
 
 def _check_text(name: str, value: Any, media_type: str) -> None:

@@ -46,8 +46,12 @@ def build(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: s
 
 def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: str) -> ApiRequest:
     path, _, query = operation.path.partition("#")[0].partition("?")
+    written = {
+        parameter.name: in_path(parameter.name, value, parameter.style)
+        for parameter, value in _given(operation, arguments, "path")
+    }
     pairs = [f"{key}={value}" for key, value in _query(operation, arguments)]
-    literal = _filled(query, _values(operation, arguments), _LITERAL + "?")
+    literal = _filled(query, written, _LITERAL + "?")
     full_query = "&".join([*([literal] if literal else []), *pairs])
     body = request_bodies.of(operation.body, arguments)
     headers = _headers(operation, arguments)
@@ -60,7 +64,7 @@ def _built(operation: DefinedOperation, arguments: Mapping[str, Any], base_url: 
         headers.append((b"Content-Type", body.media_type.encode("ascii")))
     return ApiRequest(
         operation.method,
-        base_url + _path(path, operation, arguments) + (f"?{full_query}" if full_query else ""),
+        base_url + _path(path, operation, written) + (f"?{full_query}" if full_query else ""),
         headers,
         body.content,
         body.files,
@@ -83,29 +87,21 @@ def _given(
     return given
 
 
-def _path(template: str, operation: DefinedOperation, arguments: Mapping[str, Any]) -> str:
-    written = _values(operation, arguments)
+def _path(template: str, operation: DefinedOperation, written: Mapping[str, str]) -> str:
+    named = {it.name: it.argument for it in operation.parameters if it.where == "path"}
     parts = []
     for segment in template.split("/"):
         names = _PLACEHOLDER.findall(segment)
-        for parameter, _ in _given(operation, arguments, "path"):
-            if parameter.name in names and not written[parameter.name].strip("."):
+        for name in names:
+            if not written[name].strip("."):
                 raise ToolCallError(
-                    f"Argument {parameter.argument!r}: a part of a path cannot be empty or only "
-                    "dots."
+                    f"Argument {named[name]!r}: a part of a path cannot be empty or only dots."
                 )
         filled = _filled(segment, written, _LITERAL)
         if names and _leaves(filled):
             raise ToolCallError(f"Argument {names[0]!r}: {unquote(filled)!r} would leave the path.")
         parts.append(filled)
     return "/".join(parts)
-
-
-def _values(operation: DefinedOperation, arguments: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        parameter.name: in_path(parameter.name, value, parameter.style)
-        for parameter, value in _given(operation, arguments, "path")
-    }
 
 
 def _filled(template: str, written: Mapping[str, str], literal: str) -> str:

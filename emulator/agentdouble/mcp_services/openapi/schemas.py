@@ -6,8 +6,8 @@ boolean ``exclusiveMinimum``, and references whose neighbours do not count.
 A definition's schemas are converted once. A referenced schema is under ``$defs`` of each tool that
 needs it, as one shared object. References that lead from a schema back to itself are dropped,
 because a validator would follow them for ever. A reference that leads nowhere allows any value.
-Read-only properties are left out, because no client sends them. A keyword that is wrong is left out.
-Answers are not validated, because most backends answer with more than their definition.
+Read-only properties are left out, because no client sends them. A keyword that is wrong is left
+out. Answers are not validated, because most backends answer with more than their definition.
 """
 
 from __future__ import annotations
@@ -19,20 +19,13 @@ from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.openapi.definition import Document, Json, listed, step, steps
 from agentdouble.mcp_services.openapi.dropped_references import Reference, loosen
 from agentdouble.mcp_services.openapi.read_only import ReadOnly
+from agentdouble.mcp_services.openapi.subschemas import LISTS, MAPS, ONE
 
 # JSON Schema 2020-12: the other keywords of a definition (xml, discriminator, x-...) say nothing about
 # the JSON of a request. A keyword with a wrong value is left out: with a schema that says less, the
 # backend still decides, but with an invalid schema no client can call the tool. Patterns are kept
 # for clients and backends, and never evaluated here: a foreign pattern may take for ever.
 _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
-_ONE = frozenset(  # their value is a schema
-    (
-        *("additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
-        *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
-    )
-)
-_LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-_MAPS = frozenset(("patternProperties", "properties"))
 # A reference below these applies to the same value, so a circle of references has no end.
 _IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"))
 _ANNOTATIONS = frozenset(("title", "description", "default", "deprecated"))
@@ -239,22 +232,17 @@ class _Conversion:
             same = in_place and key in _IN_PLACE
             inside = hidden if key in _IN_PLACE else frozenset[str]()
             at = step(location, key)
-            if key in _LISTS and isinstance(value, list) and value:
+            if key in LISTS and isinstance(value, list) and value:
                 result[key] = self._list(value, at, same, inside)
-            elif key == "dependentSchemas" and isinstance(value, dict):
+            elif key in MAPS and isinstance(value, dict):
                 result[key] = {
                     name: self.of(member, step(at, name), in_place=same, hidden=inside)
-                    for name, member in value.items()
-                }
-            elif key in _MAPS and isinstance(value, dict):
-                result[key] = {
-                    name: self.of(member, step(at, name), in_place=same)
                     for name, member in value.items()
                     if key != "properties" or name not in hidden
                 }
             elif key == "items" and isinstance(value, list):
                 result["prefixItems"] = self._list(value, at, False, inside)
-            elif key in _ONE:
+            elif key in ONE:
                 result[key] = self.of(value, at, in_place=same, hidden=inside)
         return {key: value for key, value in result.items() if value != []}
 

@@ -56,17 +56,14 @@ def alternatives(operation: Json, root: Json) -> Security:
     return tuple(tuple(mapping(requirement)) for requirement in written)
 
 
-def credentials(
-    definition: ApiDefinition, auth: Auth | None
-) -> tuple[Mapping[str, Credential], Credential]:
-    """Return the credential of each operation by its name, and one with all secrets.
+def credentials(definition: ApiDefinition, auth: Auth | None) -> Mapping[str, Credential]:
+    """Return the credential of each operation by its name.
 
     ``auth`` is sent unless the operation needs none. An API key without a place is sent as the
     first scheme that the operation names. Raises DefinitionError if it has no place.
     """
     declared = definition.security_schemes
-    default = credential(auth, declared)
-    by_scheme = {"": default}
+    by_scheme = {"": credential(auth, declared)}
     found: dict[str, Credential] = {}
     for operation in definition.operations:
         if operation.security is not None and not any(operation.security):
@@ -78,14 +75,13 @@ def credentials(
             if name not in by_scheme:
                 by_scheme[name] = credential(ApiKey(auth.key, scheme=name), declared)
         found[operation.name] = by_scheme[name]
-    secrets = {secret for each in by_scheme.values() for secret in each.secrets}
-    return found, Credential(secrets=tuple(secrets))
+    return found
 
 
 def _api_key_of(operation: DefinedOperation, declared: Mapping[str, SecurityScheme]) -> str:
     # an alternative with one scheme comes first: the key alone is enough there
-    alternatives_ = sorted(operation.security or (), key=lambda names: len(names) > 1)
-    named = (name for names in alternatives_ for name in names)
+    simplest_first = sorted(operation.security or (), key=lambda names: len(names) > 1)
+    named = (name for names in simplest_first for name in names)
     return next((name for name in named if _is_api_key(declared.get(name))), "")
 
 
@@ -93,7 +89,7 @@ def _is_api_key(scheme: SecurityScheme | None) -> bool:
     return scheme is not None and scheme.kind == "apiKey"
 
 
-def warnings(definition: ApiDefinition, auth: Auth | None) -> list[str]:
+def missing_credentials(definition: ApiDefinition, auth: Auth | None) -> list[str]:
     """Return a warning if operations need credentials that are not sent."""
     declared = definition.security_schemes
     if not declared:

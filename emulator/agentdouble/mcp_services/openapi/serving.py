@@ -22,6 +22,7 @@ from mcp.types import (
 )
 
 from agentdouble.core.threads import run_in_thread
+from agentdouble.core.urls import is_https
 from agentdouble.errors import DefinitionError, ToolCallError
 from agentdouble.mcp_services.backend_credentials import Auth
 from agentdouble.mcp_services.openapi import http_client, requests, security
@@ -93,15 +94,13 @@ class _Tools:
             operation.name: address_of(definition, operation, base_url)
             for operation in definition.operations
         }
-        self._credentials, self._secret = security.credentials(definition, auth)
+        self._credentials = security.credentials(definition, auth)
         self._timeout_s = timeout_s
         self._pages: list[ListToolsResult] = []
 
     @asynccontextmanager
     async def lifespan(self, _server: Server[Any]) -> AsyncIterator[ApiBackend]:
-        encrypted = any(
-            address.lower().startswith("https:") for address in self._addresses.values()
-        )
+        encrypted = any(map(is_https, self._addresses.values()))
         backend = ApiBackend(timeout_s=self._timeout_s, verify=encrypted)
         try:
             yield backend
@@ -145,8 +144,9 @@ class _Tools:
         arguments = params.arguments or {}
         _check(operation, arguments)
         request = requests.build(operation, arguments, self._addresses[operation.name])
-        answer = await backend.send(request, self._credentials[operation.name])
-        return http_client.result(answer, self._secret.secrets, operation.name)
+        credential = self._credentials[operation.name]
+        answer = await backend.send(request, credential)
+        return http_client.result(answer, credential.secrets, operation.name)
 
 
 def _check(operation: DefinedOperation, arguments: Mapping[str, Any]) -> None:

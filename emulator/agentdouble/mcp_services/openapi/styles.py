@@ -1,4 +1,4 @@
-"""The styles of OpenAPI 3: which there are in each place, and how a parameter or a field has one."""
+"""The styles of OpenAPI 3, which depend on the place of a value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLES = {  # the first is the default
 }
 
 
-def styled(node: Json, where: str, location: str) -> Style:
+def style_of(node: Json, where: str, location: str) -> Style:
     """Return how a parameter or a form field is written; raise DefinitionError."""
     styles = _STYLES.get(where, ("simple",))
     name: Any = node.get("style", styles[0])

@@ -50,9 +50,9 @@ class Swagger2:
     def _schema(self, node: Json, where: str, location: str, uses: set[str]) -> Any:
         if where == "body":
             at = step(location, "schema")
-            target, where = self._document.followed_if_possible(node.get("schema"), at)
+            target, place = self._document.followed_if_possible(node.get("schema"), at)
             if mapping(target).get("format") == "byte":  # it decides how the body is sent
-                return self._schemas.converted(target, where, uses)
+                return self._schemas.converted(target, place, uses)
             return self._schemas.converted(node.get("schema"), at, uses)
         if node.get("type") == "file":
             return inputs.FILE

@@ -271,7 +271,7 @@ def _pass_breakpoint(*args: Any, **kwargs: Any) -> Any:
 
 
 def _gets_signals() -> bool:
-    """Return whether this thread gets signals: those of subshells and the control channel do not."""
+    """Return whether this thread gets signals: only the main thread does."""
     return threading.current_thread() is threading.main_thread()
 
 

@@ -14,6 +14,7 @@ import jwt
 
 from agentdouble.core.clock import Clock
 from agentdouble.core.threads import apart
+from agentdouble.core.urls import is_https
 from agentdouble.errors import IssuerError
 from agentdouble.runtimes.authentication.authorizers import Authorizer, is_issuers_url
 from agentdouble.runtimes.authentication.identity import Identity
@@ -216,7 +217,7 @@ def _discover(url: str) -> tuple[str, str]:
 
 def _document(url: str) -> dict[str, Any]:
     """Return a JSON object, fetched within the limits; raise IssuerError."""
-    encrypted = url.lower().startswith("https:")
+    encrypted = is_https(url)
     body = bytearray()
     until_s = time.monotonic() + PATIENCE_S
     # plain http goes to this machine only: no proxy, and no certificate store to read

@@ -71,10 +71,11 @@ async def _attempt(engine: DenoEngine, source: str, number: int) -> dict[str, An
 
 
 def _rewritten(source: str, details: dict[str, Any], description: dict[str, Any]) -> str | None:
-    if description["started"] or description["message"] not in module_syntax.REFUSALS:
+    refusal = description["message"]
+    if description["started"] or refusal not in module_syntax.REWRITES:
         return None
     offset = inspector.offset(source, *inspector.position(details))
-    return module_syntax.rewrite(source, offset, description["message"])
+    return module_syntax.rewrite(source, offset, refusal)
 
 
 async def _describe(engine: DenoEngine, details: dict[str, Any]) -> dict[str, Any]:

@@ -115,10 +115,10 @@ _BUILT_IN = (
 
 
 def _import_map(home: str) -> str:
-    """Return an import map that makes relative imports of a cell start at ``home``.
+    """Return an import map: relative imports start at ``home``, and built-in modules have names.
 
-    It also names the built-in modules. V8 gives deno no name for code that the inspector evaluates. Deno then resolves imports as if
-    the working directory were a file, so one directory too high.
+    V8 gives deno no name for code that the inspector evaluates. Deno then resolves imports as if the
+    working directory were a file, so one directory too high.
     """
     root = Path(home).as_uri() + "/"
     above = Path(home).parent.as_uri().rstrip("/") + "/"

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 
-_IMPORT = "Cannot use import statement outside a module"
-_EXPORT = "Unexpected token 'export'"
-_META = "Cannot use 'import.meta' outside a module"
-
+_MODULE = r"""(?P<quote>["'])(?P<specifier>[^"'\n]*)(?P=quote)
+        (?:\s*with\s*(?P<attributes>\{[^}]*\}))?[ \t]*"""
 _STATEMENT = re.compile(
-    r"""import\s*
+    rf"""import\s*
         (?:(?P<clause>[^"'`;()=]+?)\s*(?<![\w$])from\s*)?
-        (?P<quote>["'])(?P<specifier>[^"'\n]*)(?P=quote)
-        (?:\s*with\s*(?P<attributes>\{[^}]*\}))?
-        [ \t]*(?:;|(?=\r|\n|//|/\*|\Z))""",
+        {_MODULE}(?:;|(?=\r|\n|//|/\*|\Z))""",
     re.VERBOSE,
 )
 _CLAUSE = re.compile(
@@ -28,15 +25,10 @@ _CLAUSE = re.compile(
     re.VERBOSE,
 )
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-
-
-REFUSALS = (_IMPORT, _EXPORT, _META)  # the messages of V8 that ``rewrite`` can help
-
 _META_PROPERTY = re.compile(r"import(\s*\.\s*meta)\b")
 _FROM = re.compile(
-    r"""export\s*(?P<clause>\*(?:\s*as\s+[\w$"']+)?|\{[^}]*\})\s*from\s*
-        (?P<quote>["'])(?P<specifier>[^"'\n]*)(?P=quote)
-        (?:\s*with\s*(?P<attributes>\{[^}]*\}))?[ \t]*;?""",
+    rf"""export\s*(?P<clause>\*(?:\s*as\s+[\w$"']+)?|\{{[^}}]*\}})\s*from\s*
+        {_MODULE};?""",
     re.VERBOSE,
 )
 _LIST = re.compile(r"export\s*\{[^}]*\}[ \t]*;?")
@@ -54,13 +46,8 @@ def without_hashbang(source: str) -> str:
 
 def rewrite(source: str, offset: int, refusal: str) -> str | None:
     """Return the source with what V8 refuses at ``offset`` replaced, or None if that fails."""
-    if refusal == _IMPORT:
-        return _rewrite_import(source, offset)
-    if refusal == _EXPORT:
-        return _rewrite_export(source, offset)
-    if refusal == _META:
-        return _rewrite_meta(source, offset)
-    return None
+    change = REWRITES.get(refusal)
+    return None if change is None else change(source, offset)
 
 
 def _rewrite_meta(source: str, offset: int) -> str | None:
@@ -135,3 +122,10 @@ def _items(text: str) -> list[tuple[str, str]]:
         if exported:
             names.append((exported.strip(), (local or exported).strip()))
     return names
+
+
+REWRITES: dict[str, Callable[[str, int], str | None]] = {  # by V8's message
+    "Cannot use import statement outside a module": _rewrite_import,
+    "Unexpected token 'export'": _rewrite_export,
+    "Cannot use 'import.meta' outside a module": _rewrite_meta,
+}

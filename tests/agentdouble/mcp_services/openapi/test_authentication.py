@@ -84,7 +84,7 @@ def test_missing_credentials_are_a_warning(security: Any, auth: Auth | None, war
     schemes = {**SCHEMES, "login": {"type": "http", "scheme": "basic"}}
     document = openapi_3(operation, components={"securitySchemes": schemes})
 
-    (found,) = openapi.security.warnings(openapi.load(document), auth)
+    (found,) = openapi.missing_credentials(openapi.load(document), auth)
 
     assert warning in found
 
@@ -107,7 +107,7 @@ def test_sufficient_credentials_are_no_warning(security: Any, auth: Auth | None)
     schemes = {**SCHEMES, "login": {"type": "http", "scheme": "basic"}}
     document = openapi_3(operation, components={"securitySchemes": schemes})
 
-    assert [] == openapi.security.warnings(openapi.load(document), auth)
+    assert [] == openapi.missing_credentials(openapi.load(document), auth)
 
 
 def test_redirection_keeps_the_credential(api: str) -> None:

@@ -135,7 +135,7 @@ def test_wrong_value_is_refused_or_makes_usable_tools(value: Any, version: str) 
             openapi.server(definition, base_url="http://a.invalid", auth=openapi.Bearer("t"))
         except DefinitionError:
             continue
-        assert openapi.security.warnings(definition, None) is not None
+        assert openapi.missing_credentials(definition, None) is not None
         for operation in definition.operations:
             tool = json.dumps(dataclasses.asdict(operation), sort_keys=True)
             if tool in known:

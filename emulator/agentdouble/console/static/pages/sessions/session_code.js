@@ -46,16 +46,16 @@ export function sessionCode({ path, active, latest, ids }) {
     execute();
   }
 
-  /** @param {string} author @param {string} [source] @param {string} [language] @param {ChildNode | null} [next] */
-  function cell(author, source, language = "python", next = null) {
+  /** @param {string} author @param {string} [source] @param {string} [language] */
+  function cell(author, source, language = "python") {
     const area = outputArea();
     const count = h("span", { class: "count" }, "…");
     const rerun = source !== undefined && h("button", { class: "quiet", onclick: () => execute(source, language) }, "Run again");
     const element = h("article", { class: "cell" }, h("header", null, count, h("span", null, author), rerun),
       source !== undefined && h("pre", { class: "code" }, highlight(source, language)), area.element);
-    cells.insertBefore(element, next);
+    cells.append(element);
     if (cells.childElementCount > MOST_CELLS) cells.firstChild.remove();
-    if (!next) element.scrollIntoView({ block: "nearest" });
+    element.scrollIntoView({ block: "nearest" });
     /** @param {string} kind @param {any} event */
     return (kind, event) => {
       if (kind === "started") setText(count, `[${event.execution_count ?? " "}]`);
@@ -71,13 +71,12 @@ export function sessionCode({ path, active, latest, ids }) {
   /** Show the earlier executions, from the journal. */
   async function showEarlier() {
     const { entries } = await ask(`/journal?${new URLSearchParams({ session: latest().SessionId, action: "InvokeTool", bodies: "true" })}`);
-    const next = cells.firstChild; // code that began to run meanwhile
     for (const entry of entries.slice(-MOST_CELLS)) {
       try {
         const { code: source, kernel_name: language } = JSON.parse(JSON.parse(entry.request_body).OperationPayload);
         const { data } = JSON.parse(JSON.parse(entry.response_body).Result.Result);
         if (source === undefined) continue;
-        const show = cell(timeOfDay(entry.at), source, language, next);
+        const show = cell(timeOfDay(entry.at), source, language);
         show("started", { execution_count: data.execution_count });
         for (const { output_type: kind, ...content } of data.outputs) show("output", { msg_type: kind, content });
       } catch { /* a command, an error, or a body that the journal has truncated */ }
@@ -114,6 +113,7 @@ export function sessionCode({ path, active, latest, ids }) {
   async function follow() {
     try {
       const stream = await open(`/outputs?${new URLSearchParams(key())}`, { signal: closing.signal });
+      await earlier;
       for await (const { kind, data } of events(stream)) {
         if (kind === "listening") {
           startListening();
