@@ -15,6 +15,7 @@ from typing import Any
 
 QUIET_S = 10.0
 _ERRORS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+_ACCEPT_AGAIN = "BaseSelectorEventLoop._start_serving("
 
 _log = logging.getLogger(__name__)
 
@@ -57,5 +58,8 @@ def tell(work: str, error: BaseException) -> bool:
 
 def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Handle an error of an event loop as asyncio does, but for a lack of resources."""
+    # Closing a server does not end asyncio's timers that accept again after such a lack.
+    if _ACCEPT_AGAIN in str(context.get("message")):
+        return
     if not tell("Accepting a connection", context.get("exception") or Exception()):
         loop.default_exception_handler(context)
