@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import BaseRoute, Mount, Router
 from starlette.types import ASGIApp, Lifespan
 
 from agentdouble import jupyter, mcp_hosting, model
@@ -29,24 +28,19 @@ from agentdouble.surfaces.surface import SurfaceContext
 
 
 def application(
-    context: SurfaceContext, policy: guard.Policy, lifespan: Lifespan[Starlette]
+    context: SurfaceContext, policy: guard.Policy, lifespan: Lifespan[Router]
 ) -> ASGIApp:
     """Return the whole double: the surfaces, and the middleware in front of them."""
     own = OWN + "/"
-    middleware = [
-        *([Middleware(guard.AllowedPagesMiddleware, policy)] if policy.origins else ()),
-        Middleware(guard.GuardMiddleware, policy),
-        Middleware(
-            JournalMiddleware,
-            context.journal,
-            context.ledger,
-            context.environment,
-            except_prefix=own,
-        ),
-        Middleware(ServerErrorMiddleware, policy.render),
-        Middleware(FaultMiddleware, context.faults, policy.render, except_prefix=own),
-    ]
-    return Starlette(routes=_routes(context), middleware=middleware, lifespan=lifespan)
+    # Not Starlette's application: its middleware for failures would be a second one.
+    app: ASGIApp = ExceptionMiddleware(Router(_routes(context), lifespan=lifespan))
+    app = FaultMiddleware(app, context.faults, policy.render, except_prefix=own)
+    app = ServerErrorMiddleware(app, policy.render)
+    app = JournalMiddleware(
+        app, context.journal, context.ledger, context.environment, except_prefix=own
+    )
+    app = guard.GuardMiddleware(app, policy)
+    return guard.AllowedPagesMiddleware(app, policy) if policy.origins else app
 
 
 def _routes(context: SurfaceContext) -> list[BaseRoute]:

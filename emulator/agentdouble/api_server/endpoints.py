@@ -280,6 +280,7 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; an error before the response begins is answered in JSON."""
         has_begun = False
+        scope["app"] = self  # for Starlette: its routes raise errors, and do not answer in text
 
         async def noting_send(message: Message) -> None:
             nonlocal has_begun

@@ -26,9 +26,9 @@ from agentdouble.surfaces.surface import Surface
 SURFACES: tuple[type[Surface], ...] = (
     ControlPlaneActions,  # the busiest
     HostedApplications,
+    ApiServerMode,
     HostedA2A,
     OpenApiDocument,
-    ApiServerMode,
     Admin,
     MCPServices,
     Runtimes,
