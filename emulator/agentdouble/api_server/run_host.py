@@ -9,9 +9,10 @@ from typing import Any
 from agentdouble.agents.framework import Framework, FrameworkEvent, SessionRecord
 from agentdouble.api_server import agent_run
 from agentdouble.api_server.artifacts import ArtifactService
+from agentdouble.api_server.histories import Opened
 from agentdouble.api_server.json_text import dumps, loads
 from agentdouble.api_server.models import CreateSession
-from agentdouble.api_server.run import Opened, RunServices
+from agentdouble.api_server.run import RunServices
 from agentdouble.api_server.stores import SessionKey, StoredSession
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
 

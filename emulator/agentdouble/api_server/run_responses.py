@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from agentdouble.agents.framework import RunEvent
 from agentdouble.api_server import response_json
 from agentdouble.api_server.json_text import dumps, loads
-from agentdouble.api_server.run import FunctionRun
+from agentdouble.api_server.run import Run
 from agentdouble.core import ledger
 from agentdouble.errors import ApiError, StateError
 from agentdouble.journal.failures import beneath, report
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 class RunResponse(Response):
     """A response that runs an agent, and cancels the run when the client disconnects."""
 
-    def __init__(self, run: FunctionRun) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +71,7 @@ class RunStreamResponse(RunResponse):
 
     # Not sse-starlette's response: it sends pings and headers that the real server does not send,
     # and takes 6.6 µs for an event; this one takes 0.2.
-    def __init__(self, run: FunctionRun, *, together: bool) -> None:
+    def __init__(self, run: Run, *, together: bool) -> None:
         super().__init__(run)
         self._together = together
 
@@ -114,7 +114,7 @@ def _split(event_json: bytes) -> Iterator[bytes]:
     yield dumps({key: value for key, value in event.items() if key != "content"})
 
 
-def _failure(error: Exception, run: FunctionRun) -> Response:
+def _failure(error: Exception, run: Run) -> Response:
     """Return the response for a run that raised (U-RUN-ERROR)."""
     message = _own_failure(error, run)
     if message is not None:
@@ -126,7 +126,7 @@ def _failure(error: Exception, run: FunctionRun) -> Response:
     return Response(dumps(body), 500, media_type="application/json")
 
 
-def _error_line(error: Exception, run: FunctionRun) -> bytes:
+def _error_line(error: Exception, run: Run) -> bytes:
     """Return the last line of a stream whose run raised, in the real server's JSON format."""
     message = _own_failure(error, run)
     if message is not None:
@@ -137,14 +137,14 @@ def _error_line(error: Exception, run: FunctionRun) -> bytes:
     return json.dumps({"error": _summary(error), "error_details": details}).encode()
 
 
-def _own_failure(error: Exception, run: FunctionRun) -> str | None:
+def _own_failure(error: Exception, run: Run) -> str | None:
     """Return the message of a failure in the double, or None for an error of the agent."""
     if run.is_expected(error):
         return beneath(error)
     return report(error, f"The run of {run.key.app}")
 
 
-def _details(error: Exception, run: FunctionRun) -> Mapping[str, Any]:
+def _details(error: Exception, run: Run) -> Mapping[str, Any]:
     advice = _NO_KEY if _ABOUT_KEYS.search(str(error)) else ""
     _log.error("The agent of %s raised.%s", run.key.app, advice, exc_info=error)
     details: dict[str, Any] = {

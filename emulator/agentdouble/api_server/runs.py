@@ -9,9 +9,11 @@ from agentdouble.agents.directory import AgentsDirectory
 from agentdouble.agents.framework import Framework
 from agentdouble.agents.loops import AgentLoops
 from agentdouble.api_server.artifacts import ArtifactService
-from agentdouble.api_server.framework import FrameworkRun
+from agentdouble.api_server.framework_run import FrameworkRun
+from agentdouble.api_server.function_run import FunctionRun
+from agentdouble.api_server.histories import Histories
 from agentdouble.api_server.models import CreateSession, RunRequest
-from agentdouble.api_server.run import FunctionRun, Histories, RunServices
+from agentdouble.api_server.run import Run, RunServices
 from agentdouble.api_server.run_host import record
 from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey
@@ -33,20 +35,26 @@ class Runs:
         self._services = RunServices(sessions, artifacts, Histories(sessions.store))
         self._frameworks: dict[str, tuple[Agent, Framework]] = {}
 
-    async def prepare(self, body: RunRequest, *, streaming: bool) -> FunctionRun:
+    async def prepare(
+        self, body: RunRequest, *, streaming: bool = False, collected: bool = False
+    ) -> Run:
         """Return the run for a request; raise ApiError if the request cannot be run."""
         if not body.app_name:
             raise ApiError(400, "app_name is required when ADK_DEFAULT_APP_NAME is not set")
         agent = await self.agent(body.app_name)
         key = SessionKey(body.app_name, body.user_id, body.session_id.strip())
-        if await self.sessions.store.head(key) is None:
+        if not await self.sessions.store.has(key):
             if ledger.choose("U-RUN-UNKNOWN-SESSION") != "create":
                 raise SessionNotFoundError(f"Session not found: {key.id}")
             await self.sessions.create(key.app, key.user, CreateSession(session_id=key.id))
         framework = self._framework(body.app_name, agent)
         if framework is None:
-            return FunctionRun(self._services, agent, key, body, streaming=streaming)
-        return FrameworkRun(self._services, framework, agent, key, body, streaming=streaming)
+            return FunctionRun(
+                self._services, agent, key, body, streaming=streaming, collected=collected
+            )
+        return FrameworkRun(
+            self._services, framework, key, body, streaming=streaming, collected=collected
+        )
 
     async def add_session_to_memory(self, key: SessionKey) -> None:
         """Let an application's agents find a session when they search their memory.

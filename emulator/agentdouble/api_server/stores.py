@@ -134,6 +134,10 @@ class SessionStore:
         session = self._find(key)
         return None if session is None else self._with_events(key, session)
 
+    async def has(self, key: SessionKey) -> bool:
+        """Return whether a session exists."""
+        return self._find(key) is not None
+
     async def head(self, key: SessionKey) -> StoredSession | None:
         """Return a session without its events, or None, in a time independent of their number."""
         session = self._find(key)

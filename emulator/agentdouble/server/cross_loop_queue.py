@@ -7,6 +7,7 @@ from collections import deque
 from typing import Generic, TypeVar
 
 ROOM = 64
+IDLE_STEPS = 8
 
 T = TypeVar("T")
 
@@ -18,32 +19,56 @@ class CrossLoopQueue(Generic[T]):
     the consumer once for all items that are there by then. The order is kept. A producer that
     waits for ``wait_for_room()`` when the queue is ``full`` is at most ``size`` items ahead.
 
-    A consumer that lingers waits that long for more items after it took some, unless one is urgent.
-    After an item that can wait, a producer has the same time to put more.
+    A consumer that lingers waits that long for more items after it took some, unless one is urgent
+    or the queue is full. After an item that can wait, a producer has the same time to put more. In
+    a ``patient`` queue every item that is not urgent waits until the producer's loop has nothing
+    else to do, or nearly so.
     """
 
-    def __init__(self, size: int = ROOM, *, linger_s: float = 0.0) -> None:
+    def __init__(self, size: int = ROOM, *, linger_s: float = 0.0, patient: bool = False) -> None:
         self._size = size
         self._linger_s = linger_s
+        self._patient = patient
         self._lingering = False
         self._here = asyncio.get_running_loop()
         self._arrived = asyncio.Event()
         self._waking = False
-        self._soon: asyncio.TimerHandle | None = None
+        self._soon: asyncio.Handle | None = None
         self._items: deque[T] = deque()
         self._producer: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     def put(self, item: T, *, urgent: bool = False) -> None:
         """Put an item in even if the queue is full; the producer calls this."""
-        self._items.append(item)
-        if not self._waking or (self._lingering and (urgent or self.full)):
-            self._wake()
+        self._put(item, urgent=urgent, now=not self._patient)
 
     def put_soon(self, item: T) -> None:
         """Put in an item that can wait for the next one, or until the consumer has lingered."""
+        self._put(item, urgent=False, now=False)
+
+    def _put(self, item: T, *, urgent: bool, now: bool) -> None:
         self._items.append(item)
-        if not self._waking and self._soon is None:
-            self._soon = asyncio.get_running_loop().call_later(self._linger_s, self._wake)
+        must_wake = urgent or self.full
+        if self._waking:
+            if self._lingering and must_wake:
+                self._wake()
+        elif now or must_wake:
+            self._wake()
+        elif self._soon is None:
+            self._wake_later()
+
+    def _wake_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._patient:
+            self._soon = loop.call_soon(self._wake_when_idle, IDLE_STEPS)
+        else:
+            self._soon = loop.call_later(self._linger_s, self._wake)
+
+    def _wake_when_idle(self, steps: int) -> None:
+        """Wake the consumer when the loop has taken some steps; a loop with no work takes them at once."""
+        if steps:
+            self._soon = asyncio.get_running_loop().call_soon(self._wake_when_idle, steps - 1)
+        else:
+            self._wake()
 
     def _wake(self) -> None:
         if self._soon is not None:

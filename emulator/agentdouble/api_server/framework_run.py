@@ -9,12 +9,11 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import groupby
 
-from agentdouble.agents.agent import Agent
 from agentdouble.agents.framework import Framework, FrameworkEvent, RunEvent, RunInput
 from agentdouble.agents.loops import LoopTask
 from agentdouble.api_server import agent_run
 from agentdouble.api_server.models import RunRequest, to_wire
-from agentdouble.api_server.run import FunctionRun, RunServices, Send
+from agentdouble.api_server.run import Run, RunServices, Send
 from agentdouble.api_server.run_host import RunHost
 from agentdouble.api_server.stores import SessionKey, StoredEvent, StoredSession
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
@@ -27,20 +26,20 @@ ABORT_WITHIN_S = 2.0
 LINGER_S = 0.004
 
 
-class FrameworkRun(FunctionRun):
+class FrameworkRun(Run):
     """One run of a framework's runner, over the server's sessions."""
 
     def __init__(
         self,
         services: RunServices,
         framework: Framework,
-        agent: Agent,
         key: SessionKey,
         body: RunRequest,
         *,
         streaming: bool,
+        collected: bool,
     ) -> None:
-        super().__init__(services, agent, key, body, streaming=streaming)
+        super().__init__(services, key, body, streaming=streaming, collected=collected)
         self._framework = framework
         self._host: RunHost | None = None
         # items from the queue that are not handled yet
@@ -51,7 +50,7 @@ class FrameworkRun(FunctionRun):
         opened = await self._services.histories.open(self.key, session)
         if opened is None:
             raise self._not_found()
-        queue: CrossLoopQueue[agent_run.Item] = CrossLoopQueue(linger_s=LINGER_S)
+        queue = self._queue(LINGER_S)
         queries = agent_run.Queries(queue, self.key.app)
         host = self._host = RunHost(self._services, self._framework, queue, queries, opened)
         await self._follow(
