@@ -78,6 +78,7 @@ NAVIGATION: dict[str, list[str]] = {
         "emulator/docs/settings.md",
         "emulator/docs/nodes.md",
         "emulator/docs/limits.md",
+        "emulator/docs/figures.md",
         "emulator/docs/coverage.md",
         "emulator/docs/stability.md",
     ],

@@ -5,7 +5,8 @@ increments and the whole::
 
     python -m tests.benchmarks.bench_api_server http://127.0.0.1:8000 http://127.0.0.1:8001
 
-The first URL is ours. CPU is what the process that listens there uses, in milliseconds a request
+The first URL is ours. Who starts the servers sees to it that both keep sessions at the same place
+and write the same logs; ``peers`` does so. CPU is what the process that listens there uses, in milliseconds a request
 (its clock ticks every 10 ms); the rounds of the two take turns, so that a load on the machine
 meets both.
 """
@@ -23,6 +24,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
+
+from tests.benchmarks.conftest import pss_mib
 
 ROUNDS = 5
 MESSAGE = {"role": "user", "parts": [{"text": "hi"}]}
@@ -57,6 +60,11 @@ class Server:
 
     def rss_mib(self) -> float:
         return self._process.memory_info().rss / 1024 / 1024
+
+    def tree_mib(self) -> float:
+        """Return the memory of the process and all that it started (PSS)."""
+        processes = [self._process, *self._process.children(recursive=True)]
+        return sum(pss_mib(process.pid) for process in processes)
 
     def cpu_s(self) -> float:
         times = self._process.cpu_times()

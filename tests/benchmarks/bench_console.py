@@ -3,7 +3,9 @@
 Run: python -m tests.benchmarks.bench_console [--minutes 10 --pages /] [--adk /path/to/bin/adk]
 
 ``--minutes`` is how long each page is watched at 100 requests a second. With ``--adk`` the first
-paint of ``adk web`` of that program is measured beside the console's.
+paint of ``adk web`` of that program is measured beside the console's: each is new and empty, served
+on this machine without isolation, and loaded into a browser context without a cache. ``adk web`` has
+one agent and its default, sessions in a file; the double keeps them in memory.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """What a node costs: a front with one node beside a single double, alternating.
 
+Both are in this process, keep everything in memory, isolate sessions as the machine offers it, have
+two ready kernels and a journal, and log no requests. One caller signs requests over HTTP. The node
+has a process of its own on this machine.
+
 Run: python -m pytest tests/benchmarks/bench_nodes.py -s -o python_files='bench_*.py' \
     -o python_functions='bench_*'
 """

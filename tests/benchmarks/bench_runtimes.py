@@ -4,7 +4,10 @@
         -o python_functions='bench_*'
 
 The application is a SimpleApp, started as its runtime starts it but by nobody else, and asked
-until it answers; or it is a runtime's instance, asked at its own port. The rounds of the two take turns, so that a load on the machine meets both.
+until it answers; or it is a runtime's instance, asked at its own port. By itself it is not isolated,
+and neither side of a request has a journal or a log; a runtime is isolated as the machine offers it,
+and its gateway has the double's journal. The rounds of the two take turns, so that a load on the
+machine meets both.
 """
 
 from __future__ import annotations

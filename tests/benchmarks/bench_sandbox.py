@@ -1,5 +1,9 @@
 """How fast sessions start, answer and end, and what they cost, beside the alternatives.
 
+All alternatives are doubles of this process with a journal and no ready kernels, called over HTTP
+with signatures. Forked kernels are isolated as the machine offers it, in one double not at all; those
+of the stock provisioner never are.
+
 Run: python -m pytest tests/benchmarks -o python_files='bench_*.py' \
     -o python_functions='bench_*'
 """
@@ -48,6 +52,11 @@ def _wait_until_filled(caller: Caller) -> None:
 @pytest.mark.benchmark(group="new session, first answer over HTTP")
 def bench_first_answer_fork(benchmark: Any, forking: Caller) -> None:
     first_answer(benchmark, forking)
+
+
+@pytest.mark.benchmark(group="new session, first answer over HTTP")
+def bench_first_answer_fork_not_isolated(benchmark: Any, forking_openly: Caller) -> None:
+    first_answer(benchmark, forking_openly)
 
 
 @pytest.mark.benchmark(group="new session, first answer over HTTP")

@@ -4,7 +4,7 @@
 
 The double has a process of its own, and is called over HTTP with signatures, as clients do. Each
 session has a variable, every tenth also a file. The last lines are those of a double that keeps
-nothing of expired sessions.
+nothing of expired sessions. Sessions are isolated as the machine offers it, and no kernel is ready.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import psutil
 
 from agentdouble.processes.usage import busy_ns
 from doublecheck import Platform
-from tests.benchmarks.__main__ import double
 from tests.benchmarks.conftest import pss_mib
+from tests.benchmarks.served import double
 from tests.benchmarks.table import Row
 
 AT_ONCE = 8  # callers that begin sessions

@@ -3,7 +3,9 @@
 Run: python -m tests.benchmarks.bench_starts [--base /path/to/emulator]
 
 ``--base`` is the folder ``emulator`` of another revision, for example of a git worktree; its
-sessions are measured in turns with ours. Each double has a process of its own.
+sessions are measured in turns with ours. Each double has a process of its own, keeps all in memory,
+has no ready kernels, and logs no requests. All is measured without isolation, and with what the
+machine offers.
 """
 
 from __future__ import annotations

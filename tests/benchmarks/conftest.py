@@ -12,21 +12,35 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import pytest
 
 from agentdouble import Emulator
 from agentdouble.core import invoke_tool
+from agentdouble.core.signing import Credentials
 
 _sessions = itertools.count()
 
 
-class Caller:
-    """Runs code in sessions of a double over one connection."""
+class Double(Protocol):
+    """A double of this process or of another one."""
 
-    def __init__(self, double: Emulator) -> None:
+    @property
+    def url(self) -> str: ...
+    @property
+    def credentials(self) -> Credentials: ...
+    @property
+    def tool_id(self) -> str: ...
+    @property
+    def token(self) -> str: ...
+
+
+class Caller:
+    """Runs code in sessions of a double over one connection, with signatures."""
+
+    def __init__(self, double: Double) -> None:
         self.double = double
         self._address = invoke_tool.ToolAddress(double.url, double.credentials)
         self._own = {"X-API-Key": double.token}
@@ -88,6 +102,12 @@ def _caller(**settings: Any) -> Iterator[Caller]:
 def forking() -> Iterator[Caller]:
     """Start a double that forks each kernel on request."""
     yield from _caller(pool_size=0)
+
+
+@pytest.fixture(scope="module")
+def forking_openly() -> Iterator[Caller]:
+    """Start a double that forks each kernel on request, and isolates none."""
+    yield from _caller(pool_size=0, isolation="none")
 
 
 @pytest.fixture(scope="module")

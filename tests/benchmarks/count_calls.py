@@ -1,5 +1,7 @@
 """How many functions and files of agentdouble's a warm InvokeTool enters, on the way there and back.
 
+The double has its defaults: all in memory, isolation as the machine offers it, a journal.
+
 Run: python -m tests.benchmarks.count_calls [--names]
 """
 

@@ -1,11 +1,7 @@
-"""Rows of the table beside other servers: ``adk api_server`` and Jupyter's Kernel Gateway.
+"""Figures of API-server mode beside ``adk api_server``, with the same place for sessions.
 
-Each server is a process of its own. The double and the other server take turns, so that a load on
-the machine meets both. The agents call no model. CPU is what the server's process uses.
-
-Both API servers keep sessions at the same place: in memory, or in a SQLite file, which is the
-default of ``adk api_server`` and ``--state`` of the double. Both print a line for each request. The
-double also keeps its journal, and runs agents on a thread of their own.
+Each server is a process of its own, in the same environment with the same libraries. The two take
+turns, so that a load on the machine meets both. The agents are Google's ADK's, and call no model.
 """
 
 from __future__ import annotations
@@ -13,51 +9,119 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-import httpx
-from websockets.sync.client import connect
+from sqlalchemy import make_url
 
-from tests.agentdouble.jupyter.notebook_client import V1, Notebook
+from tests import postgresql
 from tests.benchmarks.bench_api_server import Measured, Server, measure
-from tests.benchmarks.table import Row
+from tests.benchmarks.table import Row, Section
 from tests.real_clients.environments import Python
 from tests.real_targets.processes import serving
 
 ROOT = Path(__file__).parents[2]
 AGENTS = Path(__file__).with_name("adk_agents")
-ADK = Python(
+
+
+class Peers(Python):
+    """The environment of all servers that are measured."""
+
+    def made(self, cache: Path) -> str:
+        """Make it below a folder unless it exists, and return its interpreter."""
+        self.make(cache)
+        return self.python(cache)
+
+
+PEERS = Peers(
     "google-adk",
-    ("google-adk[a2a]>=2.13", "jupyter-kernel-gateway>=3,<4", "-e", f"{ROOT}[emulator]"),
+    (
+        "google-adk[a2a]>=2.13",
+        "jupyter-kernel-gateway>=3,<4",
+        "-e",
+        f"{ROOT}[emulator,postgres]",
+    ),
 )
 SERVE = ("-m", "agentdouble", "serve", "--port", "{port}", "--no-console")
 API_SERVER = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
-IN_MEMORY = ("--session_service_uri", "memory://", "--artifact_service_uri", "memory://")
-# Where both keep sessions: the name, and the options of the double and of adk's server.
-STORAGES = (("memory", (), IN_MEMORY), ("a file", ("--state", "sqlite:///state.db"), ()))
-GATEWAY = ("-m", "kernel_gateway", "--KernelGatewayApp.port={port}")
-TOKEN = "benchmark"
-GOALS = {"memory": ("0.54", "0.70", "0.70"), "a file": ("0.60", "0.70", "0.70")}
-ROUNDS, TURNS, STREAMS, CALLERS = 10, 20, 8, 16
+ROUNDS, TURNS, STREAMS, CALLERS, CREATED = 10, 20, 8, 16, 100
 BLOCK, BLOCKS = 40, 4  # turns of a long session
-CELLS = 50
-
 Pair = tuple[Server, Server]
 
 
-def rows(cache: Path) -> Iterator[Row]:
-    """Measure the double beside the other servers, in an environment below ``cache``."""
-    ADK.make(cache)
-    python = ADK.command(cache)[0]
-    for storage, ours, theirs in STORAGES:
-        with ExitStack() as stack:
-            double = stack.enter_context(_agents(python, *SERVE, *ours, "--agents", "."))
-            real = stack.enter_context(_agents(python, *API_SERVER, *theirs, "."))
-            yield from asyncio.run(_api_server_mode(storage, double, real))
-    yield _cells(python)
+class Storage(NamedTuple):
+    """Where both keep sessions: in words, each server's options, and the goals of some rows."""
+
+    name: str
+    about: str
+    double: Sequence[str]
+    real: Sequence[str]
+    create: float
+    run: float
+
+
+IN_MEMORY = ("--session_service_uri", "memory://", "--artifact_service_uri", "memory://")
+MEMORY = Storage(
+    "memory", "Both keep sessions in memory (for adk with `memory://`).", (), IN_MEMORY, 0.54, 0.70
+)
+FILE = Storage(
+    "a SQLite file",
+    "Both keep sessions in a SQLite file, and commit each change before they answer: the double "
+    "with `--state sqlite:///state.db`, adk by default. The double reads sessions from memory, adk "
+    "from the file. Threads that write count as their server.",
+    ("--state", "sqlite:///state.db"),
+    (),
+    0.60,
+    0.70,
+)
+SIDES = (
+    "`agentdouble serve` beside `adk api_server`, one process each, with the same ADK agents in "
+    "it, without keys, over HTTP with persistent connections. Both write a line for each request "
+    "to a file. The double also keeps its journal and runs agents on a thread of their "
+    "own. One caller and new sessions, unless a line says otherwise; both answer 15 turns first. "
+    "CPU is that of the process that listens."
+)
+OF_REAL = "of adk's"
+
+
+def sections(storage: str, cache: Path) -> Iterator[Section]:
+    """Measure with sessions in ``memory``, a ``file`` or ``postgresql``."""
+    python = PEERS.made(cache)
+    with ExitStack() as stack:
+        kept = {"memory": MEMORY, "file": FILE}.get(storage) or stack.enter_context(_postgresql())
+        about = f"{SIDES} {kept.about} {PEERS.package} {PEERS.version(cache)}."
+        yield Section(f"API-server mode, sessions in {kept.name}", about, _rows(python, kept))
+
+
+def _rows(python: str, kept: Storage) -> Iterator[Row]:
+    with ExitStack() as stack:
+        double = stack.enter_context(_agents(python, *SERVE, *kept.double, "--agents", "."))
+        real = stack.enter_context(_agents(python, *API_SERVER, *kept.real, "."))
+        yield from asyncio.run(_api_server_mode(kept, double, real))
+
+
+@contextmanager
+def _postgresql() -> Iterator[Storage]:
+    """Start a PostgreSQL server with a database for each of the two."""
+    folder = postgresql.programs()
+    if folder is None:
+        raise SystemExit(postgresql.MISSING)
+    with postgresql.running(folder) as url:
+        own = make_url(url)
+        real = own.set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
+        about = (
+            "Both keep sessions in the same PostgreSQL server, each in tables of its own, through "
+            "asyncpg, and commit each change before they answer: the double with `--state "
+            "postgresql://...`, adk with `--session_service_uri postgresql+asyncpg://...`. The "
+            "database is on this machine, without fsync; its CPU is not counted. The double reads "
+            "sessions from memory, adk from the database."
+        )
+        artifacts = ("--artifact_service_uri", "memory://")
+        options = ("--session_service_uri", real, *artifacts)
+        yield Storage("PostgreSQL", about, ("--state", url), options, 0.60, 0.70)
 
 
 @contextmanager
@@ -72,37 +136,38 @@ def _agents(python: str, *words: str) -> Iterator[str]:
             yield url
 
 
-async def _api_server_mode(storage: str, *urls: str) -> list[Row]:
-    beside = f"beside adk api_server, both in {storage}"
-    create, run, at_once = GOALS[storage]
+async def _api_server_mode(kept: Storage, *urls: str) -> list[Row]:
     async with _connected(*urls) as pair:
         created = [[await _created_ms(server) for server in pair] for _ in range(ROUNDS)]
-        table = [Row(f"create a session: CPU {beside}", _ratio(created), create)]
+        rows = [_beside("create a session: CPU", created, kept.create)]
         for app in ("said", "llm"):
-            used = await _beside(pair, app, TURNS)
-            table.append(
-                Row(f"/run of google-adk's {app}, young sessions: CPU {beside}", used, run)
-            )
-        cpu, took = await _at_once(pair)
-        table.append(Row(f"/run of {CALLERS} callers at once: CPU {beside}", cpu, at_once))
-        table.append(Row(f"the same: time of an answer (p50) {beside}", took, "1.00"))
+            used = await _turns(pair, app)
+            rows.append(_beside(f"`/run` of an ADK agent ({app}): CPU", used, kept.run))
+        rows += await _at_once(pair, kept)
         streamed = [[await _streamed_ms(server) for server in pair] for _ in range(STREAMS)]
-        table.append(Row(f"a stream of 200 events: CPU {beside}", _ratio(streamed), "0.45"))
-        if storage == "memory":
-            table += await _aged(pair, beside)
-    return table
+        rows.append(_beside("a stream of 200 events: CPU", streamed, 0.45))
+        if kept is MEMORY:
+            rows += await _aged(pair)
+    return rows
 
 
-async def _aged(pair: Pair, beside: str) -> list[Row]:
+def _beside(name: str, rounds: list[list[float]], wanted: float | None) -> Row:
+    return Row(name, ratio(rounds), OF_REAL, wanted)
+
+
+async def _aged(pair: Pair) -> list[Row]:
     """Return what long sessions cost, and the memory after all of it."""
     double, real = await _long_session(pair)
-    growth = f"{double[-1] / double[0]:.2f} times"
-    sizes = [server.rss_mib() for server in pair]
+    turns = BLOCK * BLOCKS
+    main, trees = zip(*((server.rss_mib(), server.tree_mib()) for server in pair), strict=True)
     return [
-        Row(f"a turn after {BLOCK * BLOCKS}: CPU {beside}", f"{double[-1] / real[-1]:.2f}", "0.22"),
-        Row(f"growth of a turn over {BLOCK * BLOCKS}", growth, "1.2 times"),
-        Row("memory afterwards (RSS), and that of adk api_server",
-            f"{sizes[0]:.0f}, {sizes[1]:.0f} MiB", "120 MiB"),
+        Row(f"a turn after {turns}: CPU", double[-1] / real[-1], OF_REAL, 0.22),
+        Row(f"the last turns of {turns} beside the first: CPU, the double", double[-1] / double[0], "times", 1.2),
+        Row(f"the last turns of {turns} beside the first: CPU, adk", real[-1] / real[0], "times"),
+        Row("memory afterwards of the main process (RSS), the double", main[0], "MiB", 120),
+        Row("memory afterwards of the main process (RSS), adk", main[1], "MiB"),
+        Row("memory of all its processes (PSS), the double with two ready kernels", trees[0], "MiB"),
+        Row("memory of all its processes (PSS), adk", trees[1], "MiB"),
     ]  # fmt: skip
 
 
@@ -122,44 +187,63 @@ async def _turns_ms(server: Server, app: str, session: str, times: int) -> float
     return (await measure(server, lambda: server.run(app, session), times)).cpu_ms
 
 
-async def _beside(pair: Pair, app: str, turns: int) -> str:
-    """Return the ratio of the CPU of turns in new sessions."""
-    rounds = [
-        [await _turns_ms(server, app, await server.session(app), turns) for server in pair]
+async def _turns(pair: Pair, app: str) -> list[list[float]]:
+    """Return the CPU of turns in new sessions, for both servers in each round."""
+    return [
+        [await _turns_ms(server, app, await server.session(app), TURNS) for server in pair]
         for _ in range(ROUNDS)
     ]
-    return _ratio(rounds)
 
 
-async def _at_once(pair: Pair) -> tuple[str, str]:
-    """Return the ratios of CPU and of time of turns that several callers ask for at once."""
+async def _at_once(pair: Pair, kept: Storage) -> list[Row]:
+    """Return what sessions and turns cost that several callers ask for at once."""
     rounds = [[await _used_at_once(server) for server in pair] for _ in range(ROUNDS)]
-    used = [[one.cpu_ms for one in each] for each in rounds]
-    took = [[one.p50_ms for one in each] for each in rounds]
-    return _ratio(used), _ratio(took)
+    rows = []
+    for number, (name, wanted) in enumerate(
+        (("create a session", kept.create), ("`/run` (said)", kept.run))
+    ):
+        used = [[each[number].cpu_ms for each in pair] for pair in rounds]
+        took = [[each[number].p50_ms for each in pair] for pair in rounds]
+        rows += [
+            _beside(f"{name}, {CALLERS} callers at once: CPU", used, wanted),
+            _beside(f"{name}, {CALLERS} callers at once: time (p50)", took, 1.0),
+        ]
+    return rows
 
 
-async def _used_at_once(server: Server) -> Measured:
+async def _used_at_once(server: Server) -> list[Measured]:
+    """Return what sessions and turns cost that several callers with new sessions ask for."""
     callers = [Server(server.url) for _ in range(CALLERS)]
     for caller in callers:
         await caller.open()
+    created = await _measured(server, [lambda it=it: it.session("said") for it in callers])
     sessions = [await caller.session("said") for caller in callers]
+    turns = [
+        lambda it=it, id_=id_: it.run("said", id_)
+        for it, id_ in zip(callers, sessions, strict=True)
+    ]
+    ran = await _measured(server, turns)
+    for caller in callers:
+        caller.close()
+    return [created, ran]
+
+
+async def _measured(server: Server, calls: Sequence[Callable[[], Awaitable[object]]]) -> Measured:
+    """Repeat calls, all at once, and return the CPU of all together, and the time of one."""
     before, times = server.cpu_s(), []
 
-    async def timed(caller: Server, session: str) -> None:
+    async def timed(call: Callable[[], Awaitable[object]]) -> None:
         start = time.perf_counter()
-        await caller.run("said", session)
+        await call()
         times.append(time.perf_counter() - start)
 
     for _ in range(5):
-        await asyncio.gather(*map(timed, callers, sessions))
-    for caller in callers:
-        caller.close()
+        await asyncio.gather(*map(timed, calls))
     return Measured((server.cpu_s() - before) * 1000, statistics.median(times) * 1000)
 
 
 async def _created_ms(server: Server) -> float:
-    return (await measure(server, lambda: server.session("said"), 100)).cpu_ms
+    return (await measure(server, lambda: server.session("said"), CREATED)).cpu_ms
 
 
 async def _streamed_ms(server: Server) -> float:
@@ -185,39 +269,7 @@ async def _long_session(pair: Pair) -> list[list[float]]:
     return [[statistics.mean(block) for block in zip(*costs, strict=True)] for costs in blocks]
 
 
-def _cells(python: str) -> Row:
-    """Measure a warm cell of a notebook over /jupyter and over a Kernel Gateway."""
-    settings = {"AGENTDOUBLE_TOKEN": TOKEN, "KG_AUTH_TOKEN": TOKEN}
-    with TemporaryDirectory() as name, ExitStack() as stack:
-        notebooks = []
-        for words, path in ((SERVE, "/jupyter"), (GATEWAY, "")):
-            url = stack.enter_context(serving(python, *words, folder=Path(name), environ=settings))
-            notebooks.append(stack.enter_context(_notebook(url + path)))
-        rounds = [[_cells_ms(notebook) for notebook in notebooks] for _ in range(ROUNDS)]
-    return Row("a warm cell over /jupyter, beside Kernel Gateway", _ratio(rounds[1:]), "1.00")
-
-
-@contextmanager
-def _notebook(url: str) -> Iterator[Notebook]:
-    headers = {"Authorization": f"token {TOKEN}"}
-    made = httpx.post(f"{url}/api/kernels", headers=headers, json={"name": "python3"}, timeout=60)
-    channels = f"{url.replace('http', 'ws', 1)}/api/kernels/{made.json()['id']}/channels"
-    with connect(channels, additional_headers=headers, subprotocols=[V1], proxy=None) as socket:  # type: ignore[list-item]
-        notebook = Notebook(socket)
-        notebook.text("1")
-        yield notebook
-
-
-def _cells_ms(notebook: Notebook) -> float:
-    times = []
-    for _ in range(CELLS):
-        start = time.perf_counter()
-        notebook.text("1 + 1")
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
-
-
-def _ratio(rounds: list[list[float]]) -> str:
+def ratio(rounds: Iterable[Sequence[float]]) -> float:
     """Return the double's share of what the other server took."""
     double, real = (sum(side) for side in zip(*rounds, strict=True))
-    return f"{double / real:.2f}"
+    return double / real
