@@ -16,12 +16,14 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
 import zmq
 from ipykernel.iostream import BackgroundSocket, IOPubThread, OutStream
 from jupyter_client.session import Session, new_id
 from traitlets import Integer
+from zmq.eventloop.zmqstream import ZMQStream
 
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
@@ -33,6 +35,8 @@ class OutputThread(IOPubThread):
     """
 
     _connected = False
+    _pipe_port = 0
+    _of_process: ClassVar[OutputThread | None] = None
 
     def __init__(self) -> None:
         # The base class would make a loop and a thread at once; ``connect`` calls it.
@@ -49,6 +53,27 @@ class OutputThread(IOPubThread):
         self._connected, self._welcomes = True, False
         self._early = list[bytes]()
         self.start()  # type: ignore[no-untyped-call]
+        OutputThread._of_process = self
+
+    def _setup_pipe_in(self) -> None:
+        """Make the key of the socket for the output of forks; the first fork makes the socket."""
+        self._pipe_uuid, self._pipe_port = os.urandom(16), 0
+
+    @staticmethod
+    def listen_to_forks() -> None:
+        """Listen to forks of this process, which send their output through it."""
+        thread = OutputThread._of_process
+        if thread is None or not thread._connected or thread._pipe_port:
+            return
+        if thread._is_master_process():  # type: ignore[no-untyped-call]
+            with suppress(zmq.ZMQError):
+                pipe = thread.socket.context.socket(zmq.PULL)
+                thread._pipe_port = pipe.bind_to_random_port("tcp://127.0.0.1")
+                thread.io_loop.add_callback(thread._listen_to, pipe)
+
+    def _listen_to(self, pipe: zmq.Socket[bytes]) -> None:
+        self._pipe_in = ZMQStream(pipe, self.io_loop)
+        self._pipe_in.on_recv(self._handle_pipe_msg)
 
     def sever(self) -> Mapping[str, object]:
         """Drop all output from now on, because the parent process sends it.
@@ -88,6 +113,9 @@ class OutputThread(IOPubThread):
                     for stale in [thread for thread in self._event_pipes if not thread.is_alive()]:
                         self._event_pipes.pop(stale).close()
             super().schedule(f)  # type: ignore[no-untyped-call]
+
+
+os.register_at_fork(before=OutputThread.listen_to_forks)
 
 
 class CappedStream(OutStream):
