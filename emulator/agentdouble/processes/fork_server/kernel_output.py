@@ -127,6 +127,7 @@ class CappedStream(OutStream):
 
     _about: Any = None
     _remaining = OUTPUT_LIMIT
+    _sends = False  # whether a thread is sending what was buffered
     _original_stdstream_copy: int | None = None  # type: ignore[assignment]
     _fid: int
 
@@ -154,7 +155,7 @@ class CappedStream(OutStream):
     def _drop_unsent(self) -> None:
         self._buffer_lock = threading.RLock()
         self._buffers = defaultdict(io.StringIO)
-        self._flush_pending = self._subprocess_flush_pending = False
+        self._flush_pending = self._subprocess_flush_pending = self._sends = False
 
     def _capture(self, descriptor: int) -> None:
         """Read what is written to a descriptor; its file is kept at another number.
@@ -202,7 +203,17 @@ class CappedStream(OutStream):
         """
         if self._should_watch and threading.current_thread() is not self.pub_thread.thread:
             self._read()
-        super().flush()  # type: ignore[no-untyped-call]
+        # A cell flushes six times. Without the check, it would wait six times for the other thread.
+        # In this order: what that thread sends has left the buffers, and is queued when it is done.
+        if self._buffers or self._sends or self.echo is not None:
+            super().flush()  # type: ignore[no-untyped-call]
+
+    def _flush(self) -> None:
+        self._sends = True
+        try:
+            super()._flush()  # type: ignore[no-untyped-call]
+        finally:
+            self._sends = False
 
     def write(self, string: str) -> int:
         """Write to the stream, up to the limit."""
