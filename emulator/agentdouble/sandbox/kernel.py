@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentdouble import faults
 from agentdouble.errors import KernelStartError
 from agentdouble.processes import session_files
-from agentdouble.processes.fork_server.protocol import BEGUN
+from agentdouble.processes.fork_server.protocol import BEGUN, BEGUN_LENGTH
 from agentdouble.processes.launcher import STDERR
 from agentdouble.sandbox.execution import OUTPUTS, Execution, settle
 from agentdouble.sandbox.expressions import (
@@ -255,10 +255,10 @@ class Kernel(SessionProcess):
         Its messages do not tell: code may end the kernel before they are sent.
         """
         try:
-            mark = session_files.read_end(self.run / BEGUN, len(execution.msg_id))
+            mark = session_files.read_end(self.run / BEGUN, BEGUN_LENGTH)
         except OSError:
             return execution.begun.done()
-        return execution.begun.done() or mark.decode("utf-8", "replace") == execution.msg_id
+        return execution.begun.done() or mark.rstrip() == execution.msg_id.encode()
 
     async def _has_begun(self, execution: Execution) -> None:
         """Wait until the code runs, because ipykernel ignores an interrupt before that."""

@@ -315,7 +315,7 @@ _FIELDS = {
 _INCIDENTAL = (
     (r"/tmp/ipykernel_\d+/\d+\.py", "CELL"),
     (r"0x[0-9a-f]+", "0x0"),
-    (r"\d+(\.\d+)?( \\u00b1 [\d.]+)? (ns|\\u00b5s|\\u03bcs|us|ms|s)\b", "TIME"),
+    (r"\d+(\.\d+)?(e\+\d+)?( \\u00b1 [\d.]+)? (ns|\\u00b5s|\\u03bcs|us|ms|s)\b", "TIME"),
     (r"Thread-\d+", "Thread-1"),
 )
 

@@ -47,6 +47,39 @@ with zmq.Context() as context, context.socket(zmq.REQ) as client:
     assert "b'ping'\n" == text(shared, code, "heartbeat")
 
 
+def test_the_control_channel_opens_although_a_fork_holds_its_socket(shared: Emulator) -> None:
+    """It opens for its first client, while code runs."""
+    code = """
+import ipykernel.connect, json, os, signal, zmq
+from jupyter_client.session import Session
+child = os.fork()
+if child == 0:
+    signal.pause()
+info = json.load(open(ipykernel.connect.get_connection_file()))
+session = Session(key=info["key"].encode())
+with zmq.Context() as context, context.socket(zmq.DEALER) as client:
+    client.connect(f"{info['transport']}://{info['ip']}-{info['control_port']}")
+    session.send(client, "kernel_info_request")
+    print(client.poll(10_000) and session.recv(client)[1]["content"]["status"])
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0) and None
+"""
+    assert "ok\n" == text(shared, code, "control")
+
+
+def test_what_a_fork_prints_belongs_to_the_cell(shared: Emulator) -> None:
+    code = """
+import multiprocessing
+fork = multiprocessing.get_context("fork")
+def say(): print("from a fork")
+for _ in range(2):
+    process = fork.Process(target=say)
+    process.start()
+    process.join()
+"""
+    assert "from a fork\n" * 2 == text(shared, code, "forks")
+
+
 def test_ipython_makes_its_directories_when_it_needs_them(shared: Emulator) -> None:
     """A start makes none of them."""
     pytest.importorskip("IPython.external.pickleshare", reason="older ones have no %store")

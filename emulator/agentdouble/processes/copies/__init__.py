@@ -21,11 +21,11 @@ asyncio.SelectorEventLoop: _csock _default_executor _internal_fds _make_self_pip
 asyncio.tasks: _unregister_task
 concurrent.futures.ProcessPoolExecutor: _broken _processes
 concurrent.futures.ThreadPoolExecutor: _broken _threads
-ipykernel.IOPubThread: _event_pipe_gc_lock _event_pipes _handle_subscription _local
-    _run_event_pipe_gc
+ipykernel.IOPubThread: _event_pipe_gc_lock _event_pipes _handle_pipe_msg _handle_subscription
+    _is_master_process _local _pipe_in _pipe_port _pipe_uuid _run_event_pipe_gc _setup_pipe_in
 ipykernel.IPKernelApp: _apply_curve_server_options _bind_socket _ip_default _load_config
     _run_startup_files _session_default _trait_values
-ipykernel.IPythonKernel: _cancel_on_sigint _main_asyncio_lock _publish_status _topic
+ipykernel.IPythonKernel: _cancel_on_sigint _control_lock _main_asyncio_lock _publish_status _topic
 ipykernel.OutStream: _buffer_lock _buffers _exc _fid _flush _flush_pending _io_loop _master_pid
     _original_stdstream_copy _original_stdstream_fd _should_watch _subprocess_flush_pending
     _watch_pipe_fd

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _OF_APP = (
     *("context", "heartbeat", "control_thread", "shell_channel_thread", "shell_socket"),
-    *("control_socket", "stdin_socket"),
+    *("control_socket", "stdin_socket", "late_channels"),
 )
 _OF_KERNEL = (
     *("shell_stream", "control_stream", "stdin_socket", "control_thread"),
@@ -46,8 +46,7 @@ def sever(app: KernelApp, exempt: Container[int] = ()) -> None:
     the others, those of files, directories and devices stay open.
     """
     _abandon(app.iopub_thread.sever())
-    heartbeat: Any = app.heartbeat
-    _abandon(app.context, heartbeat.context, app.shell_channel_thread.manager)
+    _abandon(app.context, app.shell_channel_thread.manager)
     for holder, names in ((app, _OF_APP), (app.kernel, _OF_KERNEL)):
         for name in names:
             _abandon(getattr(holder, name))

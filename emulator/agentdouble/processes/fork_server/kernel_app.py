@@ -9,6 +9,7 @@ hold (the streams, the session, the thread that sends output, the event loop) st
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import gc
 import itertools
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import FileIO, TextIOWrapper
 from logging import StreamHandler
@@ -46,7 +47,8 @@ from agentdouble.processes.fork_server.kernel_output import (
     CappedStream,
     OutputThread,
 )
-from agentdouble.processes.fork_server.protocol import BEGUN
+from agentdouble.processes.fork_server.late_channels import LateChannel
+from agentdouble.processes.fork_server.protocol import BEGUN, BEGUN_LENGTH
 from agentdouble.processes.fork_server.session_history import keep_history
 
 _PORTS = ("shell_port", "iopub_port", "stdin_port", "hb_port", "control_port")
@@ -83,6 +85,8 @@ class KernelApp(IPKernelApp):
 
     streams: tuple[str, ...] = ("stdout", "stderr")
     user_context: contextvars.Context | None = None  # in which the code of the kernel has run
+    late_channels: Sequence[LateChannel] = ()
+    _opens_late = False
     _settled = False
 
     @default("session")
@@ -183,8 +187,10 @@ class KernelApp(IPKernelApp):
         self.init_poller()  # type: ignore[no-untyped-call]
         if not self._settled:
             self._settle()
+        self._opens_late = has_file and self.transport == "ipc" and self.shell is not None
         self.init_sockets()  # type: ignore[no-untyped-call]
-        self.init_heartbeat()
+        if not self._opens_late:
+            self.init_heartbeat()
         if not has_file:
             self.write_connection_file()
         for stream in self.outputs:
@@ -282,15 +288,32 @@ class KernelApp(IPKernelApp):
 
     def init_control(self, context: zmq.Context[Any]) -> None:
         """Make the control channel and the threads; without debugpy, no sockets for it."""
+        if not self._opens_late:
+            self._make_control()
+        if self.shell:
+            shell = () if version_info >= (7, 4) else (self.shell_socket,)
+            self.shell_channel_thread = ShellChannelThread(context, *shell, daemon=True)
+
+    def _make_control(self) -> None:
+        context: Any = self.context
         self.control_socket = context.socket(zmq.ROUTER)
         self.control_socket.linger = 1000
         self.control_socket.router_handover = 1
         self._apply_curve_server_options(self.control_socket)
         self.control_port = self._bind_socket(self.control_socket, self.control_port)  # type: ignore[no-untyped-call]
         self.control_thread = ControlThread(daemon=True)  # type: ignore[no-untyped-call]
-        if self.shell:
-            shell = () if version_info >= (7, 4) else (self.shell_socket,)
-            self.shell_channel_thread = ShellChannelThread(context, *shell, daemon=True)
+
+    def _start_control(self) -> None:
+        kernel = self.kernel
+        kernel.control_stream = ZMQStream(self.control_socket, self.control_thread.io_loop)
+        kernel.control_thread = self.control_thread
+        self.control_thread.start()
+
+    def _open_control(self) -> None:
+        """Open the control channel for its first client, perhaps while code runs."""
+        self._make_control()
+        self._start_control()
+        self.kernel.control_stream.on_recv(self.kernel.dispatch_control, copy=False)
 
     def init_heartbeat(self) -> None:
         """Answer heartbeats in the kernel's context; another one would need two more threads."""
@@ -305,15 +328,22 @@ class KernelApp(IPKernelApp):
 
     def _connect_kernel(self) -> None:
         """Give the kernel streams, threads and ids."""
-        kernel, shell_loop = self.kernel, getattr(self.shell_channel_thread, "io_loop", None)
+        kernel = self.kernel
+        shell_loop: Any = getattr(self.shell_channel_thread, "io_loop", None)
         kernel.shell_stream = ZMQStream(self.shell_socket, shell_loop)
-        kernel.control_stream = ZMQStream(self.control_socket, self.control_thread.io_loop)
-        self.control_thread.start()
+        if self._opens_late:
+            late = {self.control_port: self._open_control, self.hb_port: self.init_heartbeat}
+            kernel._control_lock = asyncio.Lock()  # ``start`` makes it later than a client may come
+            self.late_channels = [
+                LateChannel(f"{self.ip}-{port}", shell_loop, open_channel)
+                for port, open_channel in late.items()
+            ]
+        else:
+            self._start_control()
         if self.shell_channel_thread:
             self.shell_channel_thread.shell_stream = kernel.shell_stream
             self.shell_channel_thread.start()
         kernel.stdin_socket = self.stdin_socket
-        kernel.control_thread = self.control_thread
         kernel.shell_channel_thread = self.shell_channel_thread
         kernel.record_ports({name: getattr(self, name) for name in _PORTS})
         kernel.ident = str(uuid.uuid4())
@@ -338,8 +368,9 @@ class KernelApp(IPKernelApp):
         with suppress(OSError):
             mark: str = parent["header"]["msg_id"]
             path = f"{os.path.dirname(self.connection_file)}/{BEGUN}"  # noqa: PTH120 (each cell)
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            os.write(descriptor, mark.encode())
+            # Overwritten: ext4 waits for the disk when a file is truncated and closed, 0.8 ms.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+            os.write(descriptor, mark.encode().ljust(BEGUN_LENGTH))
             os.close(descriptor)
 
     def own_threads(self) -> tuple[threading.Thread | None, ...]:
@@ -347,11 +378,6 @@ class KernelApp(IPKernelApp):
         streams = (getattr(stream, "watch_fd_thread", None) for stream in self.outputs)
         named = (self.heartbeat, self.control_thread, self.shell_channel_thread)
         return (self.iopub_thread.thread, *named, *streams)
-
-    def own_contexts(self) -> int:
-        """Return how many contexts of ZMQ every kernel has."""
-        heartbeat: Any = self.heartbeat
-        return len({self.context, heartbeat.context})
 
 
 def _profile_in(ipython_dir: str) -> ProfileDir:

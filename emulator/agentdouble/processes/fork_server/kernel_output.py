@@ -16,12 +16,14 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar
 
 import zmq
 from ipykernel.iostream import BackgroundSocket, IOPubThread, OutStream
 from jupyter_client.session import Session, new_id
 from traitlets import Integer
+from zmq.eventloop.zmqstream import ZMQStream
 
 from agentdouble.processes.fork_server.protocol import OUTPUT_LIMIT
 
@@ -33,6 +35,8 @@ class OutputThread(IOPubThread):
     """
 
     _connected = False
+    _pipe_port = 0
+    _of_process: ClassVar[OutputThread | None] = None
 
     def __init__(self) -> None:
         # The base class would make a loop and a thread at once; ``connect`` calls it.
@@ -49,6 +53,27 @@ class OutputThread(IOPubThread):
         self._connected, self._welcomes = True, False
         self._early = list[bytes]()
         self.start()  # type: ignore[no-untyped-call]
+        OutputThread._of_process = self
+
+    def _setup_pipe_in(self) -> None:
+        """Make the key of the socket for the output of forks; the first fork makes the socket."""
+        self._pipe_uuid, self._pipe_port = os.urandom(16), 0
+
+    @staticmethod
+    def listen_to_forks() -> None:
+        """Listen to forks of this process, which send their output through it."""
+        thread = OutputThread._of_process
+        if thread is None or not thread._connected or thread._pipe_port:
+            return
+        if thread._is_master_process():  # type: ignore[no-untyped-call]
+            with suppress(zmq.ZMQError):
+                pipe = thread.socket.context.socket(zmq.PULL)
+                thread._pipe_port = pipe.bind_to_random_port("tcp://127.0.0.1")
+                thread.io_loop.add_callback(thread._listen_to, pipe)
+
+    def _listen_to(self, pipe: zmq.Socket[bytes]) -> None:
+        self._pipe_in = ZMQStream(pipe, self.io_loop)
+        self._pipe_in.on_recv(self._handle_pipe_msg)
 
     def sever(self) -> Mapping[str, object]:
         """Drop all output from now on, because the parent process sends it.
@@ -90,6 +115,9 @@ class OutputThread(IOPubThread):
             super().schedule(f)  # type: ignore[no-untyped-call]
 
 
+os.register_at_fork(before=OutputThread.listen_to_forks)
+
+
 class CappedStream(OutStream):
     """Passes on at most ``OUTPUT_LIMIT`` characters of each execution and drops the rest.
 
@@ -99,6 +127,7 @@ class CappedStream(OutStream):
 
     _about: Any = None
     _remaining = OUTPUT_LIMIT
+    _sends = False  # whether a thread is sending what was buffered
     _original_stdstream_copy: int | None = None  # type: ignore[assignment]
     _fid: int
 
@@ -126,7 +155,7 @@ class CappedStream(OutStream):
     def _drop_unsent(self) -> None:
         self._buffer_lock = threading.RLock()
         self._buffers = defaultdict(io.StringIO)
-        self._flush_pending = self._subprocess_flush_pending = False
+        self._flush_pending = self._subprocess_flush_pending = self._sends = False
 
     def _capture(self, descriptor: int) -> None:
         """Read what is written to a descriptor; its file is kept at another number.
@@ -174,7 +203,17 @@ class CappedStream(OutStream):
         """
         if self._should_watch and threading.current_thread() is not self.pub_thread.thread:
             self._read()
-        super().flush()  # type: ignore[no-untyped-call]
+        # A cell flushes six times. Without the check, it would wait six times for the other thread.
+        # In this order: what that thread sends has left the buffers, and is queued when it is done.
+        if self._buffers or self._sends or self.echo is not None:
+            super().flush()  # type: ignore[no-untyped-call]
+
+    def _flush(self) -> None:
+        self._sends = True
+        try:
+            super()._flush()  # type: ignore[no-untyped-call]
+        finally:
+            self._sends = False
 
     def write(self, string: str) -> int:
         """Write to the stream, up to the limit."""

@@ -26,6 +26,7 @@ KERNELS = {  # the modules of what is forked, by name; each has ``run(connection
 }
 COPY = "copy"  # the kernel of a request to a template
 BEGUN = "begun"  # the file beside a kernel's connection file with the last request that began
+BEGUN_LENGTH = 128  # bytes of that file: an id, and spaces
 TEMPLATE_REQUEST = "agentdouble_template_request"  # on a kernel's shell channel
 READY, GO = b"r", b"g"  # READY: the copy waits for its files. GO: they are mounted
 
