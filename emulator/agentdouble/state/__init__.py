@@ -1,7 +1,7 @@
 """The state that outlives the process: records by kind and id, in memory or in a database.
 
-``store`` has the store in memory, and ``store_urls`` makes the one that a URL names. ``database``
-is the store in SQLite or PostgreSQL through SQLAlchemy, imported only if it is configured. A
+``store`` has the store in memory, and ``store_urls`` makes the one that a URL names. ``sqlite`` and
+``postgresql`` have the stores in databases; they share ``database``. A
 ``Registry`` keeps resources that requests create in a store: it finds, changes and deletes them,
 and answers a repeated client token with the same resource.
 

@@ -23,12 +23,17 @@ def make_store(url: str) -> Store:
     name = check_url(url)
     if name is None:
         return Store()
-    if name.startswith(_POSTGRESQL) and importlib.util.find_spec("asyncpg") is None:
-        raise MissingExtraError("A state in PostgreSQL", extra="postgres")
-    import_now("agentdouble.state.database")
-    from agentdouble.state.database import PostgresqlStore, SqliteStore  # slow: 0.3 s
+    if not name.startswith(_POSTGRESQL):
+        import_now("agentdouble.state.sqlite")
+        from agentdouble.state.sqlite import SqliteStore  # slow: 0.3 s
 
-    return PostgresqlStore(name) if name.startswith(_POSTGRESQL) else SqliteStore(name)
+        return SqliteStore(name)
+    if importlib.util.find_spec("asyncpg") is None:
+        raise MissingExtraError("A state in PostgreSQL", extra="postgres")
+    import_now("agentdouble.state.postgresql")
+    from agentdouble.state.postgresql import PostgresqlStore  # slow: 0.3 s
+
+    return PostgresqlStore(name)
 
 
 def check_url(url: str) -> str | None:

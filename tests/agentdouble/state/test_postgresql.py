@@ -19,7 +19,7 @@ import asyncpg
 from agentdouble import Emulator
 from agentdouble.errors import MissingExtraError, StateError
 from agentdouble.processes.fork_server import processes
-from agentdouble.state import Change, database, make_store
+from agentdouble.state import Change, make_store, postgresql
 from tests.agentdouble.calling import http
 from tests.postgresql import Server
 
@@ -110,7 +110,7 @@ def test_a_lost_connection_does_not_take_the_database_from_another_owner(server:
 
     async def take_lock() -> Any:
         other, admin = await asyncpg.connect(server.url), await asyncpg.connect(server.url)
-        locked = asyncio.ensure_future(other.execute(f"SELECT pg_advisory_lock({database.LOCK})"))
+        locked = asyncio.ensure_future(other.execute(f"SELECT pg_advisory_lock({postgresql.LOCK})"))
         locks = "FROM pg_locks WHERE locktype = 'advisory' AND"
         while not await admin.fetchval(f"SELECT count(*) {locks} NOT granted"):
             pass
@@ -157,8 +157,8 @@ def test_an_unresponsive_server_counts_as_lost(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Checks, writes and closing end in bounded time."""
-    monkeypatch.setattr(database, "ANSWER_S", 0.5)
-    monkeypatch.setattr(database, "_CHECK_S", 0.1)
+    monkeypatch.setattr(postgresql, "ANSWER_S", 0.5)
+    monkeypatch.setattr(postgresql, "_CHECK_S", 0.1)
 
     async def work() -> list[str]:
         store = make_store(server.url)

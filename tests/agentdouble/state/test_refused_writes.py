@@ -26,8 +26,7 @@ def limited_pages(double: Emulator) -> Iterator[None]:
     store: Any = double._platform.context.store
 
     async def limit(pages: int) -> None:
-        async with store._engine.connect() as connection:
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        await store._connected(lambda it: it.exec_driver_sql(f"PRAGMA max_page_count = {pages}"))
 
     double._call(limit(1))
     try:
