@@ -1,15 +1,15 @@
 """Sessions and artifacts that outlive the process: read from memory, saved in the state.
 
-A change is written in one transaction, and then made in memory, one after the other. So after a
-kill each event is stored completely or not at all, and no event that was sent is lost.
+A change is written in one transaction, and then made in memory. So after a kill each event is
+stored completely or not at all, and no event that was sent is lost. Changes of the same session,
+user or application are made one after the other, and others may share a transaction.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentdouble.api_server.state_scopes import split_scopes
@@ -22,6 +22,7 @@ from agentdouble.api_server.stores import (
     StoredArtifact,
     StoredEvent,
 )
+from agentdouble.core.keyed_locks import KeyedLocks
 from agentdouble.state import Change, Store, unbroken
 
 _SESSION = "api-session"
@@ -38,7 +39,7 @@ class PersistentSessions(SessionStore):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
-        self._lock = asyncio.Lock()
+        self._locks = KeyedLocks()
 
     async def restore(self) -> None:
         """Load the sessions of an earlier process."""
@@ -63,7 +64,7 @@ class PersistentSessions(SessionStore):
         """Store a new session with its first events; return False if the id is taken."""
 
         async def create() -> bool:
-            async with self._lock:
+            async with self._locks.holding(*_records_of(key, initial, events)):
                 if self._find(key) is not None:
                     return False
                 await self._store.write(*self._changes(key, {}, 0, events, now, initial))
@@ -75,7 +76,7 @@ class PersistentSessions(SessionStore):
         """Store events and apply them to the state; return None if there is no such session."""
 
         async def append() -> Revision | None:
-            async with self._lock:
+            async with self._locks.holding(*_records_of(key, {}, events)):
                 session = self._find(key)
                 if session is None:
                     return None
@@ -89,7 +90,7 @@ class PersistentSessions(SessionStore):
         """Delete a session and its events; return False if there was none."""
 
         async def delete() -> bool:
-            async with self._lock:
+            async with self._locks.holding(key):
                 session = self._find(key)
                 if session is None:
                     return False
@@ -99,22 +100,28 @@ class PersistentSessions(SessionStore):
         return await unbroken(delete())
 
     async def clear(self) -> None:
-        """Delete everything."""
+        """Delete everything that was stored before."""
+        await unbroken(self._clear())
 
-        async def clear() -> None:
-            async with self._lock:
-                changes = [
-                    change
-                    for (app, user), sessions in self._sessions.items()
-                    for id_, session in sessions.items()
-                    for change in _removals(SessionKey(app, user, id_), len(session.events))
-                ]
-                changes += [Change(_USER, json.dumps(owner)) for owner in self._users]
-                changes += [Change(_APP, app) for app in self._apps]
-                await self._store.write(*changes)
-                await super(PersistentSessions, self).clear()
-
-        await unbroken(clear())
+    async def _clear(self) -> None:
+        keys = sorted(SessionKey(*who, id_) for who, its in self._sessions.items() for id_ in its)
+        users, apps = sorted(self._users), sorted(self._apps)
+        async with self._locks.holding(*keys, *users, *apps):
+            changes = [
+                change
+                for key in keys
+                if (session := self._find(key)) is not None
+                for change in _removals(key, len(session.events))
+            ]
+            changes += [Change(_USER, json.dumps(user)) for user in users]
+            changes += [Change(_APP, app) for app in apps]
+            await self._store.write(*changes)
+            for key in keys:
+                await super().delete(key)
+            for user in users:
+                self._users.pop(user, None)
+            for app in apps:
+                self._apps.pop(app, None)
 
     def _changes(
         self,
@@ -149,6 +156,20 @@ class PersistentSessions(SessionStore):
         return changes
 
 
+def _records_of(
+    key: SessionKey, initial: Mapping[str, Any], events: Sequence[StoredEvent]
+) -> Iterator[Hashable]:
+    """Yield the keys of the records that a change touches: session, user, application."""
+    yield key
+    delta = {name: None for part in (initial, *(it.state_delta for it in events)) for name in part}
+    if delta:
+        scoped = split_scopes(delta)
+        if scoped.user:
+            yield key.app, key.user
+        if scoped.app:
+            yield key.app
+
+
 def _removals(key: SessionKey, events: int) -> list[Change]:
     names = [json.dumps([*key, number]) for number in range(events)]
     return [Change(_SESSION, json.dumps(key)), *(Change(_EVENT, name) for name in names)]
@@ -162,7 +183,7 @@ class PersistentArtifacts(ArtifactStore):
     def __init__(self, store: Store) -> None:
         super().__init__()
         self._store = store
-        self._lock = asyncio.Lock()
+        self._locks = KeyedLocks()
 
     async def restore(self) -> None:
         """Load the artifacts of an earlier process, without their contents."""
@@ -183,7 +204,7 @@ class PersistentArtifacts(ArtifactStore):
         """Store a new version and return it without its content."""
 
         async def save() -> StoredArtifact:
-            async with self._lock:
+            async with self._locks.holding(key):
                 record = {
                     "key": key,
                     "version": len(self._artifacts.get(key, ())),
@@ -221,7 +242,7 @@ class PersistentArtifacts(ArtifactStore):
         await unbroken(self._delete(list(self._artifacts)))
 
     async def _delete(self, keys: Sequence[ArtifactKey]) -> None:
-        async with self._lock:
+        async with self._locks.holding(*sorted(keys)):
             names = [
                 _name(key, artifact.version)
                 for key in keys

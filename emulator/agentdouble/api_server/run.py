@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
 
 from agentdouble.agents.framework import RunEvent
 from agentdouble.agents.loops import AgentLoops, LoopTask, Start
@@ -22,30 +21,21 @@ from agentdouble.api_server.sessions import SessionService
 from agentdouble.api_server.stores import SessionKey, StoredSession
 from agentdouble.core import ledger
 from agentdouble.core.code_tool import Invocation, invoked_by
+from agentdouble.core.keyed_locks import KeyedLocks
 from agentdouble.errors import RunEndedError, SessionNotFoundError
 from agentdouble.server.application_loop import ApplicationExitError
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
 
 
-class SessionLocks:
-    """A lock for each session that has runs: a session has at most one run at a time."""
-
-    def __init__(self) -> None:
-        # Weak: a lock lives as long as a run holds it or waits for it, so that there is always one
-        # lock per session, and none for sessions without runs.
-        self._locks: WeakValueDictionary[SessionKey, asyncio.Lock] = WeakValueDictionary()
-
-    @asynccontextmanager
-    async def exclusive(self, key: SessionKey) -> AsyncIterator[None]:
-        """Wait until the session's earlier runs have ended (U-RUN-CONCURRENT)."""
-        lock = self._locks.get(key)
-        if lock is None:
-            lock = self._locks[key] = asyncio.Lock()
-        if lock.locked() and ledger.choose("U-RUN-CONCURRENT") == "interleaved":
-            yield
-            return
-        async with lock:
-            yield
+@asynccontextmanager
+async def _turn(locks: KeyedLocks, key: SessionKey) -> AsyncIterator[None]:
+    """Wait until the session's earlier runs have ended (U-RUN-CONCURRENT)."""
+    lock = locks.of(key)
+    if lock.locked() and ledger.choose("U-RUN-CONCURRENT") == "interleaved":
+        yield
+        return
+    async with lock:
+        yield
 
 
 @dataclass(frozen=True)
@@ -56,7 +46,7 @@ class RunServices:
     artifacts: ArtifactService
     histories: Histories
     loops: AgentLoops = field(default_factory=AgentLoops)
-    locks: SessionLocks = field(default_factory=SessionLocks)
+    locks: KeyedLocks = field(default_factory=KeyedLocks)
 
 
 Send = Callable[[Sequence[RunEvent]], Awaitable[None]]
@@ -100,7 +90,7 @@ class Run(ABC):
         Raises the agent's error, and SessionNotFoundError if the session is deleted meanwhile. If
         it is cancelled because the client disconnected, it stores an event that says so.
         """
-        async with self._services.locks.exclusive(self.key):
+        async with _turn(self._services.locks, self.key):
             # Read inside the lock: the run that held it has changed the state.
             session = await self._store.head(self.key)
             if session is None:
