@@ -19,7 +19,7 @@ from tests.console.driving import PATIENCE_MS, ask, create_service, go, session_
 pytestmark = pytest.mark.once
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 
 def test_an_empty_double_shows_how_to_begin(opened: Page, double: Emulator) -> None:
@@ -160,6 +160,26 @@ def test_an_invalid_token_is_reported(browser: Browser, double: Emulator) -> Non
     page.get_by_text("This address has no valid token").wait_for()
     page.get_by_label("Address or token").fill(double.console_url)
     page.get_by_role("button", name="Use").click()
+
+    page.get_by_text("Connected").wait_for()
+    page.close()
+
+
+def test_a_page_that_loads_late_swallows_no_click(browser: Browser, double: Emulator) -> None:
+    """The form for the token stays where it is while the page appears below it."""
+    assert double.console_url is not None
+    page = browser.new_page()
+    held: list[Route] = []
+    page.route("**/pages/overview.js", lambda route: held.append(route))
+
+    page.goto(double.console_url.partition("=")[0] + "=wrong")
+    page.get_by_label("Address or token").fill(double.console_url)
+    page.get_by_role("button", name="Use").hover()
+    page.mouse.down()
+    held.pop().continue_()
+    page.locator("#page:not([aria-busy])").wait_for()
+    page.unroute("**/pages/overview.js")
+    page.mouse.up()
 
     page.get_by_text("Connected").wait_for()
     page.close()

@@ -57,7 +57,9 @@ async function show() {
     const loaded = await (entry.loadItem && id ? entry.loadItem(id) : entry.load()).catch(unavailable);
     if (current !== next) return void loaded.close?.(); // the user has gone to another page
     page = loaded;
-    main.replaceChildren(page.element);
+    // The notice stays where it is: a button that moves between press and release gets no click.
+    for (const child of [...main.childNodes]) if (child !== notice) child.remove();
+    main.append(page.element);
     main.removeAttribute("aria-busy");
     if (double.status === "refused") askForToken();
     if (double.ready) {
