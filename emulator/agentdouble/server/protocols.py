@@ -19,6 +19,7 @@ PEER = "agentdouble.peer"  # in the scope: the address at the other end, whateve
 TRANSPORT = "agentdouble.transport"  # in the scope: the connection, for code that must end it
 
 LARGEST_HEAD = 256 * 1024  # bytes
+JOINED_AT_MOST = 16 * 1024  # bytes
 SLOW_S = 30  # the longest that a head may take, and that a body may be silent
 _INVALID = "Invalid HTTP request received."
 
@@ -227,38 +228,41 @@ def _in_one_line(record: logging.LogRecord) -> bool:
     return True
 
 
-class _HeadWithBody:
-    """A connection that sends the head of an answer together with the body that follows at once.
+class _JoinedWrites:
+    """A connection that sends the head and the body of an answer together, and so further chunks.
 
     uvicorn writes them separately, and one send costs more than the rest of a small answer: 73 of
-    200 µs. If no body follows in the same step of the loop, the head is sent alone.
+    200 µs. The head waits for the body until the end of this step of the loop, and chunks wait for
+    each other.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
-        self._begun = False
-        self._head: bytes | None = None
+        self._writes = 0
+        self._pieces: list[bytes] = []
+        self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Send data; hold the first piece back until the next one."""
-        if not self._begun:
-            self._begun = True
-            self._head = data
-            self._loop.call_soon(self._send_head)
-            return
-        head, self._head = self._head, None
-        self._transport.write(data if head is None else head + data)
+        """Send data, or hold it back."""
+        self._writes += 1
+        self._pieces.append(data)
+        self._size += len(data)
+        is_body = self._writes == 2  # which is often the end, and need not wait for other requests
+        if is_body or self._size > JOINED_AT_MOST:  # or uvicorn would not notice a slow client
+            self._send()
+        elif len(self._pieces) == 1:
+            self._loop.call_soon(self._send)
 
     def close(self) -> None:
         """Close the connection when everything is sent."""
-        self._send_head()
+        self._send()
         self._transport.close()
 
-    def _send_head(self) -> None:
-        head, self._head = self._head, None
-        if head is not None:
-            self._transport.write(head)
+    def _send(self) -> None:
+        if self._pieces:
+            pieces, self._pieces, self._size = self._pieces, [], 0
+            self._transport.write(b"".join(pieces))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -293,7 +297,7 @@ class HttpProtocol(OneProtocol):
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not None and self.cycle is not before:  # an upgrade has none
-            joined = _HeadWithBody(self.transport, self.loop)
+            joined = _JoinedWrites(self.transport, self.loop)
             self.cycle.transport = cast("asyncio.Transport", joined)
 
     def connection_lost(self, exc: Exception | None) -> None:

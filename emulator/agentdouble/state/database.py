@@ -167,7 +167,7 @@ class DatabaseStore(Store):
             await self.write(Change(_PROBE, _PROBE))
 
     async def _unbroken(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work to its end, even if the caller is cancelled meanwhile; ``close()`` waits for it."""
+        """Run work to its end, even if the caller is cancelled; ``close()`` waits for it."""
         task = asyncio.ensure_future(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
