@@ -47,7 +47,7 @@ PEERS = Peers(
 )
 SERVE = ("-m", "agentdouble", "serve", "--port", "{port}", "--no-console")
 API_SERVER = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
-ROUNDS, TURNS, STREAMS, CALLERS, CREATED = 10, 20, 8, 16, 100
+ROUNDS, TURNS, STREAMS, CALLERS, CREATED = 31, 20, 31, 16, 100
 BLOCK, BLOCKS = 40, 4  # turns of a long session
 Pair = tuple[Server, Server]
 
@@ -270,6 +270,5 @@ async def _long_session(pair: Pair) -> list[list[float]]:
 
 
 def ratio(rounds: Iterable[Sequence[float]]) -> float:
-    """Return the double's share of what the other server took."""
-    double, real = (sum(side) for side in zip(*rounds, strict=True))
-    return double / real
+    """Return the median over rounds of the double's share of what the other server took."""
+    return statistics.median(double / real for double, real in rounds)
