@@ -5,10 +5,10 @@ increments and the whole::
 
     python -m tests.benchmarks.bench_api_server http://127.0.0.1:8000 http://127.0.0.1:8001
 
-The first URL is ours. Who starts the servers sees to it that both keep sessions at the same place
-and write the same logs; ``peers`` does so. CPU is what the process that listens there uses, in milliseconds a request
-(its clock ticks every 10 ms); the rounds of the two take turns, so that a load on the machine
-meets both.
+The first URL is ours. Start both servers so that they keep sessions at the same place and write the
+same logs, as ``peers`` does. CPU is what the process that listens there uses, in milliseconds a
+request (its clock ticks every 10 ms); the rounds of the two take turns, so that a load on the
+machine meets both.
 """
 
 from __future__ import annotations

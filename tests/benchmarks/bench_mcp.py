@@ -5,7 +5,7 @@
 
 The backend is a bare ``MCPServer`` in a process of its own; the rounds of the two take turns,
 so that a load on the machine meets both. The same client calls it over one connection, in one
-session. Directly there are no keys, no journal and no log of requests. The service adds its key, the
+session. A direct call has no key, no journal and no log of requests. The service adds its key, the
 journal and a second session over HTTP, and logs no requests either.
 """
 

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.bench_prepared [--tests 200]
 
 The set-up imports pandas, makes 200 MiB of data, and takes two seconds in all. Both suites run in a
-pytest of their own, one after the other, with the double of the fixtures: in memory, isolated as the
-machine offers it, with two ready kernels.
+pytest of their own, one after the other, with the double of the fixtures: in memory, isolated as
+the machine offers it, with two ready kernels.
 """
 
 from __future__ import annotations

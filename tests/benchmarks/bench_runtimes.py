@@ -3,10 +3,10 @@
     python -m pytest -s tests/benchmarks/bench_runtimes.py -o python_files='bench_*.py' \
         -o python_functions='bench_*'
 
-The application is a SimpleApp, started as its runtime starts it but by nobody else, and asked
-until it answers; or it is a runtime's instance, asked at its own port. By itself it is not isolated,
-and neither side of a request has a journal or a log; a runtime is isolated as the machine offers it,
-and its gateway has the double's journal. The rounds of the two take turns, so that a load on the
+The bare application is a SimpleApp, started with the command of its runtime and called until it
+answers; for the gateway it is a runtime's instance, called at its own port. The SimpleApp is not
+isolated, and neither has a journal or a log. A runtime is isolated as the machine offers it, and
+its gateway has the double's journal. The rounds of the two take turns, so that a load on the
 machine meets both.
 """
 

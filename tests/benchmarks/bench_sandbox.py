@@ -1,7 +1,7 @@
 """How fast sessions start, answer and end, and what they cost, beside the alternatives.
 
 All alternatives are doubles of this process with a journal and no ready kernels, called over HTTP
-with signatures. Forked kernels are isolated as the machine offers it, in one double not at all; those
+with signatures. Forked kernels are isolated as the machine offers it, except in one double; those
 of the stock provisioner never are.
 
 Run: python -m pytest tests/benchmarks -o python_files='bench_*.py' \

@@ -1,4 +1,4 @@
-"""How many functions and files of agentdouble's a warm InvokeTool enters, on the way there and back.
+"""How many functions and files of agentdouble a warm InvokeTool enters, there and back.
 
 The double has its defaults: all in memory, isolation as the machine offers it, a journal.
 

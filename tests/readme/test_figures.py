@@ -1,4 +1,4 @@
-"""The front page has few figures, and the page of all figures is made from those of several runs."""
+"""The README has few figures, and the page of all figures is made from several runs."""
 
 from __future__ import annotations
 

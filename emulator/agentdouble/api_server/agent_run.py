@@ -90,10 +90,7 @@ async def run_agent(
 
 
 async def run_framework(
-    framework: Framework,
-    request: RunInput,
-    host: FrameworkHost,
-    queue: CrossLoopQueue[Item],
+    framework: Framework, request: RunInput, host: FrameworkHost, queue: CrossLoopQueue[Item]
 ) -> None:
     """Let a framework's runner answer on this loop, and queue the events that it yields."""
 

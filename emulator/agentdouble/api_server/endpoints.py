@@ -189,7 +189,7 @@ class RunRoutes:
     async def run(self, request: Request) -> Response:
         """Run an agent and return all events of the turn (API-07)."""
         body = await request_values.required(request, request_values.RUN)
-        return EventListResponse(await self._runs.prepare(body, collected=True))
+        return EventListResponse(await self._runs.prepare(body, streaming=False))
 
     @operation(Answer(str, media_type=EVENTS), body=models.RunRequest)
     async def run_sse(self, request: Request) -> Response:

@@ -37,9 +37,8 @@ class FrameworkRun(Run):
         body: RunRequest,
         *,
         streaming: bool,
-        collected: bool,
     ) -> None:
-        super().__init__(services, key, body, streaming=streaming, collected=collected)
+        super().__init__(services, key, body, streaming=streaming)
         self._framework = framework
         self._host: RunHost | None = None
         # items from the queue that are not handled yet

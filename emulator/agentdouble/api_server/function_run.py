@@ -29,9 +29,8 @@ class FunctionRun(Run):
         body: RunRequest,
         *,
         streaming: bool,
-        collected: bool,
     ) -> None:
-        super().__init__(services, key, body, streaming=streaming, collected=collected)
+        super().__init__(services, key, body, streaming=streaming)
         self._agent = agent
         self._invocation_id = body.invocation_id or f"e-{uuid.uuid4()}"
         self._events = EventBuilder(

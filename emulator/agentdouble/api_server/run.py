@@ -53,27 +53,18 @@ Send = Callable[[Sequence[RunEvent]], Awaitable[None]]
 
 
 class Run(ABC):
-    """One run; call ``execute()`` only once.
+    """One run; call ``execute()`` only once."""
 
-    With ``streaming``, a client gets increments of texts, too. ``collected`` events reach it at the
-    end.
-    """
+    _collected = False
 
     def __init__(
-        self,
-        services: RunServices,
-        key: SessionKey,
-        body: RunRequest,
-        *,
-        streaming: bool,
-        collected: bool,
+        self, services: RunServices, key: SessionKey, body: RunRequest, *, streaming: bool
     ) -> None:
         self.key = key
         self._services = services
         self._body = body
         self._store = services.sessions.store
         self._streaming = streaming
-        self._collected = collected
         self._agent_error: Exception | None = None
 
     def now(self) -> float:
@@ -84,12 +75,14 @@ class Run(ABC):
         """Return whether an error of ``execute()`` comes from the agent or the request."""
         return error is self._agent_error or isinstance(error, (ValueError, SessionNotFoundError))
 
-    async def execute(self, send: Send) -> None:
+    async def execute(self, send: Send, *, collected: bool = False) -> None:
         """Run the agent; store each event, then send it.
 
+        If the events are ``collected``, the client gets all of them at the end.
         Raises the agent's error, and SessionNotFoundError if the session is deleted meanwhile. If
         it is cancelled because the client disconnected, it stores an event that says so.
         """
+        self._collected = collected
         async with _turn(self._services.locks, self.key):
             # Read inside the lock: the run that held it has changed the state.
             session = await self._store.head(self.key)

@@ -53,7 +53,7 @@ class EventListResponse(RunResponse):
             collected.extend(response_json.visible_events(event.json for event in events))
 
         try:
-            await self._run.execute(collect)
+            await self._run.execute(collect, collected=True)
         except (ApiError, StateError):  # these are not the agent's errors
             raise
         except Exception as error:

@@ -35,9 +35,7 @@ class Runs:
         self._services = RunServices(sessions, artifacts, Histories(sessions.store))
         self._frameworks: dict[str, tuple[Agent, Framework]] = {}
 
-    async def prepare(
-        self, body: RunRequest, *, streaming: bool = False, collected: bool = False
-    ) -> Run:
+    async def prepare(self, body: RunRequest, *, streaming: bool) -> Run:
         """Return the run for a request; raise ApiError if the request cannot be run."""
         if not body.app_name:
             raise ApiError(400, "app_name is required when ADK_DEFAULT_APP_NAME is not set")
@@ -49,12 +47,8 @@ class Runs:
             await self.sessions.create(key.app, key.user, CreateSession(session_id=key.id))
         framework = self._framework(body.app_name, agent)
         if framework is None:
-            return FunctionRun(
-                self._services, agent, key, body, streaming=streaming, collected=collected
-            )
-        return FrameworkRun(
-            self._services, framework, key, body, streaming=streaming, collected=collected
-        )
+            return FunctionRun(self._services, agent, key, body, streaming=streaming)
+        return FrameworkRun(self._services, framework, key, body, streaming=streaming)
 
     async def add_session_to_memory(self, key: SessionKey) -> None:
         """Let an application's agents find a session when they search their memory.

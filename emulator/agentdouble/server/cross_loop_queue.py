@@ -7,7 +7,7 @@ from collections import deque
 from typing import Generic, TypeVar
 
 ROOM = 64
-IDLE_STEPS = 8
+IDLE_STEPS = 8  # ADK's runner takes six from the last event of a model's agent to its end
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class CrossLoopQueue(Generic[T]):
             self._soon = loop.call_later(self._linger_s, self._wake)
 
     def _wake_when_idle(self, steps: int) -> None:
-        """Wake the consumer when the loop has taken some steps; a loop with no work takes them at once."""
+        """Wake the consumer after some steps of the loop, which takes them at once without work."""
         if steps:
             self._soon = asyncio.get_running_loop().call_soon(self._wake_when_idle, steps - 1)
         else:

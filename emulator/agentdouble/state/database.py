@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -232,13 +231,13 @@ class DatabaseStore(Store):
         """Lock the database for a new connection; raise a database error if another holds it."""
         raise NotImplementedError
 
-    @abstractmethod
     async def _release(self) -> None:
         """Close every connection."""
+        raise NotImplementedError
 
-    @abstractmethod
     async def _connected(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of work with a connection, which is locked and then committed."""
+        """Return the result of work with the connection, locked before and committed after."""
+        raise NotImplementedError
 
     async def _run(self, failure: str, work: Callable[[Connection], T]) -> T:
         """Return the result of work with the connection; raise StateError, with the ``failure``."""
