@@ -12,7 +12,9 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from agentdouble.server.cross_loop_queue import CrossLoopQueue
@@ -35,6 +37,7 @@ class ApplicationLoop:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._calls: deque[tuple[Callable[[], object], Context]] = deque()
 
     async def start(self) -> None:
         """Start the thread and return when its loop runs."""
@@ -68,6 +71,7 @@ class ApplicationLoop:
         self._loop = self._thread = None
         if loop is None or thread is None:
             return
+        loop.call_soon_threadsafe(self._make_calls)
         loop.call_soon_threadsafe(self._stopping.set)
         # No thread waits for the end, because at the interpreter's exit no thread can be started.
         try:
@@ -87,7 +91,21 @@ class ApplicationLoop:
         """Call a function on the loop soon; raise RuntimeError if the loop does not run."""
         if self._loop is None:
             raise RuntimeError("This loop has not been started, or has been stopped.")
-        self._loop.call_soon_threadsafe(function)
+        # Each wake makes two threads compete for the interpreter. One for all requests that arrive
+        # together saves a twelfth of the CPU of 16 runs at once.
+        self._calls.append((function, copy_context()))
+        if len(self._calls) == 1:  # else a wake is due, or the thread takes calls just now
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._make_calls)
+
+    def _make_calls(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._calls:
+            function, context = self._calls.popleft()
+            loop.call_soon(function, context=context)
 
     async def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and return its result; cancel it if the caller is cancelled."""
