@@ -76,8 +76,9 @@ class SandboxSessions:
 
     ``variables_of`` returns the environment variables of a tool's sessions, and raises
     UnknownToolError if there is no such tool. ``store`` keeps the records. ``placement`` says where
-    their processes run, by default here. ``on_end`` is called with each session that has ended, and
-    ``keep_expired`` with each that expires: what it returns is awaited before the processes end.
+    their processes run, by default here. ``on_end`` is called with each session that has ended and
+    the reason, and ``keep_expired`` with each that expires: what it returns is awaited before the
+    processes end.
     ``asleep`` returns the id of the snapshot with which an expired session wakes.
     """
 
@@ -104,7 +105,7 @@ class SandboxSessions:
         self._earliest = _NEVER  # a lower bound of the deadlines of all living sessions
         self._history = EndedSessions(self._store)
         self._ending: set[asyncio.Task[None]] = set()
-        self.on_end: Callable[[EndedSession], None] = lambda _ended: None
+        self.on_end: Callable[[SandboxSession, str], None] = lambda _session, _reason: None
         self.keep_expired: KeepExpired = _keep_nothing
         self.asleep: Callable[[str], str | None] = lambda _session_id: None
         self.usage = SessionUsage(settings, self._by_id, self.destroy)
@@ -389,7 +390,7 @@ class SandboxSessions:
         session.log.note(f"ended: {reason}")
         if not self._closing:
             ended = self._history.end(session, reason, at)
-            self.on_end(ended)
+            self.on_end(session, reason)
             self._events.ended(ended)
 
     def _destroy_in_background(self, session: SandboxSession, reason: str) -> None:

@@ -29,7 +29,18 @@ OnEvent = Callable[[Mapping[str, Any]], None]
 
 
 class PlacedSession(Protocol):
-    """A session whose processes run on a node."""
+    """A session whose processes run on a node.
+
+    One that has ended may live again, with its id and another token.
+    """
+
+    @property
+    def id(self) -> str:
+        """The id."""
+
+    @property
+    def token(self) -> str:
+        """The secret of this life."""
 
     def lose(self, reason: str) -> None:
         """End it, because its node no longer has it."""
@@ -64,7 +75,7 @@ class Node:
         self._ledger = ledger
         self._sent_version = -1  # the version of the choices that the node has
         self._silence_s = silence_s
-        self._ending: dict[str, str] = {}
+        self._ending: list[dict[str, str]] = []
         self._flush: asyncio.Task[None] | None = None
 
     @property
@@ -118,11 +129,11 @@ class Node:
         lines += [b"content-length: %d" % len(body), b"", body]
         return await connection.ask(b"\r\n".join(lines))
 
-    async def watch(self, on_open: Callable[[], None], on_end: Callable[[str, str], None]) -> str:
+    async def watch(self, on_open: Callable[[], None]) -> str:
         """Ask the node for news until it is lost; return why, as the end of a sentence.
 
-        ``on_open`` is called when it has answered for the first time, ``on_end`` with the id of
-        each session that ended there, and the reason.
+        ``on_open`` is called when it has answered for the first time. Sessions that ended there are
+        lost.
         """
         latest, failed, wait_s = 0, False, 0.0
         while True:
@@ -143,8 +154,11 @@ class Node:
             if self.state == "joining":
                 self.state, self.reason = "open", None
                 on_open()
-            for id_, reason in news["ended"]:
-                on_end(id_, reason)
+            for id_, token, reason in news["ended"]:
+                session = self.sessions.get(id_)
+                # A session may have begun to live again before the news of its end arrives.
+                if session is not None and session.token == token:
+                    session.lose(reason)
 
     def lose(self, reason: str) -> None:
         """Give the node up: break off what waits for it."""
@@ -154,9 +168,9 @@ class Node:
         self.gone.set_result(None)
         self.connections.close()
 
-    async def end(self, session_id: str, reason: str) -> None:
+    async def end(self, session: PlacedSession, reason: str) -> None:
         """End a session there, together with others that end now; return when they have ended."""
-        self._ending[session_id] = reason
+        self._ending.append({"id": session.id, "token": session.token, "reason": reason})
         if self._flush is None:
             self._flush = asyncio.ensure_future(self._end_all())
         await asyncio.shield(self._flush)
@@ -166,11 +180,11 @@ class Node:
         # ends them all. Those that follow while it is on its way get a flush of their own.
         await asyncio.sleep(0)
         self._flush, ending = None, self._ending
-        self._ending = {}
+        self._ending = []
         if self.state == "lost":
             return
         try:
-            await self.ask("/end", {"sessions": ending})
+            await self.ask("/end", {"parts": ending})
         except AnswerLostError:  # then the node is about to be lost, and ends all that it has
             return
 

@@ -30,7 +30,6 @@ from agentdouble.errors import (
 )
 from agentdouble.processes import capacity
 from agentdouble.sandbox import languages
-from agentdouble.sandbox.ended_sessions import EndedSession
 from agentdouble.sandbox.instance_key import InstanceKey
 from agentdouble.sandbox.nodes.node import FAULT, KEY, OURS, PREFIX, SCHEME, SESSION, UNKNOWNS
 from agentdouble.sandbox.output_feed import ExecutionPublisher, Kind
@@ -66,7 +65,7 @@ class NodeApp:
         self._data_plane = data_plane
         self._ledger = in_force
         self._key = key.encode()
-        self._news: dict[int, tuple[str, str]] = {}
+        self._news: dict[int, tuple[str, str, str]] = {}  # the session's id and token, the reason
         self._numbers = itertools.count(1)
         self._arrived = asyncio.Event()
         self._snapshots: dict[str, Snapshot] = {}
@@ -167,7 +166,12 @@ class NodeApp:
 
     async def _open_part(self, id_: str, part: Mapping[str, Any]) -> None:
         """Make the node's part of a session, unless it has it."""
-        if self._sessions.by_id(id_) is None:
+        present = self._sessions.by_id(id_)
+        if present is not None and present.token != part["token"]:
+            # The session lives again, and the end of its earlier part is still on its way.
+            await self._sessions.destroy(present, "it lives again")
+            present = None
+        if present is None:
             if len(self._sessions) >= self.capacity:
                 message = f"it has {self.capacity} sessions, as many as it can hold"
                 raise SandboxError(message, "QuotaExceeded", 429)
@@ -234,9 +238,13 @@ class NodeApp:
         return {}
 
     async def _end(self, body: Body) -> Reply:
-        ending = [(self._sessions.by_id(id_), why) for id_, why in body["sessions"].items()]
+        ending = [(self._sessions.by_id(part["id"]), part) for part in body["parts"]]
         await asyncio.gather(
-            *(self._sessions.destroy(session, why) for session, why in ending if session)
+            *(
+                self._sessions.destroy(session, part["reason"])
+                for session, part in ending
+                if session is not None and session.token == part["token"]
+            )
         )
         return {}
 
@@ -244,8 +252,8 @@ class NodeApp:
         self._ledger.change(body)
         return {}
 
-    def _note_end(self, ended: EndedSession) -> None:
-        self._news[next(self._numbers)] = ended.id, ended.reason
+    def _note_end(self, session: SandboxSession, reason: str) -> None:
+        self._news[next(self._numbers)] = session.id, session.token, reason
         self._arrived.set()
 
     async def _watch(self, body: Body) -> Reply:

@@ -191,5 +191,5 @@ class NodePart:
         # the part is there, and calls that waited find the session refused.
         async with self._opening:
             if self.sent:
-                await self.home_node.end(self.session.id, reason)
+                await self.home_node.end(self.session, reason)
         self.chooser.leave(self)

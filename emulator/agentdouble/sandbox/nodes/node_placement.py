@@ -140,8 +140,10 @@ class NodePlacement:
 
     def leave(self, part: NodePart) -> None:
         """Take the place of a session away from it."""
-        part.home_node.sessions.pop(part.session.id, None)
-        self._finish_draining(part.home_node)
+        node = part.home_node
+        if node.sessions.get(part.session.id) is part.session:  # else the session lives again there
+            del node.sessions[part.session.id]
+        self._finish_draining(node)
 
     def start(self) -> None:
         """Start the engine, and follow it until ``close``."""
@@ -185,12 +187,7 @@ class NodePlacement:
         _log.warning("The node %s has joined, for %d sessions.", node.name, node.capacity)
 
     async def _watch(self, node: Node) -> None:
-        def end(id_: str, reason: str) -> None:
-            session = node.sessions.get(id_)
-            if session is not None:
-                session.lose(reason)
-
-        reason = await node.watch(self._joined.set, end)
+        reason = await node.watch(self._joined.set)
         if (
             self.nodes.get(node.name) is node
         ):  # else the engine noticed first, or its successor is here

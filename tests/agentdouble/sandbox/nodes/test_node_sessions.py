@@ -1,18 +1,22 @@
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import filecmp
 import hashlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import time_machine
 
 from agentdouble import Emulator
+from agentdouble.sandbox.nodes.node import Node
 from tests.agentdouble.calling import (
     Begun,
     act,
@@ -408,3 +412,33 @@ def test_expired_sessions_on_nodes_wake_with_their_state() -> None:
 
             assert session == act(double, "ResumeSessionFromSnapshot", **ids)["SessionId"]
             assert "42\n" == text(double, "print(x + 1)", "u")
+
+
+def test_late_news_of_an_end_leave_the_session_that_lives_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The news of its first end arrive after it was resumed with the same id."""
+    held, arrive, handled = threading.Event(), threading.Event(), threading.Event()
+    ask = Node.ask
+
+    async def ask_late(node: Node, path: str, *rest: Any) -> dict[str, Any]:
+        if path == "/watch" and arrive.is_set():
+            handled.set()  # the news that came before are handled
+        answer = await ask(node, path, *rest)
+        if path == "/watch" and answer["ended"]:
+            held.set()
+            await asyncio.to_thread(arrive.wait)
+        return answer
+
+    monkeypatch.setattr(Node, "ask", ask_late)
+    with front(1, node_silence_s=60) as double:
+        session = result(double, "x = 41", "u")["SessionId"]
+        double.clock.advance(minutes=31)
+        assert held.wait(10)
+        fields = {"ToolId": double.tool_id, "SnapshotType": "Automatic"}
+        (snapshot,) = act(double, "ListSessionSnapshots", **fields)["Snapshots"]
+        assert session == resume(double, snapshot["SnapshotId"])
+        arrive.set()
+        assert handled.wait(10)
+
+        assert "42\n" == text(double, "print(x + 1)", "u")
