@@ -83,8 +83,6 @@ class Normalizer:
 
 def _gone(output: NotebookNode) -> bool:
     """Whether it is what a progress bar leaves, which appears only where something took long."""
-    if output.output_type == "stream":
-        return output.name == "stderr" and "\r" in output.text
     return output.output_type == "display_data" and not any(output.data.values())
 
 

@@ -72,7 +72,8 @@ class Target:
     application is the reference application of the contract checks. ``ca_file`` names the
     certificates to trust instead of the public ones. ``restricted`` is a key pair without the
     full-access permission, for CTL-07, and ``other_key`` the key of another identity at the
-    reference runtimes, for AUT-03. ``token`` is the secret of a double's own routes.
+    reference runtimes, for AUT-03. ``token`` is the secret of a double's own routes, and ``console``
+    the address of its console, which has a token of its own.
     ``make_service`` creates an MCP service with a name in front of a backend and returns its access
     record, if that is possible; ``drop_service`` deletes it. Raises TargetError for an unusable
     URL.
@@ -90,6 +91,7 @@ class Target:
     restricted: Credentials | None = None
     other_key: Secret | None = None
     token: Secret | None = None
+    console: Secret | None = None
     make_service: MakeService | None = field(default=None, repr=False, compare=False)
     drop_service: DropService | None = field(default=None, repr=False, compare=False)
     name: str = ""
@@ -130,6 +132,7 @@ class Target:
             ca_file=double.connection.ca_file,
             restricted=_restricted_of(double),
             token=Secret(double.token),
+            console=None if double.console_url is None else Secret(double.console_url),
             make_service=_service_maker(double),
             drop_service=lambda name: double.mcp.delete(name),
             offered=SURFACES,

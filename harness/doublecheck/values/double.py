@@ -93,6 +93,12 @@ class Journal(Series[JournalEntry], noun="request", drawn_by="notebook.display.d
     __slots__ = ()
 
 
+class SandboxLog(Journal, drawn_by="notebook.display.sandbox_log.log"):
+    """The requests that a double served, shown as code, session and answer."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, repr=False)
 class ModelRequest:
     """A request to a double's model; ``form`` is its wire form, ``tools`` are those that it offers.

@@ -249,3 +249,48 @@ def _start(notebook: NotebookKernel) -> list[psutil.Process]:
 def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return the processes that are still alive after the timeout."""
     return list(psutil.wait_procs(processes, timeout=TIMEOUT_S)[1])
+
+
+def test_a_notebook_keeps_nothing_of_a_bar(notebook: NotebookKernel) -> None:
+    """One display changes with the progress, and is empty at the end; nothing is printed."""
+    ran = notebook.run(
+        "from doublecheck.run.progress_bar import Bar\n"
+        "with Bar('twin', after_s=0) as bar:\n"
+        "    bar.show(1, 2, 'probes')\n"
+    )
+
+    (_, drawn), (updated, erased) = ran.messages
+    assert '<progress value="1" max="2"' in drawn["data"]["text/html"]
+    assert "twin: 1/2 probes" == drawn["data"]["text/plain"]
+    assert "update_display_data" == updated
+    assert {"text/plain": "", "text/html": ""} == erased["data"]
+    assert drawn["transient"] == erased["transient"]
+
+
+@pytest.mark.parametrize("connect", ["doublecheck.connect", "await doublecheck.connect_async"])
+def test_a_platform_is_a_card_with_links(notebook: NotebookKernel, connect: str) -> None:
+    """Its console's address is secret elsewhere; there is none without a console."""
+    ran = notebook.run(
+        "from agentdouble import Emulator\n"
+        "double = Emulator(console=True).start()\n"
+        f"platform = {connect}(double)\n"
+        "display(platform)\n"
+        "assert double.console_url not in repr(platform.target)\n"
+        "print(double.url, double.console_url)"
+    )
+    assert ran.error is None
+    url, console = ran.stdout.split()
+    assert f'<a href="{url}"' in ran.html
+    assert f'<a href="{console}"' in ran.html
+    for said in ("double</span>", "api server", "platform.sandboxes()", "platform.journal()"):
+        assert said in ran.html
+
+    live = notebook.run(
+        "import dataclasses\n"
+        "doublecheck.Platform(dataclasses.replace(\n"
+        "    platform.target, kind='live', token=None, console=None, mcp='http://127.0.0.1:9/m'))"
+    )
+    assert "live</span>" in live.html
+    assert "http://127.0.0.1:9/m" in live.html
+    assert "platform.sandboxes()" not in live.html
+    notebook.run("double.stop()")

@@ -24,6 +24,7 @@ from doublecheck.client._async.model import AsyncPlatformModel
 from doublecheck.client._async.sandbox import AsyncSandbox
 from doublecheck.client.arguments import require
 from doublecheck.client.created import Created
+from doublecheck.core.notebook_repr import Shown
 from doublecheck.errors import RefusedError
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
@@ -42,7 +43,7 @@ _MOST_OF_A_PAGE = 100
 _WHAT_IF_S = 130.0  # the double waits 60 s for the answers, and as long for an earlier question
 
 
-class AsyncPlatform:
+class AsyncPlatform(Shown, drawn_by="notebook.display.platforms.platform"):
     """A platform, double or live. Use it in ``async with``, or call ``aclose()``.
 
     ``timeout_s`` is the timeout for the application; run_code waits as long as its code may run. It

@@ -17,6 +17,7 @@ from doublecheck.notebook.magics.options import (
     write_line,
 )
 from doublecheck.notebook.magics.platforms import Platforms, refuse_absent
+from doublecheck.values.double import SandboxLog
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
@@ -32,7 +33,7 @@ HELP = """\
 %sandbox clock                the platform's time
 %sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
 %sandbox clock freeze         stop it; unfreeze restarts it
-%sandbox log [--last 5]       the requests and their answers
+%sandbox log [--last 5]       what ran where, and the answers
 %sandbox use PLATFORM         run cells elsewhere: a variable, a URL,
                               or double
 %sandbox reset                end all sessions, empty the log, reset
@@ -136,10 +137,10 @@ def _log(line: str, platforms: Platforms) -> object:
     last = parser.parse_args(words(line)).last
     if last is not None and last < 1:
         refuse(f"--last must be a positive number of entries, such as 5, not {last}.")
-    entries = _platform(platforms).journal()
+    entries = SandboxLog(_platform(platforms).journal()[-(last or 0) :])
     if not entries:
         write_line("The log is empty: no requests since the last reset.")
-    return (entries if last is None else entries[-last:]) or None
+    return entries or None
 
 
 def _use(name: str, platforms: Platforms) -> None:

@@ -24,6 +24,7 @@ from doublecheck.results import (
     Output,
     StreamEvent,
 )
+from doublecheck.values.double import SandboxLog
 from doublecheck.wire.calls import Request
 from doublecheck.wire.request_log import Exchanges
 
@@ -63,6 +64,7 @@ VALUES = [
     BrowserInfo(HOSTILE, Secret("ws://t0ken"), 1, 1),
     ENTRY,
     Journal((ENTRY,)),
+    SandboxLog((ENTRY,)),
     EXCHANGE,
 ]
 

@@ -60,6 +60,28 @@ def test_the_log_lists_requests(notebook: NotebookKernel) -> None:
     assert "['/ping']" == notebook.run(f"found = %sandbox log --last 1\n{paths}").text
 
 
+def test_the_log_shows_code_session_and_answer(notebook: NotebookKernel) -> None:
+    """Of Python, of commands, of code that raised, and of what was refused."""
+    notebook.run("%%sandbox --session b\nx = 41\nprint('hi')\nx + 1")
+    notebook.run("%%sandbox --session b --language bash\necho there")
+    notebook.run("%%sandbox --session b\n1 / 0")
+    notebook.run("platform.run_code('x', user_id='ann', session_id='b')")
+    notebook.run("platform.run_code('1', 'cobol')")
+
+    rows = notebook.run("%sandbox log").html.split("<tr")[2:]
+    expected = (
+        ("agent_anonymous_b", "x = 41", "hi\n42"),
+        ("agent_anonymous_b", "$ echo there", ">there<"),
+        ("agent_anonymous_b", "1 / 0", "ZeroDivisionError: division by zero"),
+        ("agent_ann_b", ">x<", "NameError"),
+        (">1<", "400: InvalidParameter: Unknown language"),
+    )
+    codes = [row for row in rows if "<pre" in row]
+    for row, texts in zip(codes, expected, strict=True):
+        for text in texts:
+            assert text in row
+
+
 def test_double_only_commands_are_refused_on_a_live_platform(notebook: NotebookKernel) -> None:
     """Cells still run there."""
     ran = notebook.run(
