@@ -32,7 +32,23 @@ if TYPE_CHECKING:
 _NAMES = LazyNames(__file__)
 _MODULES = ("errors", "results")
 
-__all__ = [*_NAMES]
+__all__ = [
+    "AsyncPlatform",
+    "Credentials",
+    "DoubleCheckError",
+    "Platform",
+    "PlatformConfig",
+    "Secret",
+    "Target",
+    "calibrate",
+    "check",
+    "connect",
+    "connect_async",
+    "prepared_sandbox",
+    "show",
+    "twin",
+    "unknowns",
+]
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:

@@ -15,6 +15,7 @@
     ├── LostAnswersError          answers were lost on the way, in each of several attempts
     ├── AnswerError               an answer is not what its route promises
     │   └── RefusedError          an answer refuses: an HTTP error or an error envelope
+    │       └── EndedCopyError    a copy of a session has ended, and its state with it
     ├── ResultError               a result is a failure: code raised, a command or a tool failed
     ├── CalibrationError          a profile cannot be written, or an unknown does not exist
     ├── NotADoubleError           only a double supports an operation

@@ -1,4 +1,4 @@
-"""The classes of the results of platforms, checks and twins, for annotations.
+"""The classes of what platforms, fixtures, checks and twins return, for annotations.
 
 Each class is imported from its module when it is first used.
 """
@@ -15,12 +15,20 @@ if TYPE_CHECKING:
     from doublecheck.client._async.a2a import AsyncA2aClient as AsyncA2aClient
     from doublecheck.client._async.agents import AsyncAgents as AsyncAgents
     from doublecheck.client._async.browser import AsyncBrowser as AsyncBrowser
+    from doublecheck.client._async.clock import AsyncPlatformClock as AsyncPlatformClock
+    from doublecheck.client._async.faults import AsyncPlatformFaults as AsyncPlatformFaults
     from doublecheck.client._async.mcp import AsyncMcpClient as AsyncMcpClient
+    from doublecheck.client._async.model import AsyncModelScript as AsyncModelScript
+    from doublecheck.client._async.model import AsyncPlatformModel as AsyncPlatformModel
     from doublecheck.client._async.sandbox import AsyncSandbox as AsyncSandbox
     from doublecheck.client._sync.a2a import A2aClient as A2aClient
     from doublecheck.client._sync.agents import Agents as Agents
     from doublecheck.client._sync.browser import Browser as Browser
+    from doublecheck.client._sync.clock import PlatformClock as PlatformClock
+    from doublecheck.client._sync.faults import PlatformFaults as PlatformFaults
     from doublecheck.client._sync.mcp import McpClient as McpClient
+    from doublecheck.client._sync.model import ModelScript as ModelScript
+    from doublecheck.client._sync.model import PlatformModel as PlatformModel
     from doublecheck.client._sync.sandbox import Sandbox as Sandbox
     from doublecheck.compare.differences import Comparison as Comparison
     from doublecheck.compare.differences import Difference as Difference
@@ -57,7 +65,60 @@ if TYPE_CHECKING:
 
 _NAMES = LazyNames(__file__)
 
-__all__ = [*_NAMES]
+__all__ = [
+    "A2aAnswer",
+    "A2aClient",
+    "AgentEvent",
+    "AgentEvents",
+    "AgentSession",
+    "AgentSessions",
+    "Agents",
+    "ArmedFault",
+    "AsyncA2aClient",
+    "AsyncAgents",
+    "AsyncBrowser",
+    "AsyncMcpClient",
+    "AsyncModelScript",
+    "AsyncPlatformClock",
+    "AsyncPlatformFaults",
+    "AsyncPlatformModel",
+    "AsyncSandbox",
+    "BashResult",
+    "Browser",
+    "BrowserInfo",
+    "Check",
+    "Clause",
+    "CodeError",
+    "CodeResult",
+    "Comparison",
+    "Completion",
+    "Difference",
+    "Exchange",
+    "ExitCode",
+    "Finding",
+    "Findings",
+    "Journal",
+    "JournalEntry",
+    "LiveOutput",
+    "McpClient",
+    "McpResult",
+    "McpTool",
+    "McpTools",
+    "ModelScript",
+    "Output",
+    "PlatformClock",
+    "PlatformFaults",
+    "PlatformModel",
+    "Report",
+    "Reports",
+    "Sandbox",
+    "SandboxInfo",
+    "SandboxInfos",
+    "SessionSnapshot",
+    "StreamEvent",
+    "Unknown",
+    "Unknowns",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -102,6 +102,13 @@ def drawn() -> dict[str, str]:
     return bases
 
 
+def test_every_exception_is_public() -> None:
+    members = vars(errors).values()
+    classes = [it for it in members if isinstance(it, type) and issubclass(it, BaseException)]
+
+    assert sorted(it.__name__ for it in classes) == errors.__all__
+
+
 def test_the_docstring_shows_the_tree_of_exceptions() -> None:
     bases = {name: getattr(errors, name).__bases__[0].__name__ for name in errors.__all__}
 

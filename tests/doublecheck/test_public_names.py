@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import inspect
 import pickle
 import subprocess
@@ -45,6 +46,10 @@ RESULTS = [
     "AsyncAgents",
     "AsyncBrowser",
     "AsyncMcpClient",
+    "AsyncModelScript",
+    "AsyncPlatformClock",
+    "AsyncPlatformFaults",
+    "AsyncPlatformModel",
     "AsyncSandbox",
     "BashResult",
     "Browser",
@@ -67,7 +72,11 @@ RESULTS = [
     "McpResult",
     "McpTool",
     "McpTools",
+    "ModelScript",
     "Output",
+    "PlatformClock",
+    "PlatformFaults",
+    "PlatformModel",
     "Report",
     "Reports",
     "Sandbox",
@@ -100,6 +109,30 @@ def test_public_names() -> None:
     """They are sorted and can be imported."""
     assert NAMES == doublecheck.__all__ == dir(doublecheck)
     assert NAMES == [getattr(doublecheck, name).__name__ for name in NAMES]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "agentdouble",
+        "agentdouble.agents",
+        "agentdouble.errors",
+        "doublecheck",
+        "doublecheck.fixtures",
+        "doublecheck.results",
+    ],
+)
+def test_names_are_written_out(name: str) -> None:
+    """A tool that reads code without running it, such as the reference's, sees no other names."""
+    module = import_module(name)
+    statements = ast.parse(inspect.getsource(module)).body
+    assigned = [
+        it.value
+        for it in statements
+        if isinstance(it, ast.Assign) and ast.unparse(it.targets[0]) == "__all__"
+    ]
+
+    assert [module.__all__] == [ast.literal_eval(value) for value in assigned]
 
 
 def test_names_of_results() -> None:

@@ -1,12 +1,13 @@
 """Names that a module exports without importing their modules.
 
-Such a module lists its names once, in the form that type checkers read::
+Such a module says where its names are in the form that type checkers read::
 
     if TYPE_CHECKING:
         from doublecheck.run.platform import connect as connect
 
 LazyNames reads the same lines and imports a name's module when the name is first used. So a test
-run that loads the pytest plugin does not import the rest.
+run that loads the pytest plugin does not import the rest. ``__all__`` is written out, because tools
+that read code without running it, such as the one that makes the reference, see no other.
 """
 
 from __future__ import annotations

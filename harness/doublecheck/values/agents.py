@@ -30,6 +30,10 @@ class StreamEvent(Shown, CanFail, drawn_by="notebook.display.agents.stream_event
         error = document.get("error") if isinstance(document, dict) else None
         return error if isinstance(error, str) else None
 
+    def json(self) -> Any:
+        """Return what the application yielded. Raise ValueError if ``data`` is not JSON."""
+        return json.loads(self.data)
+
     def failure(self) -> ResultError | None:
         if self.error is None:
             return None

@@ -94,6 +94,13 @@ def test_an_event_with_an_error_is_a_failure(data: str, expected: str | None) ->
     assert expected == StreamEvent(data).error
 
 
+def test_an_event_is_read_as_json() -> None:
+    """A text that is sent as it is need not be JSON."""
+    assert {"n": 1} == StreamEvent('{"n": 1}').json()
+    with pytest.raises(ValueError, match="Expecting value"):
+        StreamEvent("plain text").json()
+
+
 NOON = dt.datetime(2030, 1, 1, 12, tzinfo=dt.timezone.utc)
 
 
