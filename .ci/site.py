@@ -2,20 +2,24 @@
 
 The pages keep their places, so that their links work here and in the repository. The notebooks
 become pages. Settings, commands, clauses, unknowns and the Python interface are generated from the
-code. Any warning, dead link or undocumented public name fails the build.
+code. Any warning fails the build, and so does what ``site_checks`` finds on the built pages: a dead
+link, or a public name or fixture that the reference lacks.
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
+import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import site_checks
+
+from agentdouble import __version__
 from agentdouble.core import ledger
 from agentdouble.settings import Settings
 from doublecheck.contracts.clauses import clauses
@@ -37,68 +41,86 @@ SOURCES = (
 )
 COMMANDS = {"agentdouble": "agentdouble.cli.app", "doublecheck": "doublecheck.cli"}
 LINK = re.compile(r"\]\(([^)\s#:]*?)(notebooks|LICENSE|[\w/.-]+\.ipynb)\)")
-ELSEWHERE = re.compile(
-    r"""<(?:script|img|iframe|link)\b[^>]*(?:src|href)=["']?https?://[^"'\s>]+"""
-)
-LOCAL = re.compile(r"""(?:href|src)="?(?![\w+.-]+:|//)([^"#?&\s>]+)""")
 ATTACHED = re.compile(r"\]\(([^)\s#:]+\.(?:json|txt))\)")
-NAVIGATION: dict[str, list[str]] = {
-    "Start": ["README.md"],
-    "The harness": [
+NAVIGATION: dict[str, Any] = {
+    "Start": [
+        "README.md",
+        "harness/docs/first-test.md",
+        "emulator/docs/install.md",
         "harness/README.md",
-        "harness/docs/client.md",
-        "harness/docs/fixtures.md",
-        "harness/docs/copies.md",
-        "harness/docs/models.md",
-        "harness/docs/continuous-integration.md",
-        "harness/docs/test-libraries.md",
-        "harness/docs/notebooks.md",
-        "harness/docs/contract-checks.md",
-        "harness/docs/profiles.md",
-        "harness/docs/comparing.md",
-        "harness/docs/implementations.md",
-    ],
-    "The double": [
         "emulator/README.md",
-        "emulator/docs/applications.md",
-        "emulator/docs/mcp-tools.md",
-        "emulator/docs/mcp-services.md",
-        "emulator/docs/definitions.md",
-        "emulator/docs/a2a.md",
-        "emulator/docs/api-server.md",
-        "emulator/docs/runtimes.md",
-        "emulator/docs/sessions.md",
-        "emulator/docs/jupyter.md",
-        "emulator/docs/data-plane.md",
-        "emulator/docs/clients.md",
-        "emulator/docs/model.md",
-        "emulator/docs/other-languages.md",
-        "emulator/docs/console.md",
-        "emulator/docs/inspecting.md",
-        "emulator/docs/settings.md",
-        "emulator/docs/nodes.md",
-        "emulator/docs/limits.md",
-        "emulator/docs/figures.md",
-        "emulator/docs/coverage.md",
-        "emulator/docs/stability.md",
     ],
-    "Reference": [
-        "reference/settings.md",
-        "reference/commands.md",
-        "reference/python.md",
-        "reference/errors.md",
-        "reference/clauses.md",
-        "reference/unknowns.md",
-    ],
-    "Notebooks": [
-        "notebooks/README.md",
-        *(f"notebooks/{file.stem}.md" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
-    ],
-    "Project": ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+    "How-to": {
+        "Test an agent": [
+            "harness/docs/client.md",
+            "harness/docs/fixtures.md",
+            "harness/docs/copies.md",
+            "harness/docs/models.md",
+            "harness/docs/continuous-integration.md",
+            "harness/docs/test-libraries.md",
+        ],
+        "Explore in a notebook": ["harness/docs/notebooks.md", "emulator/docs/jupyter.md"],
+        "Check a deployment": [
+            "harness/docs/contract-checks.md",
+            "harness/docs/profiles.md",
+            "harness/docs/comparing.md",
+        ],
+        "Host an application": [
+            "emulator/docs/applications.md",
+            "emulator/docs/api-server.md",
+            "emulator/docs/mcp-tools.md",
+            "emulator/docs/mcp-services.md",
+            "emulator/docs/a2a.md",
+            "emulator/docs/runtimes.md",
+        ],
+        "Call the double": [
+            "emulator/docs/clients.md",
+            "emulator/docs/sessions.md",
+            "emulator/docs/data-plane.md",
+            "emulator/docs/other-languages.md",
+        ],
+        "Operate a double": [
+            "emulator/docs/settings.md",
+            "emulator/docs/containers.md",
+            "emulator/docs/console.md",
+            "emulator/docs/inspecting.md",
+            "emulator/docs/nodes.md",
+        ],
+        "Notebooks": [
+            "notebooks/README.md",
+            *(f"notebooks/{file.stem}.md" for file in sorted((ROOT / "notebooks").glob("*.ipynb"))),
+        ],
+    },
+    "Reference": {
+        "Python": [
+            "reference/python.md",
+            "reference/fixtures.md",
+            "reference/results.md",
+            "reference/errors.md",
+        ],
+        "Commands and settings": ["reference/commands.md", "reference/settings.md"],
+        "Specification": [
+            "reference/clauses.md",
+            "reference/unknowns.md",
+            "emulator/docs/definitions.md",
+            "emulator/docs/model.md",
+        ],
+    },
+    "Background": {
+        "The double": [
+            "emulator/docs/coverage.md",
+            "emulator/docs/limits.md",
+            "emulator/docs/figures.md",
+            "emulator/docs/stability.md",
+            "harness/docs/implementations.md",
+        ],
+        "Project": ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"],
+    },
 }
+_SETTING = ("setting", "type", "default", "meaning")
 CONFIGURATION = """
 [project]
-site_name = "agentdouble"
+site_name = "agentdouble {version}"
 site_description = "The double of a hosted agent platform, and the harness that checks both"
 docs_dir = "pages"
 site_dir = "site"
@@ -106,7 +128,14 @@ nav = {navigation}
 
 [project.theme]
 font = false
-features = ["content.code.copy", "navigation.footer", "navigation.top", "search.highlight"]
+features = [
+    "content.code.copy",
+    "navigation.footer",
+    "navigation.sections",
+    "navigation.tabs",
+    "navigation.top",
+    "search.highlight",
+]
 
 [[project.theme.palette]]
 media = "(prefers-color-scheme: light)"
@@ -125,44 +154,93 @@ show_source = false
 show_root_heading = true
 show_if_no_docstring = false
 members_order = "source"
+inherited_members = true
+separate_signature = true
+show_signature_annotations = true
 heading_level = 2
 """
+# The pages of the Python reference: what each shows, beside the public names of its modules.
+PYTHON = {
+    "python": ("Python", ["agentdouble", "agentdouble.agents", "doublecheck"]),
+    "fixtures": (
+        "Fixtures",
+        [
+            "doublecheck.fixtures",
+            "doublecheck.mock.PlatformMock",
+        ],
+    ),
+    "results": ("Results", ["doublecheck.results"]),
+    "errors": ("Errors", ["agentdouble.errors", "doublecheck.errors"]),
+}
+# Groups of settings, each with its first one; the order is that of the class.
+SETTINGS = {
+    "host": "Address and access",
+    "console": "Web console",
+    "upload_limit": "Files and agents",
+    "access_key": "Control plane",
+    "state": "State",
+    "provisioner": "Kernels and isolation",
+    "memory_limit": "Limits of a session",
+    "nodes": "Nodes",
+    "browser": "Browser",
+    "max_session_snapshots": "Snapshots and sleep",
+    "session_ttl_s": "Lifetime and execution",
+    "runtimes": "Runtimes",
+    "journal_size": "Journal, model and faults",
+    "unknowns": "What the specification leaves open",
+}
+# Groups of commands; a command that is in none comes last.
+GROUPS = {
+    "The programs": ["agentdouble", "doublecheck"],
+    "Start a double": [
+        "agentdouble demo",
+        "agentdouble serve",
+        "agentdouble exec",
+        "agentdouble env",
+        "agentdouble doctor",
+    ],
+    "Look into a double": ["agentdouble journal", "agentdouble session", "agentdouble unknowns"],
+    "Control a double": [
+        "agentdouble call",
+        "agentdouble clock",
+        "agentdouble faults",
+        "agentdouble mcp",
+        "agentdouble nodes",
+    ],
+    "Check a platform": [
+        "doublecheck run",
+        "doublecheck report",
+        "doublecheck twin",
+        "doublecheck calibrate",
+        "doublecheck contracts",
+    ],
+}
 
 
 def main() -> None:
-    """Write the pages, build the site, and look for dead links and requests to other sites."""
+    """Write the pages, build the site, and check what was built."""
     shutil.rmtree(ROOT / "build", ignore_errors=True)
     for path, text in (*_written(), *_notebooks(), *_generated()):
         target = PAGES / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
     shutil.copytree(ROOT / "notebooks" / "pictures", PAGES / "notebooks" / "pictures")
-    sections = ", ".join(f"{{ {name!r} = {pages!r} }}" for name, pages in NAVIGATION.items())
     configuration = ROOT / "build" / "zensical.toml"
     paths = [str(ROOT / "emulator"), str(ROOT / "harness")]
-    configuration.write_text(CONFIGURATION.format(navigation=f"[{sections}]", paths=paths), "utf-8")
+    navigation = _toml(NAVIGATION)
+    configuration.write_text(
+        CONFIGURATION.format(navigation=navigation, paths=paths, version=__version__), "utf-8"
+    )
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
     subprocess.run([*command, "--config-file", str(configuration)], check=True)
-    missing = {page for pages in NAVIGATION.values() for page in pages} ^ {
-        str(page.relative_to(PAGES)) for page in PAGES.rglob("*.md")
-    }
-    if missing:
-        sys.exit(f"These pages are only in the navigation, or not in it: {sorted(missing)}")
-    elsewhere = {
-        (str(page.relative_to(SITE)), match[0])
-        for page in SITE.rglob("*.html")
-        for match in ELSEWHERE.finditer(page.read_text("utf-8"))
-    }
-    if elsewhere:
-        sys.exit(f"These pages load something from other sites: {sorted(elsewhere)}")
-    dead = {
-        (str(page.relative_to(SITE)), link)
-        for page in SITE.rglob("*/*.html")
-        for link in LOCAL.findall(page.read_text("utf-8"))
-        if not (page.parent / link).exists()
-    }
-    if dead:
-        sys.exit(f"These links of pages are dead: {sorted(dead)}")
+    site_checks.check(SITE, PAGES, navigation, PYTHON)
+
+
+def _toml(part: Mapping[str, Any] | list[str]) -> str:
+    """Return a part of the navigation in TOML."""
+    if isinstance(part, list):
+        return json.dumps(part)
+    return f"[{', '.join(f'{{ {json.dumps(name)} = {_toml(it)} }}' for name, it in part.items())}]"
 
 
 def _written() -> Iterator[tuple[str, str]]:
@@ -202,12 +280,8 @@ def _generated() -> Iterator[tuple[str, str]]:
     """Yield the pages of the reference."""
     yield "reference/settings.md", _settings()
     yield "reference/commands.md", _commands()
-    for name, title, modules in (
-        ("python", "Python", ["agentdouble", "doublecheck"]),
-        ("errors", "Errors", ["agentdouble.errors", "doublecheck.errors"]),
-    ):
-        _require_docstrings(modules)
-        yield f"reference/{name}.md", f"# {title}\n" + "".join(f"\n::: {it}\n" for it in modules)
+    for name, (title, shown) in PYTHON.items():
+        yield f"reference/{name}.md", f"# {title}\n" + "".join(f"\n::: {it}\n" for it in shown)
     rows = ((it.id, it.section, it.level, it.text) for it in clauses().values())
     yield "reference/clauses.md", _table("Clauses", ("clause", "section", "level", "text"), rows)
     choices = (
@@ -223,24 +297,14 @@ def _generated() -> Iterator[tuple[str, str]]:
     yield "reference/unknowns.md", f"{title}\n\n{counted}\n\n{table}"
 
 
-def _require_docstrings(modules: Iterable[str]) -> None:
-    """End the build if a public name has no docstring."""
-    public = [
-        (f"{name}.{member}", getattr(module, member))
-        for name, module in ((name, importlib.import_module(name)) for name in modules)
-        for member in getattr(module, "__all__", ())
-    ]
-    undocumented = [name for name, value in public if not inspect.getdoc(value)]
-    if undocumented:
-        sys.exit(f"These public names have no docstring: {undocumented}")
-
-
 def _settings() -> str:
-    rows = (
-        (f"`{name}`", _type(field.annotation), f"`{field.default!r}`", field.description or "")
-        for name, field in Settings.model_fields.items()
-    )
-    return _table("All settings", ("setting", "type", "default", "meaning"), rows)
+    tables = ""
+    for name, field in Settings.model_fields.items():
+        if name in SETTINGS:
+            tables += f"\n## {SETTINGS[name]}\n\n" + _rows([_SETTING, ["---"] * len(_SETTING)])
+        meaning = field.description or ""
+        tables += _rows([(f"`{name}`", _type(field.annotation), f"`{field.default!r}`", meaning)])
+    return f"# All settings\n{tables}"
 
 
 def _type(annotation: object) -> str:
@@ -249,11 +313,23 @@ def _type(annotation: object) -> str:
 
 
 def _commands() -> str:
-    pages = []
-    for name, module in COMMANDS.items():
-        command = [sys.executable, "-m", "typer", module, "utils", "docs", "--name", name]
-        pages.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return "# All commands\n\n" + "\n".join(re.sub("^#", "##", page, flags=re.M) for page in pages)
+    """Return all commands in their groups, from the documentation that typer writes."""
+    sections: dict[str, str] = {}
+    for program, module in COMMANDS.items():
+        command = [sys.executable, "-m", "typer", module, "utils", "docs", "--name", program]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        whole, *others = re.split("^## ", printed, flags=re.M)
+        sections[program] = re.sub("^# ", "### ", whole.partition("**Commands**")[0], flags=re.M)
+        for section in others:
+            below = re.sub("^#", "##", section, flags=re.M)
+            sections[section.partition("\n")[0].strip("`")] = f"### {below}"
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "More commands": sorted(sections.keys() - grouped)}
+    return "# All commands\n" + "".join(
+        f"\n## {title}\n\n" + "\n".join(sections[name] for name in names)
+        for title, names in groups.items()
+        if names
+    )
 
 
 def _alternative(alternative: ledger.Alternative) -> str:
@@ -266,9 +342,12 @@ def _list(alternatives: Iterable[ledger.Alternative]) -> str:
 
 def _table(title: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     heading = list(head)
-    lines = [heading, ["---"] * len(heading), *rows]
-    cells = (" | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in it) for it in lines)
-    return f"# {title}\n\n" + "".join(f"| {line} |\n" for line in cells)
+    return f"# {title}\n\n" + _rows([heading, ["---"] * len(heading), *rows])
+
+
+def _rows(rows: Iterable[Iterable[str]]) -> str:
+    cells = (" | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in it) for it in rows)
+    return "".join(f"| {line} |\n" for line in cells)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.once
 
 MY_AGENT = block(FRONT, "python", "# my_agent.py")
 ASKED = block(DOUBLE, "console", "$ curl http://127.0.0.1:8000/invoke")
+MY_STREAM = block(DOUBLE, "python", "# my_stream.py")
+TEST_STREAM = block(DOUBLE, "python", "# test_my_stream.py")
 MY_A2A = block(DOUBLE, "python", "# my_a2a.py")
 GREETER = block(DOUBLE, "python", "# agents/greeter/__init__.py")
 GREETED = block(DOUBLE, "console", "$ agentdouble serve --agents")
@@ -54,6 +56,13 @@ def test_application_runs_code_and_its_session_opens(
 
     assert [example.printed.strip() for example in examples] == answers
     assert "/home/gem" in output
+
+
+def test_stream_test_passes(tmp_path: Path) -> None:
+    (tmp_path / "my_stream.py").write_text(MY_STREAM)
+    (tmp_path / "test_my_stream.py").write_text(TEST_STREAM)
+
+    assert "1 passed" in pytest_in(tmp_path)
 
 
 def test_a2a_application_answers_in_the_double(

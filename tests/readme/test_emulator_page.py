@@ -7,7 +7,9 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from packaging.requirements import Requirement
 
 from agentdouble import Emulator, Settings
 from agentdouble.sandbox.browser import chromium
+from doublecheck import Platform, Target
 from tests import machine
 from tests.readme.consoles import Shown, commands_of, forget, known_options, pytest_in, run, unknown
 from tests.readme.pages import DOUBLE, FRONT, PAGES, block, blocks, read
@@ -53,6 +56,65 @@ def test_settings_file_is_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     assert {"U-TTL-EXTENDS": "sliding"} == settings.unknowns
     assert ["AKLTreader"] == [key.access_key for key in settings.keys]
+
+
+ENVIRONMENT = block(DOUBLE, "console", "$ agentdouble call UpdateTool ToolId=t-sandbox Envs")
+
+
+@pytest.mark.slow
+def test_sessions_have_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session's own win over those of its tool; bash sees them, too, and JavaScript none."""
+    of_the_tool, other_tool, own = (command.command for command in commands_of(ENVIRONMENT))
+
+    with Emulator() as double, Platform(Target.of(double)) as platform:
+        for name, value in double.environment().items():
+            monkeypatch.setenv(name, value)
+        run(of_the_tool, double.url)
+        painter = json.loads(run(other_tool, double.url))["ToolId"]
+        run(own, double.url)
+        (session,) = platform.sandboxes()
+        boxes = [
+            platform.sandbox(instance_id=session.session_id),
+            platform.sandbox("s2"),
+        ]
+        with Platform(replace(Target.of(double), tool_id=painter)) as elsewhere:
+            colours = [box.run("import os; os.environ['COLOUR']").text for box in boxes]
+            colours.append(elsewhere.run_code("import os; os.environ['COLOUR']").text)
+            shown = boxes[1].exec_bash("echo $COLOUR").stdout
+            script = boxes[1].run("process.env.COLOUR", "javascript")
+
+    assert ["'green'", "'red'", "'blue'"] == colours
+    assert ("red\n", None) == (shown, script.text)
+
+
+LOG_LINE = block(DOUBLE, "text", "17:03:21  POST /invoke 200")
+LOGGING = block(DOUBLE, "python", "import logging\n")
+REQUEST = """
+import agentdouble, httpx
+with agentdouble.Emulator() as double:
+    httpx.post(double.url + "/invoke", json={"prompt": "1"})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("prepare", "line"),
+    [
+        ("from agentdouble.cli import serving; serving.log_to_terminal(quiet=False)", LOG_LINE),
+        (LOGGING, "INFO agentdouble.journal.entries POST /invoke 200, 3.1 ms"),
+    ],
+    ids=["serve", "emulator"],
+)
+def test_requests_are_logged(prepare: str, line: str) -> None:
+    """To stderr, in the form of the page; the numbers differ."""
+    command = [sys.executable, "-c", f"{prepare}\n{REQUEST}"]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True)
+
+    assert _without_numbers(line.strip()) in map(_without_numbers, ran.stderr.splitlines())
+
+
+def _without_numbers(line: str) -> str:
+    return re.sub(r"\d+[.:]\d[\d:]*", "0", line)
 
 
 MODEL = block(DOUBLE, "toml", "# model.toml")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from agentdouble import Emulator
+from agentdouble import Emulator, __version__
 from doublecheck.cli import app
 from notebooks.pictures import transcript
 from notebooks.pictures.__main__ import DEMO
@@ -105,8 +105,7 @@ def test_picture_is_on_the_page_and_self_contained() -> None:
 
 WORKFLOW = block(HARNESS, "yaml", "# .github/workflows/tests.yml")
 TESTS = block(FRONT, "python", "# test_my_agent.py")
-INSTALL = block(FRONT, "console", "$ python3 -m venv .venv && .")
-BY_HAND = block(FRONT, "console", "$ pip install pytest")
+INSTALL = block(FRONT, "console", "$ pip install '/path/to/agentdouble[emulator]' pytest")
 
 
 @pytest.fixture
@@ -131,15 +130,32 @@ def test_workflow_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> Non
 
     assert (clone / "pyproject.toml").exists()
     assert install["run"].startswith(f"pip install './{clone.name}[")
-    assert "2 passed" in outputs[-1]
+    assert "1 passed" in outputs[-1]
     assert (project / "report.xml").exists()
 
 
 def test_manual_install_matches_the_workflow(steps: list[dict[str, Any]]) -> None:
     """Only the path of the clone differs."""
-    _, install, _ = commands_of(INSTALL)
-    pytest_too, _ = commands_of(BY_HAND)
+    install, _ = commands_of(INSTALL)
     (of_github,) = (step["run"] for step in steps if "pip install" in step.get("run", ""))
 
-    by_hand = [*install.words[2:], *pytest_too.words[2:]]
+    by_hand = install.words[2:]
     assert by_hand == [word.replace("./", "/path/to/") for word in shlex.split(of_github)[2:]]
+
+
+def test_the_workflow_pins_this_version(steps: list[dict[str, Any]]) -> None:
+    (tag,) = (step["with"]["ref"] for step in steps if "ref" in step.get("with", {}))
+
+    assert f"v{__version__}" == tag
+
+
+def test_the_first_screen_has_a_sentence_a_test_and_two_commands() -> None:
+    """A reader sees at once what it is, how it looks, and how to begin."""
+    head, *_ = read(FRONT).partition("\n## ")
+    _, sentence, *_ = head.split("\n\n")
+    kinds = [shown.language for shown in blocks(FRONT) if shown.text in head]
+
+    assert (1, ["python", "console"]) == (len(re.findall(r"\.(?:\s|$)", sentence)), kinds)
+    assert 2 == len(list(commands_of(INSTALL)))
+    assert 3 == len(re.findall("^- ", head, re.M))
+    assert "platform_clock.advance(minutes=30)" in TESTS

@@ -42,6 +42,8 @@ APPLICATION = {
     "test_my_application.py": block(HARNESS, "python", "# test_my_application.py"),
 }
 CALIBRATED = block(HARNESS, "console", "$ doublecheck calibrate")
+KEYED = block(HARNESS, "toml", "# pyproject.toml\n[tool.doublecheck.targets.keyed]")
+CHECKED_WITH_KEY = block(HARNESS, "console", "$ AGENT_KEY=")
 SMALLEST = block(HARNESS, "text", "INV-04 (must)").partition("\n\n")[0]
 
 
@@ -66,6 +68,24 @@ def test_pages_count_the_clauses() -> None:
     passed = re.findall(r"^\| .*\((\w+)\) \| (\d+) passed \|", implementations, re.M)
     assert f"the specification's {len(clauses())} clauses" in " ".join(checks.split())
     assert {**groups} == {group: int(count) for group, count in passed}
+
+
+@pytest.mark.parametrize(("key", "codes"), [("let-me-in", {0}), ("another", {1, 3, 5})])
+def test_a_target_has_an_api_key(
+    key: str, codes: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variable that its table names holds the key."""
+    monkeypatch.chdir(tmp_path)
+    (command,) = commands_of(CHECKED_WITH_KEY)
+    variable, *words = command.words
+
+    with Emulator(api_key="let-me-in") as double:
+        table = KEYED.replace("https://agent.example.com", double.url)
+        (tmp_path / "pyproject.toml").write_text(table)
+        monkeypatch.setenv(variable.partition("=")[0], key)
+        ended = CliRunner().invoke(app, [*words[1:], "-k", "PRB-01"])
+
+    assert ended.exit_code in codes, ended.output
 
 
 def test_calibrate_settles_an_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

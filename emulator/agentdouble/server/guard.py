@@ -173,7 +173,7 @@ class GuardMiddleware:
                 403,
                 "ForbiddenHost",
                 f"The Host {host!r} is not one of this server's names. "
-                "Allow it with --allow-host or the setting allow_hosts.",
+                "Allow it with the setting allow_hosts.",
             )
         unauthorized = self._unauthorized(connection)
         if unauthorized is not None:

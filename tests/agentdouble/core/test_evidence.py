@@ -14,7 +14,7 @@ from tests.readme.pages import ROOT
 DAY = dt.date(2026, 11, 29)
 GOOD = {"kind": "client asserts", "source": "veadk 1.1.19: session.py", "date": DAY, "says": "asks"}
 GUESS = {"kind": "none", "says": "a guess"}
-PAGES = ("README.md", "emulator/docs/coverage.md")
+PAGES = ("emulator/docs/coverage.md",)
 
 
 def test_every_unknown_has_evidence_with_its_source() -> None:
