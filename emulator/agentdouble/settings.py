@@ -8,7 +8,6 @@ error that suggests the nearest one.
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -35,6 +34,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from agentdouble.core import ledger, profiles
 from agentdouble.core.environment import LOOPBACK_NAMES, OWN_ADDRESS, UNLISTED
 from agentdouble.core.signing import Credentials
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import LedgerError, ProfileError, SettingsError, StateError
 from agentdouble.state import check_url
 
@@ -46,6 +46,7 @@ else:
 PREFIX = "AGENTDOUBLE_"
 CONFIG_VARIABLE = "AGENTDOUBLE_CONFIG"
 DEFAULT_FILE = "agentdouble.toml"
+_APPLICATIONS = ("app", "apps", "application", "applications")
 MIB = 1024 * 1024
 ACCESS_KEY = r"^[!-+.0-~-]+$"  # printable ASCII without the separators of a signature's scope
 
@@ -127,7 +128,10 @@ class Settings(BaseSettings):
     reload: bool = Field(False, description="import an agent again when one of its files changes")
 
     access_key: str | None = Field(
-        None, pattern=ACCESS_KEY, description="access key; by default generated"
+        None,
+        pattern=ACCESS_KEY,
+        examples=["printable ASCII without spaces, commas and slashes"],
+        description="access key; by default generated",
     )
     secret_key: SecretStr | None = Field(
         None, min_length=1, description="secret key; by default generated"
@@ -139,7 +143,12 @@ class Settings(BaseSettings):
     check_signatures: bool = Field(
         True, description="require a signature by one of these keys on control-plane requests"
     )
-    tool_id: str = Field("t-sandbox", pattern=r"^t-[A-Za-z0-9-]+$", description="sandbox tool id")
+    tool_id: str = Field(
+        "t-sandbox",
+        pattern=r"^t-[A-Za-z0-9-]+$",
+        examples=["t- and letters, digits or -"],
+        description="sandbox tool id",
+    )
     max_tools: int | None = Field(
         None, ge=1, description="largest number of sandbox tools; by default there is none"
     )
@@ -198,6 +207,7 @@ class Settings(BaseSettings):
     )
     visible_paths: OnNodes[tuple[Annotated[str, Field(pattern="^/")], ...]] = Field(
         (),
+        examples=["an absolute path"],
         description="absolute paths that sessions and runtimes may read besides system and Python",
     )
     open_files_limit: OnNodes[int] = Field(
@@ -212,6 +222,7 @@ class Settings(BaseSettings):
     nodes: str | None = Field(
         None,
         pattern=r"^(ray://[^/]+:\d+|local://[1-9]\d?)$",
+        examples=["ray://HOST:PORT", "local://N"],
         description="where sessions run instead of on this machine: ray://HOST:PORT, the machines of "
         "a Ray cluster, or local://N, N processes to try it out",
     )
@@ -466,12 +477,17 @@ def _check_keys(keys: Mapping[str, Any], source: str) -> None:
     for key in keys:
         if key in Settings.model_fields:
             continue
-        near = difflib.get_close_matches(key, Settings.model_fields, n=1)
-        name = PREFIX + key.upper() if source == "the environment" else key
-        hint = ""
-        if near:
-            nearest = PREFIX + near[0].upper() if source == "the environment" else near[0]
-            hint = f" Did you mean {nearest}?"
+        if key in _APPLICATIONS:
+            message = (
+                f"{key} in {source} is not a setting. Applications come first: "
+                'make_platform("x:app"), Emulator(app), agentdouble serve x:app.'
+            )
+            raise SettingsError(message, key=key, source=source)
+        names: Iterable[str] = Settings.model_fields
+        name = key
+        if source == "the environment":
+            name, names = PREFIX + key.upper(), (PREFIX + field.upper() for field in names)
+        hint = did_you_mean(name, names)
         raise SettingsError(f"Unknown setting in {source}: {name}.{hint}", key=key, source=source)
 
 
@@ -481,7 +497,7 @@ def _raise(
     in_environment: Mapping[str, str],
     file: Path | None,
 ) -> NoReturn:
-    first = error.errors(include_url=False, include_input=False)[0]
+    first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     top = str(first["loc"][0]) if first["loc"] else ""
     if top in values:
@@ -496,11 +512,27 @@ def _raise(
 
 
 def _reason(key: str, error: Mapping[str, Any]) -> str:
+    return _wrong(key, error) + _shown(key, error["input"])
+
+
+def _shown(key: str, value: Any) -> str:
+    """Return the wrong value of a setting, if it can be no secret."""
+    if not isinstance(value, str | int | float) or key in ("state", "access_key"):
+        return ""
+    field = Settings.model_fields.get(key)
+    is_secret = field is None or "SecretStr" in str(field.annotation)
+    return "" if is_secret else f", not {value!r:.60}"
+
+
+def _wrong(key: str, error: Mapping[str, Any]) -> str:
     if error["type"] == "tuple_type":
         tables = key in ("runtimes", "faults")
         return f"must be a list of tables, each headed [[{key}]]" if tables else "must be a list"
-    if error["type"] == "string_pattern_mismatch" and key in Settings.model_fields:
-        return f"is wrong ({Settings.model_fields[key].description})"
+    if error["type"] in ("too_short", "string_too_short"):
+        return "must not be empty"
+    field = Settings.model_fields.get(key.partition(".")[0])
+    if error["type"] == "string_pattern_mismatch" and field is not None and field.examples:
+        return f"must be {' or '.join(map(str, field.examples))}"
     text = str(error["msg"])
     reason = re.sub("^(Input|Value|String) should", "must", text)
     return reason if reason != text else f"is wrong: {text}"
@@ -512,5 +544,8 @@ def _raise_not_json(error: Exception, in_environment: Mapping[str, str]) -> NoRe
     else:
         key = next((key for key in in_environment if f'"{key}"' in str(error)), "")
     name = PREFIX + key.upper()
-    message = f"The setting {key} from the environment ({name}) must be JSON."
+    message = (
+        f"The setting {key} from the environment ({name}) must be JSON: "
+        """a list such as ["A", "B"], or an object such as {"A": "B"}."""
+    )
     raise SettingsError(message, key=key, source=f"the environment ({name})") from None

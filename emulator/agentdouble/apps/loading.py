@@ -44,6 +44,12 @@ def load(spec: str) -> App:
 
 def application(app: object, *, called: str, spec: str = "") -> App:
     """Return an application; raise ApplicationLoadError for any other object."""
+    if isinstance(app, str):
+        raise ApplicationLoadError(
+            f"{app!r} is the name of an application. Import it, or use "
+            f"doublecheck.connect(apps=[{app!r}]) or agentdouble serve {app}.",
+            spec=spec,
+        )
     if not isinstance(app, App):
         raise ApplicationLoadError(
             f"{called} is a {type(app).__name__}, not an application. agentdouble serves "

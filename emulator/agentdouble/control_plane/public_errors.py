@@ -51,9 +51,9 @@ def public_error(
     return errors.ActionError(code, message, status=PUBLIC[code].status, data=data)
 
 
-def missing(field: str) -> errors.ActionError:
-    """Return the refusal of a request that lacks a field."""
-    return public_error("MissingParameter", f"The request is missing {field} parameter.")
+def missing(field: str, hint: str = "") -> errors.ActionError:
+    """Return the refusal of a request that lacks a field; ``hint`` is a sentence after a space."""
+    return public_error("MissingParameter", f"The request is missing {field} parameter.{hint}")
 
 
 def invalid(field: str, reason: str) -> errors.ActionError:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from agentdouble.control_plane.public_errors import invalid, missing
 from agentdouble.core import ledger
+from agentdouble.core.suggestions import nearest
 from agentdouble.journal.entries import note_unread
 from agentdouble.processes.workspace import RESERVED
 from agentdouble.sandbox.workbench.wire import HOME
@@ -45,10 +46,17 @@ def read(model: type[_Model], document: Mapping[str, Any], prefix: str = "") -> 
         first = error.errors(include_url=False)[0]
         field = prefix + ".".join(str(part) for part in first["loc"])
         if first["type"] == "missing":
-            raise missing(field) from None
+            raise missing(field, _hint(model, document, str(first["loc"][-1]))) from None
         raise invalid(field, first["msg"]) from None
     note_unread(_unread(body, document, prefix))
     return body
+
+
+def _hint(model: type[BaseModel], document: Mapping[str, Any], field: str) -> str:
+    """Return a sentence about a field of the document that may have been meant for ``field``."""
+    names = {it.alias or name for name, it in model.model_fields.items()}
+    near = nearest(field, [name for name in document if name not in names])
+    return f" The field {near[0]:.100} was not used. Did you mean {field}?" if near else ""
 
 
 def _unread(value: Any, document: Any, path: str) -> Iterator[str]:

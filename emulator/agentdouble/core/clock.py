@@ -12,6 +12,8 @@ import datetime as dt
 from collections.abc import Callable
 from types import TracebackType
 
+from agentdouble.core import durations
+
 Watcher = Callable[[], None]
 Follower = Callable[[str], None]
 
@@ -82,13 +84,13 @@ class Clock:
         self._offset += by
         self._tell("moved")
 
-    def advance(self, by: dt.timedelta | None = None, **units: float) -> None:
+    def advance(self, by: dt.timedelta | str | None = None, **units: float) -> None:
         """Move the platform's time; return when everything that became due is handled.
 
-        ``units`` are those of a timedelta: ``advance(hours=1)``. Raises ValueError as ``move()``
-        does.
+        ``by`` may be a text, ``advance("29m58s")``; ``units`` are those of a timedelta:
+        ``advance(hours=1)``. Raises ValueError as ``move()`` does.
         """
-        self.move((by or dt.timedelta(0)) + dt.timedelta(**units))
+        self.move(durations.total(by, **units))
         for watcher in list(self._watchers):
             watcher()
 

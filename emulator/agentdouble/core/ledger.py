@@ -9,7 +9,6 @@ that never reaches the question would count as relying on it.
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from typing import Any
 
 from agentdouble.core import evidence as evidence_of
 from agentdouble.core.evidence import MEASURED, Evidence
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import LedgerError
 
 if sys.version_info >= (3, 11):
@@ -85,7 +85,9 @@ class Unknown:
         if alternative is None:
             names = ", ".join(answers)
             raise LedgerError(
-                f"{self.id} has no alternative {name!r}. It has: {names}.", unknown=self.id
+                f"{self.id} has no alternative {name!r}. It has: {names}."
+                f"{did_you_mean(name, answers)}",
+                unknown=self.id,
             )
         if not alternative.built:
             raise LedgerError(
@@ -230,9 +232,8 @@ def find(id_: str) -> Unknown:
     """Return the unknown of that id; raise LedgerError, which suggests the nearest id."""
     unknown = unknowns().get(id_)
     if unknown is None:
-        near = difflib.get_close_matches(id_.upper(), unknowns(), n=1)
-        hint = f"Did you mean {near[0]}?" if near else "See: agentdouble unknowns"
-        raise LedgerError(f"There is no unknown {id_!r}. {hint}", unknown=id_)
+        hint = did_you_mean(id_, unknowns(), "See: agentdouble unknowns")
+        raise LedgerError(f"There is no unknown {id_!r}.{hint}", unknown=id_)
     return unknown
 
 

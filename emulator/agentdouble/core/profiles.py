@@ -19,7 +19,6 @@ changes the double's answers; ``[evidence]`` is shown beside them.
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from typing import Any
 
 from agentdouble.core import ledger
 from agentdouble.core.evidence import MEASURED, Evidence
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import LedgerError, ProfileError
 
 if sys.version_info >= (3, 11):
@@ -121,7 +121,7 @@ def _nearest_answer(id_: str, name: str) -> str:
     if unknown is None:
         return ""
     names = [answer.name for answer in (unknown.default, *unknown.alternatives)]
-    return "" if name in names else _hint(name, names)
+    return "" if name in names else did_you_mean(name, names)
 
 
 def _check_evidence(id_: str, about: Any, file: Path) -> None:
@@ -141,9 +141,4 @@ def _check(keys: Collection[str], names: Collection[str], file: Path, these: str
         if key not in names:
             message = f"The profile {file} has {key!r}, which nobody knows;"
             there_are = f" {these} {', '.join(names)}."
-            raise ProfileError(message + there_are + _hint(key, names), file=file)
-
-
-def _hint(name: str, names: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f" Did you mean {near[0]}?" if near else ""
+            raise ProfileError(message + there_are + did_you_mean(key, names), file=file)

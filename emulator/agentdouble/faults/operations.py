@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import FaultError
 
 _PROBES = ("ping", "health", "readiness", "liveness", "list-apps", "version")
@@ -154,10 +154,15 @@ def find(text: str, actions: Iterable[str]) -> FaultOperation:
         if name in _A2A_METHODS or name in _A2A:
             return FaultOperation(f"a2a:{_A2A_METHODS.get(name, name)}")
         raise _unknown(text, [f"a2a:{name}" for name in (*_A2A, *_A2A_METHODS)])
-    names = [*_NAMED, *actions]
-    if text in names:
+    known = names(actions)
+    if text in known:
         return FaultOperation(text)
-    raise _unknown(text, names)
+    raise _unknown(text, known)
+
+
+def names(actions: Iterable[str]) -> list[str]:
+    """Return the operations that have a name: those of HTTP routes, and actions."""
+    return [*_NAMED, *actions]
 
 
 def _by_path(text: str, method: str | None, path: str) -> FaultOperation:
@@ -177,11 +182,8 @@ def _by_path(text: str, method: str | None, path: str) -> FaultOperation:
 
 
 def _unknown(text: str, known: Iterable[str]) -> FaultError:
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(text[:100].lower(), by_lower, n=1)
-    hint = f" Did you mean {by_lower[near[0]]!r}?" if near else ""
-    names = ", ".join(_NAMED)
     return FaultError(
-        f"There is no operation {text[:200]!r}.{hint} It is one of {names}; {_SHAPES}.",
+        f"There is no operation {text[:200]!r}.{did_you_mean(text, known)} It is one of "
+        f"{', '.join(_NAMED)}; {_SHAPES}.",
         field="operation",
     )

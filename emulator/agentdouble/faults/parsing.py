@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import threading
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import FaultError
 from agentdouble.faults import operations
 from agentdouble.faults.kinds import (
@@ -52,14 +52,14 @@ def parse(document: Mapping[str, Any], actions: Iterable[str]) -> tuple[Fault, F
     if cls is None:
         problem = f"There is no kind of fault {kind!r:.80}." if kind else "A fault needs its kind."
         raise FaultError(
-            f"{problem}{_near(str(kind), KINDS)} It is one of {', '.join(KINDS)}.", "kind"
+            f"{problem}{did_you_mean(kind, KINDS)} It is one of {', '.join(KINDS)}.", "kind"
         )
     fields = tuple(cls.model_fields)
     for name in document:
         if name not in fields:
             problem = f"A fault of kind {kind!r} has no field {name!r:.80}."
             raise FaultError(
-                f"{problem}{_near(str(name), fields)} It has {', '.join(fields)}.", str(name)
+                f"{problem}{did_you_mean(name, fields)} It has {', '.join(fields)}.", str(name)
             )
     try:
         with _building:
@@ -101,8 +101,3 @@ def _raise(cls: type[Fault], error: ValidationError) -> NoReturn:
     kind = cls.model_fields["kind"].default
     reason = first["msg"].removeprefix("Value error, ")
     raise FaultError(f"The {name} of a fault of kind {kind!r}: {reason}.", name) from None
-
-
-def _near(text: str, names: Iterable[str]) -> str:
-    near = difflib.get_close_matches(text[:100].lower(), names, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""

@@ -10,7 +10,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from agentdouble.core.event_bus import BusListener, EventBus
-from agentdouble.journal.refusals import hint, refused
+from agentdouble.core.suggestions import did_you_mean
+from agentdouble.journal.refusals import refused
 from agentdouble.server.disconnects import ListenerResponse
 
 ABOUT_THE_STREAM = ("listening", "resync")
@@ -29,7 +30,7 @@ def event_routes(events: EventBus) -> list[Route]:
         names = NAMES if only is None else [name for name in only.split(",") if name]
         for name in names:
             if name not in NAMES:
-                message = f"There is no event {name[:40]!r}.{hint(name, NAMES)}"
+                message = f"There is no event {name[:40]!r}.{did_you_mean(name, NAMES)}"
                 message += f" only may name {', '.join(NAMES)}."
                 return refused(request, 400, "BadRequest", message)
         return ListenerResponse(events.listen(), _writer({*names, *ABOUT_THE_STREAM}))

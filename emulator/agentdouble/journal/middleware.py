@@ -1,7 +1,8 @@
 """The middleware that writes an entry of the journal for each request and each WebSocket.
 
-It also sets the response headers that list the unknowns that the answer relied on and the faults
-that were injected. The headers list those known when they are sent; the journal lists all.
+It also sets the response headers that list the unknowns that the answer relied on, the fields that
+nothing read, and the faults that were injected. The headers list those known when they are sent;
+the journal lists all.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _log = logging.getLogger(
 )  # users ask for the log of requests by this name
 
 UNKNOWNS_HEADER = b"x-agentdouble-unknowns"
+UNREAD_HEADER = b"x-agentdouble-unread"
 FAULTS_HEADER = b"x-agentdouble-faults"
+_UNREAD_NAMES = 10  # in the header, whose size clients limit
 
 
 class JournalMiddleware:
@@ -114,6 +117,9 @@ class _Recorder:
             headers = list(message.get("headers", ()))
             if self._noted:
                 headers.append((UNKNOWNS_HEADER, ", ".join(sorted(self._noted)).encode()))
+            if self._entry.unread:
+                names = ", ".join(map(printable, self._entry.unread[:_UNREAD_NAMES]))
+                headers.append((UNREAD_HEADER, names.encode("ascii", "backslashreplace")))
             if self._entry.faults:
                 headers.append((FAULTS_HEADER, ", ".join(self._entry.faults).encode()))
             message = {**message, "headers": headers}

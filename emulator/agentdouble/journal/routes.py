@@ -16,8 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.journal.entries import Entry, Journal
-from agentdouble.journal.refusals import hint, refused
+from agentdouble.journal.refusals import refused
 
 _LONGEST_NUMBER = 18  # digits
 _AT_ONCE = 8  # entries that are converted before other requests run
@@ -115,7 +116,9 @@ def _read(request: Request) -> _Query:
     query = request.query_params
     for name in query:
         if name not in _PARAMETERS:
-            problem = f"The journal has no parameter {name[:40]!r}.{hint(name, _PARAMETERS)}"
+            problem = (
+                f"The journal has no parameter {name[:40]!r}.{did_you_mean(name, _PARAMETERS)}"
+            )
             raise _QueryError(f"{problem} It has {', '.join(_PARAMETERS)}.")
     bodies = query.get("bodies", "false")
     if bodies not in ("true", "false"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import ModelError
 from agentdouble.model.conversation import ConversationRequest, ModelAnswer
 from agentdouble.model.scripts import Scripts
@@ -72,8 +72,7 @@ class ModelService:
     def require(self, name: str) -> None:
         """Raise ModelError if there is no model of that name."""
         if self.names and name not in self.names:
-            near = difflib.get_close_matches(name, self.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, self.names)
             raise ModelError(
                 f"There is no model {name!r:.100}; there are {', '.join(self.names)}.{hint}",
                 status=404,

@@ -5,12 +5,12 @@ A field that stands in no table is refused, as the vendors do. The documentation
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import ModelError
 from agentdouble.model.conversation import Body
 
@@ -72,8 +72,7 @@ class FieldTable:
 
     def _unknown(self, name: str, parent: str, path: str) -> ModelError:
         """Return the error of the vendor, with the field that may have been meant."""
-        near = difflib.get_close_matches(path, self.names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(path, self.names)
         if self.is_gemini:
             return unknown_name(name, parent.rstrip("."), hint)
         text = f"Unknown parameter: {path!r:.100}.{hint}"

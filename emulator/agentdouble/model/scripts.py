@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import ModelError
 from agentdouble.model import fitting
 from agentdouble.model.conversation import ConversationRequest, ModelAnswer, ToolCall
@@ -187,8 +188,7 @@ class Scripts:
         number = next(self._numbers)
         for call in step.calls:
             if call.name not in request.tools:
-                near = difflib.get_close_matches(call.name, request.tools, n=1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(call.name, request.tools)
                 raise ModelError(
                     f"The script calls the tool {call.name!r}, but the request offers "
                     f"{', '.join(request.tools) or 'no tools'}.{hint}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 import os
 import re
 import shlex
@@ -23,6 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import DeclarationError
 from agentdouble.runtimes.authentication.authorizers import Authorizer
 
@@ -177,7 +177,9 @@ def declare(table: Table, *, key: str = "runtimes", stored: bool = False) -> Def
     try:
         return Definition.model_validate(table, context={"stored": True} if stored else None)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        errors = error.errors(include_url=False, include_input=False)
+        # a misspelled key before the one that is missing because of it
+        first = next((it for it in errors if it["type"] == "extra_forbidden"), errors[0])
         inner = ".".join((key, *map(str, first["loc"])))
         raise DeclarationError(table.get("name"), inner, _reason(first)) from None
 
@@ -195,10 +197,8 @@ def _reason(error: ErrorDetails) -> str:
     if error["type"] != "extra_forbidden":
         return error["msg"]
     keys = (Authorizer if error["loc"][0] == "authorizer" else Definition).model_fields
-    near = difflib.get_close_matches(str(error["loc"][-1]), keys, n=1)
-    if near:
-        return f"there is no such key. Did you mean {near[0]}?"
-    return f"there is no such key; there are {', '.join(keys)}"
+    hint = did_you_mean(error["loc"][-1], keys)
+    return f"there is no such key.{hint}" if hint else f"it is none of {', '.join(keys)}"
 
 
 def _wrong(reason: str) -> PydanticCustomError:

@@ -50,8 +50,9 @@ def check_url(url: str) -> str | None:
         raise StateError(
             "PostgreSQL is named by postgresql://USER:PASSWORD@HOST/DATABASE.", where=scheme
         )
+    shown = "A URL with a user" if "@" in url else repr(url)
     raise StateError(
-        f"{url!r} names no state. It is 'memory', 'sqlite:///FILE' (with four slashes for an "
+        f"{shown} names no state. It is 'memory', 'sqlite:///FILE' (with four slashes for an "
         "absolute path), without options, or 'postgresql://USER:PASSWORD@HOST/DATABASE'.",
         where=url,
     )

@@ -36,6 +36,18 @@ class PlatformConfig:
     reference_app: bool = False
     cloud_hosts: Sequence[str] = CLOUD_HOSTS
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.apps, str) and isinstance(self.settings, Mapping):
+            return
+        from doublecheck.errors import ArgumentError  # slow: 10 ms, in every test run
+
+        if isinstance(self.apps, str):
+            raise ArgumentError(f"PlatformConfig takes apps as a list: apps=[{self.apps!r}].")
+        raise ArgumentError(
+            "PlatformConfig takes settings as a dict, such as {'session_ttl_s': 60}, not "
+            f"{self.settings!r:.80}."
+        )
+
 
 @contextmanager
 def serving(config: pytest.Config, served: PlatformConfig) -> Iterator[Target]:

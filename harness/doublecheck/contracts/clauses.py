@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Collection, Iterable, Mapping
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
+from agentdouble.core.suggestions import did_you_mean
 from doublecheck.errors import ArgumentError
 from doublecheck.target.facts import Surface
 
@@ -64,8 +64,9 @@ def clauses() -> Mapping[str, Clause]:
     }
 
 
-def _groups() -> Collection[str]:
-    return {id_[:3] for id_ in clauses()}
+def groups() -> Collection[str]:
+    """Return the groups of the clauses, in the specification's order."""
+    return dict.fromkeys(id_[:3] for id_ in clauses())
 
 
 def selection(expression: str) -> str:
@@ -73,8 +74,8 @@ def selection(expression: str) -> str:
 
     Otherwise it would also match every test with "run" in its name or in the name of its file.
     """
-    groups = "|".join(_groups())
-    return re.sub(rf"(?<![^\s()])({groups})(?![^\s()])", r"group:\1", expression)
+    names = "|".join(groups())
+    return re.sub(rf"(?<![^\s()])({names})(?![^\s()])", r"group:\1", expression)
 
 
 def modules_of(expression: str) -> list[str]:
@@ -84,7 +85,7 @@ def modules_of(expression: str) -> list[str]:
     """
     words = [word for word in re.split(r"[\s()]+", expression) if word not in ("", "or")]
     ids = {id_ for id_ in clauses() if any(word in (id_, id_[:3]) for word in words)}
-    if not words or not all(word in _groups() or word in ids for word in words):
+    if not words or not all(word in groups() or word in ids for word in words):
         return []
     folder = resources.files("doublecheck.contracts")
     texts = {
@@ -100,9 +101,7 @@ def find(id_: str) -> Clause:
     """Return the clause with this id. Raise ArgumentError, with the closest id, if none has it."""
     match = clauses().get(id_)
     if match is None:
-        near = difflib.get_close_matches(id_.upper(), clauses(), n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        raise ArgumentError(f"There is no clause {id_!r}.{hint}")
+        raise ArgumentError(f"There is no clause {id_!r}.{did_you_mean(id_, clauses())}")
     return match
 
 

@@ -222,10 +222,13 @@ def run_checks(
     on_begun: Callable[[ChecksProcess], object] = lambda _process: None,
 ) -> Report:
     """Run the checks. Raise InterruptedChecksError if they are interrupted."""
+    from doublecheck.contracts import selections  # optional: pytest
     from doublecheck.reports import document  # optional: pytest
     from doublecheck.reports.baseline import report_of  # optional: pytest
     from doublecheck.run.pytest_run import Selection  # optional: pytest
 
+    if only is not None:
+        selections.require(only, f"only={only!r}")
     if isinstance(baseline, (str, Path)):
         baseline = report_of(Path(baseline), plan.name)
     known = "" if baseline is None else document.render([baseline])
@@ -246,5 +249,5 @@ def run_checks(
     if report.run.interrupted:
         raise InterruptedChecksError(report)
     if not report.run.checks:
-        raise command.nothing_matches(f"only={only!r}", "only='INV'")
+        raise selections.nothing_matches(f"only={only!r}")
     return report

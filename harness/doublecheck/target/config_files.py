@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agentdouble.core.suggestions import did_you_mean, nearest
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target.fact import Fact
 from doublecheck.target.facts import BY_KEY, BY_NAME, SURFACES, Surface
@@ -24,6 +24,7 @@ Value = str | bool | int | frozenset[Surface] | Mapping[str, str]
 
 KEYED: tuple[Surface, ...] = ("application", "api_server", "mcp", "a2a")
 RESERVED = ("double", "live")
+LEVELS = ("full", "quick", "smoke")
 _FLAGS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 _LARGEST = 2**32 - 1
 _SHOWN_CHARS = 60
@@ -113,9 +114,8 @@ def _value(path: Path, where: str, name: str, value: Any) -> Value:
             f'variable and name that here: {name}_env = "THE_VARIABLE".'
         )
     elif name not in BY_KEY:
-        near = difflib.get_close_matches(name, BY_KEY, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(BY_KEY)}."
-        message = f"{where}: unknown key {name}. {hint}"
+        hint = did_you_mean(name, BY_KEY, f"The keys are {', '.join(BY_KEY)}.")
+        message = f"{where}: unknown key {name}.{hint}"
     else:
         fact = BY_KEY[name]
         try:
@@ -174,7 +174,7 @@ def _surfaces(value: Any) -> frozenset[Surface]:
         raise ValueError(f"a list of surfaces: {choices}")
     unknown = [str(name) for name in names if name not in SURFACES]
     if unknown:
-        near = difflib.get_close_matches(unknown[0], SURFACES, n=1)
+        near = nearest(unknown[0], SURFACES)
         raise ValueError(
             f"surfaces among {choices}" + (f" (did you mean {near[0]}?)" if near else "")
         )
@@ -201,7 +201,7 @@ READERS: Mapping[str, Callable[[Any], Value]] = {
     "file": _text,
     "flag": _flag,
     "kind": _one_of(*RESERVED),
-    "level": _one_of("full", "quick", "smoke"),
+    "level": _one_of(*LEVELS),
     "number": _whole(0),
     "secret": _variable,
     "secret_by_surface": _variables,

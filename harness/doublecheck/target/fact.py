@@ -42,6 +42,8 @@ class Fact:
         return self.name.replace("_", "-")
 
     @property
-    def metavar(self) -> str:
-        """The name of the option's value in help texts."""
+    def metavar(self) -> str | None:
+        """The name of the option's value in help texts; a flag has none."""
+        if self.type == "flag":
+            return None
         return _METAVARS.get(self.type, self.name.rpartition("_")[2].upper())

@@ -11,7 +11,6 @@ used, and ``Plan.unused`` names them. This module sends no request and starts no
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agentdouble.core.environment import TOKEN
+from agentdouble.core.suggestions import did_you_mean
 from doublecheck.errors import ConfigurationError, TargetError
 from doublecheck.target import config_files
 from doublecheck.target.config_files import KEYED, RESERVED, File, Table, Value, read_value, shown
@@ -150,10 +150,8 @@ def _table(file: File | None, name: str) -> Table:
     if name in targets:
         return targets[name]
     names = [*RESERVED, *targets]
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]}?" if near else ""
     raise TargetError(
-        f"Unknown target {shown(name)}; choose from {', '.join(names)}.{hint} To define a "
+        f"Unknown target {shown(name)}; choose from {', '.join(names)}.{did_you_mean(name, names)} To define a "
         "target, add a table to pyproject.toml: [tool.doublecheck.targets.NAME]."
     )
 

@@ -110,6 +110,8 @@ class Target:
     )
 
     def __post_init__(self) -> None:
+        if self.kind not in DEFAULT_OFFERS:
+            raise TargetError(f"The kind of a target is double or live, not {self.kind!r:.80}.")
         object.__setattr__(self, "name", self.name or self.kind)
         object.__setattr__(self, "offers_assumed", self.offers_assumed or not self.offered)
         object.__setattr__(self, "offered", self.offered or DEFAULT_OFFERS[self.kind])

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentdouble.core import ledger
 from agentdouble.core.evidence import MEASURED, Evidence
+from agentdouble.core.suggestions import did_you_mean
 from doublecheck.core.notebook_repr import Series, Shown, clock_time, counted, without_token
 
 
@@ -213,6 +214,8 @@ class Unknowns(Mapping[str, Unknown], Shown, drawn_by="notebook.display.double.u
         return Unknowns({id_: unknown for id_, unknown in self.items() if unknown.relied_on})
 
     def __getitem__(self, id_: str) -> Unknown:
+        if id_ not in self._found:
+            raise KeyError(f"There is no unknown {id_!r}.{did_you_mean(id_, self._found)}")
         return self._found[id_]
 
     def __iter__(self) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from doublecheck.core.notebook_repr import without_token
 from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
@@ -25,6 +27,12 @@ _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 # gateways answer with a page; its title gives the reason
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
 _TITLED_CHARS = 5000
+_CURES: Mapping[type, str] = {
+    bytes: ": decode it first",
+    set: ": make a list of it",
+    dt.date: ": send its isoformat()",
+    PurePath: ": send its str()",
+}
 
 
 def media_type(answer: httpx.Response | Exchange) -> str:
@@ -102,11 +110,16 @@ def json_request(target: Target, method: str, path: str, document: Any) -> Reque
 
 
 def json_content(document: Any) -> bytes:
-    """Return a document as the JSON that a request carries."""
+    """Return a document as the JSON that a request carries. Raise ArgumentError."""
     try:
-        return json.dumps(document).encode()
+        return json.dumps(document, default=_refuse).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError(f"The value cannot be sent as JSON: {error}.") from None
+
+
+def _refuse(value: object) -> NoReturn:
+    cure = next((cure for kind, cure in _CURES.items() if isinstance(value, kind)), "")
+    raise TypeError(f"{value!r:.60} is of type {type(value).__name__}{cure}")
 
 
 def json_or_none(text: str | bytes) -> Any:

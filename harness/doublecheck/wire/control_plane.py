@@ -42,9 +42,16 @@ def signed(
     action: str = invoke_tool.ACTION,
     timeout_s: float | None = None,
 ) -> Request:
-    """Return a request to the control plane, signed now. Raise CredentialsMissingError."""
+    """Return a request to the control plane, signed now.
+
+    Raises CredentialsMissingError, and ArgumentError for a body that JSON cannot carry.
+    """
     when = dt.datetime.now(dt.timezone.utc)
-    built = invoke_tool.build(body, target.address(), when, action=action)
+    try:
+        built = invoke_tool.build(body, target.address(), when, action=action)
+    except (TypeError, ValueError, RecursionError):
+        calls.json_content(body)  # raises the error that says what to send instead
+        raise
     return Request(built.method, built.url, built.headers, built.body, timeout_s)
 
 

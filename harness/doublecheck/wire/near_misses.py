@@ -6,9 +6,10 @@ another user.
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Collection, Iterable
+
+from agentdouble.core.suggestions import nearest
 
 _CLOSE = 0.8
 _CALLER = 4  # frames up: this module, the function of the request, the client's method, its caller
@@ -20,7 +21,7 @@ def warn(method: str, fields: Iterable[str], known: Collection[str]) -> None:
         near = None if name in known else _near(name, known)
         if near is not None:
             message = (
-                f"{method}() sends {name!r} as a further field of the body. Did you mean {near!r}?"
+                f"{method}() sends {name!r} as a further field of the body. Did you mean {near}?"
             )
             warnings.warn(message, UserWarning, stacklevel=_CALLER)
 
@@ -31,7 +32,7 @@ def _near(name: str, known: Iterable[str]) -> str | None:
     word = _folded(name)
     if word in stems:
         return folded[stems[word]]
-    return next((folded[one] for one in difflib.get_close_matches(word, folded, 1, _CLOSE)), None)
+    return next((folded[one] for one in nearest(word, folded, cutoff=_CLOSE)), None)
 
 
 def _folded(name: str) -> str:

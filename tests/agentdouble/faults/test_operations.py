@@ -81,9 +81,9 @@ def test_a_request_does_not_match_another_operation(
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        ("InvokTool", "Did you mean 'InvokeTool'?"),
-        ("RUN_SSE", "Did you mean 'run_sse'?"),
-        ("a2a:message/sent", "Did you mean 'a2a:message/send'?"),
+        ("InvokTool", "Did you mean InvokeTool?"),
+        ("RUN_SSE", "Did you mean run_sse?"),
+        ("a2a:message/sent", "Did you mean a2a:message/send?"),
         ("mcp:", "mcp:<tool>"),
         ("", "It is one of invoke, run, run_sse"),
         ("POST", "a path, 'POST /v1/bash/exec'"),

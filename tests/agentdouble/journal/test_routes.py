@@ -69,7 +69,7 @@ def test_filters_select_entries(double: Emulator, query: dict[str, str], count: 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ({"limt": "1"}, "Did you mean 'limit'?"),
+        ({"limt": "1"}, "Did you mean limit?"),
         ({"nothing": "1"}, "It has after, limit, bodies, method"),
         ({"limit": "-1"}, "limit must be a whole number"),
         ({"after": "9" * 5000}, "after must be a whole number"),

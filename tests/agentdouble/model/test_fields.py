@@ -373,7 +373,7 @@ def test_a_custom_tool_takes_text(model: Model) -> None:
             {"contents": [{"parts": [{"txt": "x"}]}]},
             "Unknown name 'txt' at 'contents[0].parts[0]'",
         ),
-        ("chat", {"max_token": 1}, "Did you mean 'max_tokens'?"),
+        ("chat", {"max_token": 1}, "Did you mean max_tokens?"),
         ("chat", {"max_tokens": 1, "max_completion_tokens": 1}, "exclude each other"),
         ("chat", {"max_tokens": 0}, "max_tokens must be at least 1"),
         ("chat", {"max_tokens": "9"}, "max_tokens must be an integer"),

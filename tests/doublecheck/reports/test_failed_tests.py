@@ -130,7 +130,7 @@ def test_a_traceback_ends_at_the_user_line(
     result.stdout.fnmatch_lines(
         [
             '>       platform.faults.fail("InvokeTol")',
-            "E       doublecheck.errors.FaultError: *Did you mean 'InvokeTool'?*",
+            "E       doublecheck.errors.FaultError: *Did you mean InvokeTool?*",
             '>       platform.sandbox().upload("/nope", b"text")',
             "E       doublecheck.errors.CredentialsMissingError: *",
             '>       platform_journal.only(action="CreateTool")',

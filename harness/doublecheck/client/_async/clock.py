@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from agentdouble.core import durations
 from doublecheck.client._async.connection import AsyncConnection
 from doublecheck.client.arguments import require
 from doublecheck.errors import ArgumentError
@@ -30,14 +31,17 @@ class AsyncPlatformClock:
 
     async def advance(
         self,
-        by: dt.timedelta | None = None,
+        by: dt.timedelta | str | None = None,
         *,
         seconds: float = 0,
         minutes: float = 0,
         hours: float = 0,
         days: float = 0,
     ) -> dt.datetime:
-        """Advance the platform's clock, wait for expired sessions to end, and return the time."""
+        """Advance the platform's clock, wait for expired sessions to end, and return the time.
+
+        ``by`` is a timedelta or a text: ``advance("29m58s")``. Raises ArgumentError.
+        """
         step = _duration(by, seconds=seconds, minutes=minutes, hours=hours, days=days)
         return (await self._call("A movable clock", "POST", {"advance_s": step})).now
 
@@ -81,14 +85,17 @@ class AsyncFrozenClock:
         return repr(self._clock)
 
 
-def _duration(by: dt.timedelta | None, **units: float) -> float:
+def _duration(by: dt.timedelta | str | None, **units: float) -> float:
     """Return the sum of a duration's arguments in seconds. Raise ArgumentError."""
     if by is not None:
-        require(by, dt.timedelta, "advance", "a timedelta, or units such as minutes=30")
+        taken = "a duration such as '30m', a timedelta, or units such as minutes=30"
+        require(by, (str, dt.timedelta), "advance", taken)
+    for name, number in units.items():
+        require(number, (int, float), "advance", f"{name} as a number")
     try:
-        total = (by or dt.timedelta(0)) + dt.timedelta(**units)
+        total = durations.total(by, **units)
     except (OverflowError, ValueError) as error:  # infinity, or not a number
-        raise ArgumentError(f"The clock cannot be advanced: {error}.") from None
+        raise ArgumentError(f"The clock cannot be advanced: {str(error).rstrip('.')}.") from None
     if total < dt.timedelta(0):
         raise ArgumentError(
             f"The clock cannot move back ({total.total_seconds():g} seconds). platform.reset() "

@@ -15,7 +15,7 @@ import httpx
 from agentdouble.core import invoke_tool
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation
 from doublecheck.client._async.browser import AsyncBrowser
-from doublecheck.client.arguments import require
+from doublecheck.client.arguments import require, require_text
 from doublecheck.client.live_outputs import run_async
 from doublecheck.client.pauses import pause_async
 from doublecheck.errors import AnswerError, ArgumentError, EndedCopyError, RefusedError
@@ -82,6 +82,7 @@ class AsyncSandbox:
         raises ResultError, as ``result.raise_for_error()`` does. ``on_output`` is called with each
         LiveOutput. Raises InterruptedRunError for a KeyboardInterrupt during the run.
         """
+        require_text(code, "code", "run_code")
         if language in invoke_tool.SHELLS:
             raise ArgumentError(
                 "run() and run_code() run code; for a command, use exec_bash(command) of a sandbox "
@@ -98,6 +99,7 @@ class AsyncSandbox:
         A command that fails also returns a result, with its ``exit_code``; with ``check`` it raises
         ResultError. Raises InterruptedRunError for a KeyboardInterrupt during the run.
         """
+        require_text(command, "command", "exec_bash")
         call = self._invocation(command, "bash", timeout_s, data_plane.read_command)
         return checked(await self._run(call), check)
 
@@ -108,6 +110,8 @@ class AsyncSandbox:
         timeout_s: int | None,
         read: Callable[[httpx.Response], Ran],
     ) -> Call[Ran]:
+        if timeout_s is not None:
+            require(timeout_s, int, "run_code", "timeout_s as a whole number of seconds")
         target, name = self.platform.target, self.user_session_id
         run = invoke_tool.RunCode(
             target.sandbox_tool(), name, code, language, timeout_s, self.ttl_s
@@ -143,6 +147,7 @@ class AsyncSandbox:
         ``cursor`` is the number of characters before the position, by default all. The result is
         empty if the session has no such kernel or its kernel is busy. Raises NotADoubleError.
         """
+        require_text(code, "code", "complete")
         if self.instance_id is not None:
             raise ArgumentError("complete() needs a session with a name, not an instance_id.")
         document = {
@@ -158,6 +163,7 @@ class AsyncSandbox:
 
     async def upload(self, path: str, content: bytes) -> str:
         """Upload a file to the session and return its path (SBX-10)."""
+        require(content, (bytes, bytearray), "upload", "content as bytes: encode text first")
         built = httpx.Request(
             "POST",
             (await self._endpoint()).at("/v1/file/upload"),

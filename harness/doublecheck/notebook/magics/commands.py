@@ -10,9 +10,9 @@ from doublecheck.errors import NotADoubleError
 from doublecheck.notebook.magics.options import (
     Parser,
     format_duration,
-    parse_duration,
     refuse,
     refuse_unknown,
+    whole_number,
     words,
     write_line,
 )
@@ -118,7 +118,7 @@ def _clock(arguments: str, platforms: Platforms) -> None:
     action, _, duration = arguments.partition(" ")
     platform = _platform(platforms)
     if action == "advance":
-        platform.clock.advance(parse_duration(duration))
+        platform.clock.advance(duration)
     elif arguments == "freeze":
         platform.clock.freeze()
     elif arguments == "unfreeze":
@@ -133,7 +133,7 @@ def _clock(arguments: str, platforms: Platforms) -> None:
 
 def _log(line: str, platforms: Platforms) -> object:
     parser = Parser("%sandbox log", add_help=False, allow_abbrev=False)
-    parser.add_argument("--last", type=int)
+    parser.add_argument("--last", type=whole_number)
     last = parser.parse_args(words(line)).last
     if last is not None and last < 1:
         refuse(f"--last must be a positive number of entries, such as 5, not {last}.")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import difflib
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,6 +13,7 @@ from typing import NoReturn
 from IPython.core.error import UsageError
 
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import tracebacks
 from doublecheck.errors import DoubleCheckError, FailedCellError
 
@@ -48,9 +46,8 @@ def refuse(message: str) -> NoReturn:
 def refuse_unknown(kind: str, word: str, words: Iterable[str]) -> NoReturn:
     """Fail the cell because of an unknown word, and suggest the closest one."""
     choices = list(words)
-    near = difflib.get_close_matches(word.lower(), choices, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    refuse(f"Unknown {kind} {word!r}. {hint}Choose from: {', '.join(choices) or 'none'}.")
+    hint = did_you_mean(word, choices)
+    refuse(f"Unknown {kind} {word!r}.{hint} Choose from: {', '.join(choices) or 'none'}.")
 
 
 BASH = "bash"
@@ -98,7 +95,16 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise an error for invalid arguments."""
-        refuse(f"{self.prog}: {message}. {self.epilog or ''}".rstrip())
+        word = next((it for it in message.split() if it.startswith("-")), "")
+        hint = did_you_mean(word, self._option_string_actions) if "unrec" in message else ""
+        refuse(f"{self.prog}: {message}.{hint} {self.epilog or ''}".rstrip())
+
+
+def whole_number(text: str) -> int:
+    """Return the number that an option gives; its error is one of the parser."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"give a whole number, not {text!r}")
+    return int(text)
 
 
 def option_names() -> tuple[str, ...]:
@@ -111,7 +117,7 @@ def _parser() -> Parser:
     parser.add_argument("--session", default=DEFAULT_SESSION)
     parser.add_argument("--user", default=DEFAULT_USER)
     parser.add_argument("--language", default=LANGUAGES[0], type=_language, choices=LANGUAGES)
-    parser.add_argument("--timeout", type=int)
+    parser.add_argument("--timeout", type=whole_number)
     parser.add_argument("--on")
     parser.add_argument("--out")
     parser.add_argument("--no-raise-error", action="store_true")
@@ -122,29 +128,9 @@ def _language(name: str) -> str:
     return _ALIASES.get(name.lower(), name.lower())
 
 
-_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([dhms])", re.ASCII)
-_WHOLE = re.compile(rf"(?:{_PART.pattern}\s*)+", re.ASCII)
-
-
-def parse_duration(text: str) -> dt.timedelta:
-    """Parse a duration. Raise UsageError if it is not one."""
-    if not _WHOLE.fullmatch(text.strip().lower()):
-        refuse(f"A duration looks like 90s, 30m, 2h or 1h30m, not {text.strip()!r}.")
-    try:
-        return sum(map(_part, _PART.findall(text.lower())), dt.timedelta(0))
-    except OverflowError:
-        refuse(f"{text.strip()!r} is too far for the clock.")
-
-
 def format_duration(seconds: float) -> str:
     """Format a duration for people: ``29m 58s``."""
     minutes, remainder = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     parts = [(hours, "h"), (minutes, "m"), (remainder, "s")]
     return " ".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
-
-
-def _part(match: tuple[str, str]) -> dt.timedelta:
-    number, unit = match
-    return dt.timedelta(**{_UNITS[unit]: float(number)})

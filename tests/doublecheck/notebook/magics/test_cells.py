@@ -125,7 +125,7 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
             "%%sandbox --on nowhere\n1",
             "Unknown platform 'nowhere'. Choose from: double, ",
         ),
-        ("%sandbox sesions", "Did you mean 'sessions'?"),
+        ("%sandbox sesions", "Did you mean sessions?"),
         ("%sandbox clock advance soon", "A duration looks like 90s, 30m, 2h or 1h30m, not 'soon'."),
         ("%sandbox destroy nobody", "Session 'nobody' is not active."),
     ],

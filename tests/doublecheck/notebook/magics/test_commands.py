@@ -34,7 +34,7 @@ def test_resume_restores_a_named_snapshot(notebook: NotebookKernel) -> None:
     assert "Session 'b' is saved as 'loaded'." in output
     assert "restored to 'loaded'" in notebook.run("%sandbox resume loaded").stdout
     assert "[1]" == notebook.run("%%sandbox --session b\nx").text
-    assert "Did you mean 'loaded'?" in notebook.run("%sandbox resume loadd").stderr
+    assert "Did you mean loaded?" in notebook.run("%sandbox resume loadd").stderr
     assert "Session 'c' is not active" in notebook.run("%sandbox snapshot d --session c").stderr
 
 
