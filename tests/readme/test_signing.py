@@ -1,4 +1,4 @@
-"""The page on signing: its test vector, checked by the double, and its client, run by Node."""
+"""The page on signing: its test vector, checked by the double, and its clients, which are run."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import datetime as dt
 import hashlib
 import hmac
 import importlib.util
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,15 +24,21 @@ from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import SignatureError
 from tests import machine
-from tests.readme.consoles import commands_of
+from tests.readme.consoles import BIN, commands_of
 from tests.readme.pages import SIGNING, block, read
 
 BODY = block(SIGNING, "json", '{"ToolId"').strip().encode()
 CANONICAL = block(SIGNING, "text", "POST\n").rstrip("\n")
 TO_SIGN = block(SIGNING, "text", "HMAC-SHA256\n").rstrip("\n")
 HEADER = block(SIGNING, "text", "Authorization: ").strip().partition(": ")[2]
-CLIENT = block(SIGNING, "ts", "// run_code.ts")
-CONSOLE = block(SIGNING, "console", "$ node run_code.ts")
+CLIENT = block(SIGNING, "ts", "// run_code.mts")
+CONSOLE = block(SIGNING, "console", "$ node run_code.mts")
+CURL = block(SIGNING, "sh", "# list_tools.sh")
+CURL_CONSOLE = block(SIGNING, "console", "$ sh list_tools.sh")
+SIGN_CONSOLE = block(SIGNING, "console", "$ agentdouble sign ListTools")
+VECTORS_CONSOLE = block(SIGNING, "console", "$ python -c")
+GO = block(SIGNING, "go", "// run_code.go")
+GO_CONSOLE = block(SIGNING, "console", "$ go run run_code.go")
 
 URL = "http://127.0.0.1:8000/?Action=InvokeTool&Version=2025-10-30"
 KEYS = Credentials("AKLTvectors", "dmVjdG9ycw==")
@@ -122,15 +130,22 @@ def double() -> Iterator[Emulator]:
 
 def run(engine: list[str], folder: Path, double: Emulator, *words: str, secret: str = "") -> str:
     """Run the page's client and return what it prints, or its stderr if it fails."""
-    (folder / "run_code.ts").write_text(CLIENT, "utf-8")
+    (folder / "run_code.mts").write_text(CLIENT, "utf-8")
+    return started([*engine, "run_code.mts", *words], folder, double, secret=secret)
+
+
+def started(words: list[str], folder: Path, double: Emulator, *, secret: str = "") -> str:
+    """Run a program with a double's variables and return what it prints, or its stderr."""
     keys = double.credentials
     connection = DoubleConnection(
         double.url, double.tool_id, keys.access_key, secret or keys.secret_key, "cn-beijing"
     )
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    variables = {"AGENTDOUBLE_URL": double.url, "NODE_NO_WARNINGS": "1", "PATH": path}
     done = subprocess.run(
-        [*engine, "run_code.ts", *words],
+        words,
         cwd=folder,
-        env={**os.environ, **environment.variables(connection), "NODE_NO_WARNINGS": "1"},
+        env={**os.environ, **environment.variables(connection), **variables},
         capture_output=True,
         text=True,
         timeout=120,
@@ -144,7 +159,7 @@ def run(engine: list[str], folder: Path, double: Emulator, *words: str, secret: 
 def test_client_runs_code(engine: list[str], double: Emulator, tmp_path: Path) -> None:
     """The page's snippet and the command below it run unchanged."""
     (command,) = commands_of(CONSOLE)
-    assert ["node", "run_code.ts", "print(6 * 7)"] == list(command.words)
+    assert ["node", "run_code.mts", "print(6 * 7)"] == list(command.words)
 
     assert "42\n" == run(engine, tmp_path, double, *command.words[2:])
     assert "42\n" == run(engine, tmp_path, double, "6 * 7")
@@ -163,3 +178,57 @@ def test_client_reports_errors(engine: list[str], double: Emulator, tmp_path: Pa
 def test_client_signs_other_bodies(engine: list[str], double: Emulator, tmp_path: Path) -> None:
     """Text beyond ASCII is signed as its bytes."""
     assert "ü€\n" == run(engine, tmp_path, double, "print('ü€')")
+
+
+@slow
+@once
+def test_shell_script_signs(double: Emulator, tmp_path: Path) -> None:
+    """openssl computes the signature, and curl sends it."""
+    machine.require("curl", "openssl")
+    (command,) = commands_of(CURL_CONSOLE)
+    (tmp_path / command.words[1]).write_text(CURL, "utf-8")
+
+    listed = json.loads(started(command.words, tmp_path, double))
+    refused = json.loads(started(command.words, tmp_path, double, secret="another"))
+
+    assert [double.tool_id] == [tool["ToolId"] for tool in listed["Result"]["Tools"]]
+    assert "SignatureDoesNotMatch" == refused["ResponseMetadata"]["Error"]["Code"]
+
+
+@slow
+@once
+def test_commands_that_are_printed_can_be_sent(double: Emulator, tmp_path: Path) -> None:
+    """Each line of the page; the last one is evaluated by the shell."""
+    machine.require("curl")
+    printed, evaluated = (
+        started(["sh", "-c", shown.command], tmp_path, double)
+        for shown in commands_of(SIGN_CONSOLE)
+    )
+
+    assert printed.startswith(f"curl '{double.url}/?Action=ListTools&Version=2025-10-30' ")
+    assert double.credentials.secret_key not in printed
+    assert json.loads(evaluated)["Result"]["ToolId"].startswith("t-")
+
+
+@once
+def test_package_has_the_vectors(double: Emulator, tmp_path: Path) -> None:
+    (command,) = commands_of(VECTORS_CONSOLE)
+    path = Path(started([sys.executable, *command.words[1:]], tmp_path, double).strip())
+
+    assert {"about", "credentials", "accepted", "refused"} <= json.loads(path.read_text()).keys()
+
+
+@slow
+@once
+def test_go_client_runs_code(double: Emulator, tmp_path: Path) -> None:
+    """Where a compiler is; the commands of the page, and errors."""
+    if shutil.which("go") is None:
+        pytest.skip("needs the program go")
+    (command,) = commands_of(GO_CONSOLE)
+    (tmp_path / command.words[2]).write_text(GO, "utf-8")
+
+    assert command.printed == started(command.words, tmp_path, double)
+    words = command.words[:3]
+    assert "ü€\n" == started([*words, "print('ü€')"], tmp_path, double)
+    assert "ZeroDivisionError: division" in started([*words, "1 / 0"], tmp_path, double)
+    assert "SignatureDoesNotMatch" in started(command.words, tmp_path, double, secret="another")

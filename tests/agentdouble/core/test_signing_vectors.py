@@ -1,4 +1,4 @@
-"""The vectors in ``vectors/signing.json``, checked with the verifier and a double."""
+"""The vectors in ``signing_vectors.json``, checked with the verifier and a double."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 import freezegun
@@ -23,7 +23,9 @@ from agentdouble.core.signing import Credentials, SignableRequest
 from agentdouble.errors import SignatureError
 from tests.agentdouble import client_signer
 
-VECTORS = json.loads((Path(__file__).parent / "vectors" / "signing.json").read_text("utf-8"))
+VECTORS = json.loads(
+    (resources.files("agentdouble.core") / "signing_vectors.json").read_text("utf-8")
+)
 KNOWN = {entry["access_key"]: Credentials(**entry) for entry in VECTORS["credentials"]}
 REFUSALS = {vector["code"] for vector in VECTORS["refused"]}
 
