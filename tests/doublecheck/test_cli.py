@@ -331,8 +331,8 @@ def test_help_has_examples_and_exit_codes(doublecheck: Command) -> None:
     for line in (
         "doublecheck run --url http://127.0.0.1:8000",
         'doublecheck run --only "INV or PRB"',
-        "0: something passed, and nothing failed, 1: a check failed, 2: wrong usage,",
-        "5: nothing was checked",
+        "  0    something passed, and nothing failed\n",
+        "  5    nothing was checked\n",
     ):
         assert line in help_text
 

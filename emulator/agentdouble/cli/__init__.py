@@ -1,12 +1,13 @@
 """The command line: ``agentdouble serve | demo | env | exec | call | session | mcp | ...``.
 
 ``app`` has the root command. Small commands have their options and their work in one file:
-``sessions``, ``clock``, ``nodes``, ``faults``, ``mcp_commands``, ``call``. Of the others, ``app``
-has the options, and the file of the work is imported when the command runs: ``serving``,
+``sessions``, ``clock``, ``nodes``, ``faults``, ``mcp_commands``, ``call``, ``sign``. Of the others,
+``app`` has the options, and the file of the work is imported when the command runs: ``serving``,
 ``executing``, ``env``, ``demo``, ``doctor``, ``journal``, ``unknowns``. So ``--help`` imports
 neither httpx nor the double. ``session_console`` is ``agentdouble session attach``.
 ``connections`` finds the double that a command is for, and ``control`` is a client of its control
-plane. ``secret_options`` reads secrets, and ``options`` has what several commands share.
+plane. ``secret_options`` reads secrets, ``options`` has what several commands share, and
+``completion`` what a shell completes.
 
 This package may import every other one.
 """

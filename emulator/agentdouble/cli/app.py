@@ -9,8 +9,9 @@ import typer
 
 from agentdouble import __version__
 from agentdouble.cli import call as calling
+from agentdouble.cli import completion, options, secret_options
 from agentdouble.cli import env as environment
-from agentdouble.cli import options, secret_options
+from agentdouble.cli import sign as signing
 from agentdouble.cli.clock import clock_app
 from agentdouble.cli.faults import faults_app
 from agentdouble.cli.mcp_commands import mcp_app
@@ -18,84 +19,99 @@ from agentdouble.cli.nodes import nodes_app
 from agentdouble.cli.sessions import session_app
 from agentdouble.core.environment import CLIENTS
 from agentdouble.core.imports import without_collecting
+from agentdouble.core.terminal import help_text
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=options.MARKUP,
-    context_settings={"terminal_width": options.PLAIN_WIDTH},
+    rich_markup_mode=None,  # the same help everywhere, which fits 80 columns
     help="A local double of a hosted agent platform.",
-    epilog=options.formatted("Start with [bold]agentdouble demo[/bold]."),
+    epilog="Start with: agentdouble demo",
 )
 
-_SERVE_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
+_SERVE_EXAMPLES = help_text("""
+Examples:
   agentdouble serve                       the built-in coder
-
   agentdouble serve my_agent:app          your application, at /invoke or /mcp
-
   agentdouble serve a.py:app b=other:app  a second application, at /runtimes/b
-
   agentdouble serve --agents DIR          API-server mode with your own agents
-
   agentdouble serve --host 0.0.0.0 --api-key env:KEY     for other machines
+  agentdouble serve --state sqlite:///double.db
+  agentdouble serve --unknown U-TTL-EXTENDS=sliding
 
-  agentdouble serve --state sqlite:///double.db --unknown U-TTL-EXTENDS=sliding
-
-[bold]Exit codes[/bold]  0: stopped by Ctrl-C, 2: did not start.
+Exit codes:
+  0  stopped by Ctrl-C
+  2  did not start
 """)
 
-_ENV_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
+_DEMO_EXAMPLES = help_text("""
+Examples:
+  agentdouble demo
 
+Exit codes:
+  0  every step passed
+  1  a step failed
+""")
+
+_ENV_EXAMPLES = help_text("""
+Examples:
   eval "$(agentdouble env)"                the specification's names
-
   eval "$(agentdouble env --for veadk)"    the names that a real client reads
-
   agentdouble env --port 9000 --json
+
+Exit codes:
+  0  printed
+  2  there is no double
 """)
 
-_DOCTOR_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
+_DOCTOR_EXAMPLES = help_text("""
+Examples:
   agentdouble doctor
-
   agentdouble doctor --json | jq '.findings[] | select(.id == "browser")'
 
-[bold]Exit codes[/bold]  0: a double can run here, 1: it cannot.
+Exit codes:
+  0  a double can run here
+  1  it cannot
 """)
 
-_JOURNAL_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
+_UNKNOWNS_EXAMPLES = help_text("""
+Examples:
+  agentdouble unknowns
+  agentdouble unknowns --json | jq '.[] | select(.id == "U-TTL-EXTENDS")'
+  agentdouble unknowns --profile profile.toml
 
-  agentdouble journal                          the latest requests
+Exit codes:
+  0  printed
+  2  the profile cannot be read
+""")
 
+_JOURNAL_EXAMPLES = help_text("""
+Examples:
+  agentdouble journal                      the latest requests
   agentdouble journal --follow --action InvokeTool
-
   agentdouble journal --status 500 --json | jq .url
 
-[bold]Exit codes[/bold]  0: done or stopped by Ctrl-C, 2: there is no double, or it refused.
+Exit codes:
+  0  done or stopped by Ctrl-C
+  2  there is no double, or it refused
 """)
 
-_EXEC_EXAMPLES = options.formatted("""
-[bold]Examples[/bold]
-
+_EXEC_EXAMPLES = help_text("""
+Examples:
   agentdouble exec -- pytest
-
   agentdouble exec -- sh -c 'curl -s $AGENTDOUBLE_URL/list-apps'
-
   agentdouble exec --app my_agent:app -- python client.py
-
   agentdouble exec --for veadk --tls -- veadk web
-
   agentdouble exec --config runtimes.toml -- ./smoke.sh
 
-The command gets the variables of [bold]agentdouble env[/bold], of every client if none is
-named, AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
+The command gets the variables of agentdouble env, of every client if none is named,
+AGENTDOUBLE_URL, DOUBLECHECK_URL, and AGENTDOUBLE_URL_NAME for a runtime of that name.
 
-[bold]Exit codes[/bold]  those of the command, 128 and the signal's number if one ended it,
-127: command not found, 126: it cannot be run, 2: the double could not start.
+Exit codes:
+  those of the command; 128 and the signal's number if one ended it
+  127  command not found
+  126  it cannot be run
+  2    the double could not start
 """)
 
 
@@ -205,11 +221,12 @@ def serve(
     )
 
 
-@app.command(
-    epilog=options.formatted("[bold]Exit codes[/bold]  0: every step passed, 1: a step failed."),
-)
+@app.command(epilog=_DEMO_EXAMPLES)
 def demo() -> None:
-    """Start a double, let an agent run code in it, and show a session from start to end."""
+    """Show the life of a session, step by step.
+
+    The double is a temporary one.
+    """
     from agentdouble.cli import demo as demonstration  # slow: the double
 
     raise typer.Exit(demonstration.run())
@@ -219,7 +236,12 @@ def demo() -> None:
 def env(
     client: Annotated[
         str,
-        typer.Option("--for", metavar="CLIENT", help=f"The client: {', '.join(CLIENTS)}."),
+        typer.Option(
+            "--for",
+            metavar="CLIENT",
+            help=f"The client: {', '.join(CLIENTS)}.",
+            autocompletion=completion.clients,
+        ),
     ] = "platform",
     port: Annotated[
         int | None,
@@ -238,7 +260,7 @@ def doctor(
         bool, typer.Option("--json", help="Print JSON: can_run, and findings by stable ids.")
     ] = False,
 ) -> None:
-    """Report what this machine offers, what is missing, and how to get it.
+    """Report what this machine has, what it lacks, and how to get it.
 
     Starts a double, runs code in it, and tries the optional parts. Changes nothing.
     """
@@ -247,14 +269,18 @@ def doctor(
     raise typer.Exit(examination.show(as_json=as_json))
 
 
-@app.command()
+@app.command(epilog=_UNKNOWNS_EXAMPLES)
 def unknowns(
     as_json: options.Json = False,
     profile: Annotated[
-        Path | None, typer.Option(help="Show the answers of a profile, and what was measured.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Show the answers of a profile, and what was measured."),
     ] = None,
 ) -> None:
-    """List the unknowns of the specification, the double's choices, and what they rest on."""
+    """List the specification's unknowns and the double's choices.
+
+    In a pipe, each is one line; with --json, all that is known about it.
+    """
     from agentdouble.cli import unknowns as ledger  # slow: rich
 
     ledger.show(as_json=as_json, profile=profile)
@@ -265,12 +291,28 @@ def journal(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Continue with new requests until Ctrl-C.")
     ] = False,
-    tail: Annotated[int, typer.Option("--tail", "-n", min=0, help="Number of requests.")] = 100,
-    method: Annotated[str | None, typer.Option(help="Only with this method.")] = None,
-    path: Annotated[str | None, typer.Option(help="Only for this path, without a query.")] = None,
-    status: Annotated[str | None, typer.Option(help="Only with this status.")] = None,
-    action: Annotated[str | None, typer.Option(help="Only this action.")] = None,
-    session: Annotated[str | None, typer.Option(help="Only of this SessionId.")] = None,
+    tail: Annotated[
+        int, typer.Option("--tail", "-n", metavar="N", min=0, help="Number of requests.")
+    ] = 100,
+    method: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="Only with this method.")
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Only for this path, without a query.")
+    ] = None,
+    status: Annotated[
+        int | None, typer.Option(metavar="STATUS", min=100, max=599, help="Only with this status.")
+    ] = None,
+    action: Annotated[
+        str | None,
+        typer.Option(metavar="ACTION", help="Only this action.", autocompletion=completion.actions),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SESSION", help="Only of this SessionId.", autocompletion=completion.sessions
+        ),
+    ] = None,
     url: options.Url = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print JSON, a line for each request.")
@@ -280,7 +322,7 @@ def journal(
     from agentdouble.cli import journal as listing  # slow: asyncio, httpx, rich
 
     names = {"method": method, "path": path, "status": status, "action": action, "session": session}
-    filters = {name: value for name, value in names.items() if value is not None}
+    filters = {name: str(value) for name, value in names.items() if value is not None}
     listing.show(filters, tail, url, follow=follow, as_json=as_json)
 
 
@@ -293,6 +335,7 @@ def exec_(
             "--for",
             metavar="CLIENT",
             help=f"Whose variables: {', '.join(CLIENTS)} (all of them).",
+            autocompletion=completion.clients,
         ),
     ] = None,
     app: Annotated[
@@ -308,7 +351,10 @@ def exec_(
     faults: options.Faults = None,
     config: options.Config = None,
 ) -> None:
-    """Run a command with a new double that its clients find, then stop the double."""
+    """Run a command with a double of its own.
+
+    Clients in the command find the double, which stops when the command ends.
+    """
     from agentdouble.cli import executing, serving  # slow: the double, 1 s
 
     clients = executing.selected(client or ())
@@ -326,6 +372,7 @@ def exec_(
 
 
 app.command(epilog=calling.EXAMPLES)(calling.call)
+app.command(epilog=signing.EXAMPLES)(signing.sign)
 app.add_typer(session_app, name="session")
 app.add_typer(mcp_app, name="mcp")
 app.add_typer(faults_app, name="faults")

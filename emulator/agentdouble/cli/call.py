@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,48 +9,77 @@ from typing import Annotated, Any
 
 import typer
 
-from agentdouble.cli import connections
-from agentdouble.cli.options import Url, formatted
+from agentdouble.cli import action_list, completion, connections
+from agentdouble.cli.options import Url
+from agentdouble.core.suggestions import did_you_mean
+from agentdouble.core.terminal import help_text
 from agentdouble.errors import AgentDoubleError
 
-EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
+EXAMPLES = help_text("""
+Examples:
+  agentdouble call --list                  the actions
+  agentdouble call --list CreateTool       the fields of one
   agentdouble call ListTools
-
   agentdouble call CreateTool Name=research ToolType=CodeEnv
+  agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-...
+  agentdouble call CreateRuntime Name=greeter RoleName=local \\
+    ArtifactType=file ArtifactUrl="file://$PWD?application=greeter:app" \\
+    Envs='[{"Key": "A", "Value": "b"}]'
+  agentdouble call CreateRuntime ... \\
+    AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
 
-  agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-0123456789abcdef0123
+Values are JSON or text; @FILE reads a file. A name with dots sets a field of an object. Put text
+that looks like JSON in double quotes: Name='"42"'.
 
-  agentdouble call CreateRuntime Name=greeter RoleName=local ArtifactType=file \\
-    ArtifactUrl="file://$PWD?application=greeter:app" Envs='\\[{"Key": "A", "Value": "b"}]'
-
-  agentdouble call CreateRuntime ... AuthorizerConfiguration.KeyAuth.ApiKey=@key.txt
-
-[bold]Values[/bold]  are JSON or text; @FILE reads a file. A name with dots sets a field of an object.
-Put text that looks like JSON in double quotes: Name='"42"'.
-
-[bold]Exit codes[/bold]  0: done, 2: there is no double, or it refused.
+Exit codes:
+  0  done
+  2  there is no double, or it refused
 """)
 
 
 def call(
-    action: Annotated[str, typer.Argument(help="An action of the control plane, as ListTools.")],
+    action: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ACTION",
+            help="An action of the control plane, as ListTools.",
+            autocompletion=completion.actions,
+        ),
+    ] = None,
     fields: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Fields of its request.")
+        list[str] | None, typer.Argument(metavar="NAME=VALUE", help="Fields of its request.")
     ] = None,
     url: Url = None,
+    listing: Annotated[
+        bool, typer.Option("--list", help="List the actions, or the fields of ACTION.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in one line.")] = False,
 ) -> None:
-    """Call any action of a running double's control plane, and print its result."""
+    """Call an action of the control plane and print its result."""
+    if action is not None:
+        require_action(action)
+    if listing:
+        action_list.show(action, url, as_json=as_json)
+        return
+    if action is None:
+        raise AgentDoubleError("Name an action. See: agentdouble call --list")
+    body = read_fields(fields or ())
+    result, unused = connections.connect(url).call_and_note(action, body)
+    typer.echo(json.dumps(result, indent=None if as_json else 2))
+    if unused:
+        see = f"See: agentdouble call --list {action}"
+        typer.echo(f"Warning: the double does not use {unused}. {see}", err=True)
+
+
+def require_action(name: str) -> None:
+    """Raise AgentDoubleError if the platform has no action of that name."""
     from agentdouble.control_plane.action_names import OF_THE_PLATFORM  # slow: starlette, 0.1 s
 
-    if action not in OF_THE_PLATFORM:
-        near = difflib.get_close_matches(action, sorted(OF_THE_PLATFORM), n=3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "See: agentdouble call --help"
-        raise AgentDoubleError(f"The platform has no action {action!r}. {hint}")
-    result = connections.connect(url).call(action, **read_fields(fields or ()))
-    typer.echo(json.dumps(result, indent=None if as_json else 2))
+    if name not in OF_THE_PLATFORM:
+        hint = did_you_mean(name, sorted(OF_THE_PLATFORM), most=3)
+        raise AgentDoubleError(
+            f"The platform has no action {name!r}.{hint} See: agentdouble call --list"
+        )
 
 
 def read_fields(words: Sequence[str]) -> dict[str, Any]:

@@ -10,18 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from agentdouble.cli import connections
-from agentdouble.cli.options import Json, Url, command_group, formatted, seconds
+from agentdouble.cli.options import Json, Url, command_group, seconds
+from agentdouble.core.terminal import help_text
+from agentdouble.errors import AgentDoubleError
 
 _CLOCK = "/_emulator/clock"
 
-_CLOCK_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
+_CLOCK_EXAMPLES = help_text("""
+Examples:
   agentdouble clock show
-
-  agentdouble clock advance 29m58s             ends the sessions that are due
-
+  agentdouble clock advance 29m58s         ends the sessions that are due
   agentdouble clock freeze
+  agentdouble clock unfreeze
+
+Exit codes:
+  0  done
+  2  there is no double, or it refused
 """)
 
 clock_app = command_group("Show, move and stop the time of a running double.", _CLOCK_EXAMPLES)
@@ -33,14 +37,21 @@ def show(url: Url = None, as_json: Json = False) -> None:
     _print(connections.connect(url).admin(_CLOCK, {}).json(), as_json=as_json)
 
 
-@clock_app.command(epilog=_CLOCK_EXAMPLES)
+# -5m is a time here, and no option that does not exist
+@clock_app.command(epilog=_CLOCK_EXAMPLES, context_settings={"ignore_unknown_options": True})
 def advance(
     by: Annotated[str, typer.Argument(metavar="TIME", help="How far: 90s, 29m58s, 1h or 2d.")],
     url: Url = None,
     as_json: Json = False,
 ) -> None:
     """Move the time forward; return when everything due has ended."""
-    _change({"advance_s": seconds(by)}, url, as_json=as_json)
+    step = seconds(by)
+    if step < 0:
+        raise AgentDoubleError(
+            "Time only moves forward. A reset sets it back, and ends the sessions: "
+            "POST /_emulator/reset, or platform.reset() in Python."
+        )
+    _change({"advance_s": step}, url, as_json=as_json)
 
 
 @clock_app.command(epilog=_CLOCK_EXAMPLES)

@@ -42,7 +42,7 @@ def double_at(port: int | None, *, choice: str = "--port") -> DoubleConnection:
 def connect(url: str | None) -> ControlPlaneClient:
     """Return the control plane at a URL, at AGENTDOUBLE_URL, or of the running double.
 
-    Raises AgentDoubleError if no double runs, or if there are no keys for the URL.
+    Raises AgentDoubleError if no double runs.
     """
     from agentdouble.cli.control import ControlPlaneClient  # slow: httpx, 0.1 s
 
@@ -54,7 +54,8 @@ def connect(url: str | None) -> ControlPlaneClient:
 def connection_at(url: str, option: str = "--url") -> DoubleConnection:
     """Return how to reach the double at a URL, which ``option`` has given.
 
-    Raises AgentDoubleError if it is not a URL, or if there are no keys for it.
+    The keys of another's double are those in the environment, if there are any. Raises
+    AgentDoubleError if it is not a URL.
     """
     refusal = AgentDoubleError(f"{option} must be an address like http://host:8000, not {url!r}.")
     try:
@@ -67,17 +68,11 @@ def connection_at(url: str, option: str = "--url") -> DoubleConnection:
     doubles = running_doubles.at(port) if running_doubles.is_here(parts.hostname) else []
     if doubles:
         return doubles[0]
-    keys = [os.environ.get(name) for name in (environment.ACCESS_KEY, environment.SECRET_KEY)]
-    if not all(keys):
-        raise AgentDoubleError(
-            f"No key pair for {url}: it is not a running double of yours, and the environment has no "
-            f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}."
-        )
     return DoubleConnection(
         url=url.rstrip("/"),
         tool_id=os.environ.get(environment.TOOL_ID, ""),
-        access_key=keys[0] or "",
-        secret_key=keys[1] or "",
+        access_key=os.environ.get(environment.ACCESS_KEY, ""),
+        secret_key=os.environ.get(environment.SECRET_KEY, ""),
         region=os.environ.get(environment.TOOL_REGION, invoke_tool.DEFAULT_REGION),
         token=os.environ.get(environment.TOKEN, ""),
     )

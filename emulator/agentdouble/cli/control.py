@@ -15,16 +15,14 @@ import httpx_sse
 
 from agentdouble.core import environment, invoke_tool, running_doubles
 from agentdouble.core.environment import DoubleConnection
-from agentdouble.core.invoke_tool import ToolAddress
+from agentdouble.core.invoke_tool import HttpRequest, ToolAddress
 from agentdouble.core.signing import Credentials
 from agentdouble.core.urls import is_https
 from agentdouble.errors import AgentDoubleError, PlatformUnreachableError
 
 _CONNECT_S = 10
 _PAGE = 100
-ADVICE = (
-    "Is the double running at that address? Start one with 'agentdouble serve', or use --url URL."
-)
+_UNREAD = "x-agentdouble-unread"
 
 
 class ControlPlaneClient:
@@ -34,18 +32,53 @@ class ControlPlaneClient:
         self.connection = connection
         self.tool_id = connection.tool_id
         self.url = connection.url
-        self._ca_file = connection.ca_file or os.environ.get(environment.CA_FILE)
+        self.ca_file = connection.ca_file or os.environ.get(environment.CA_FILE)
         credentials = Credentials(connection.access_key, connection.secret_key)
         self._address = ToolAddress(connection.url, credentials, connection.region)
 
     def call(self, action: str, **body: Any) -> Mapping[str, Any]:
         """Call an action and return its Result; fields that are None are omitted.
 
-        Raises PlatformError, and PlatformUnreachableError if there is no answer.
+        Raises PlatformError, PlatformUnreachableError if there is no answer, and AgentDoubleError
+        without a key pair.
         """
+        return self.call_and_note(action, body)[0]
+
+    def call_and_note(self, action: str, body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+        """Return the Result of an action, and the fields that the double did not use."""
+        request = self.signed(action, body)
         with self._reached(), httpx.Client(**self._options()) as client:
-            answer = client.request(**self._request(action, body))
-        return invoke_tool.read_result(answer.status_code, answer.content)[1]
+            answer = client.request(
+                request.method, request.url, headers=dict(request.headers), content=request.body
+            )
+        result = invoke_tool.read_result(answer.status_code, answer.content)[1]
+        return result, answer.headers.get(_UNREAD, "")
+
+    def signed(self, action: str, body: Mapping[str, Any]) -> HttpRequest:
+        """Return the signed request of an action; raise AgentDoubleError without a key pair."""
+        self.require_keys()
+        fields = {name: value for name, value in body.items() if value is not None}
+        now = dt.datetime.now(dt.timezone.utc)
+        return invoke_tool.build(fields, self._address, now, action=action)
+
+    def require_keys(self) -> None:
+        """Raise AgentDoubleError if there is no key pair, and say what is at the address."""
+        if self.connection.access_key and self.connection.secret_key:
+            return
+        names = f"{environment.ACCESS_KEY} and {environment.SECRET_KEY}"
+        if self._is_double():
+            raise AgentDoubleError(_elsewhere(self.url, names))
+        raise AgentDoubleError(
+            f"A platform answers at {self.url}, for which you need keys: set {names}."
+        )
+
+    def _is_double(self) -> bool:
+        with self._reached(), httpx.Client(**self._options()) as client:
+            answer = client.get(f"{self.url}/_emulator/health")
+        try:
+            return "version" in answer.json()
+        except (ValueError, TypeError):
+            return False
 
     def send(
         self, method: str, url: str, headers: Mapping[str, str], body: Any = None
@@ -64,7 +97,9 @@ class ControlPlaneClient:
         with self._reached(), httpx.Client(**self._options()) as client:
             url = self.url + path
             headers = self._key()
-            return _accepted(client.request(method, url, params=query, headers=headers, json=body))
+            return self._accepted(
+                client.request(method, url, params=query, headers=headers, json=body)
+            )
 
     @asynccontextmanager
     async def admin_events(
@@ -78,18 +113,7 @@ class ControlPlaneClient:
             ):
                 if not answer.is_success:
                     await answer.aread()
-                yield httpx_sse.EventSource(_accepted(answer))
-
-    def _request(self, action: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        fields = {name: value for name, value in body.items() if value is not None}
-        now = dt.datetime.now(dt.timezone.utc)
-        request = invoke_tool.build(fields, self._address, now, action=action)
-        return {
-            "method": request.method,
-            "url": request.url,
-            "headers": dict(request.headers),
-            "content": request.body,
-        }
+                yield httpx_sse.EventSource(self._accepted(answer))
 
     def _key(self) -> Mapping[str, str]:
         """Return the token as a header for the double's own routes."""
@@ -107,13 +131,13 @@ class ControlPlaneClient:
 
     def _verify(self) -> ssl.SSLContext | bool:
         """Return how httpx verifies the server; plain http needs no certificate store."""
-        if not is_https(self.url) or self._ca_file is None:
+        if not is_https(self.url) or self.ca_file is None:
             return is_https(self.url)
         try:
-            return ssl.create_default_context(cafile=self._ca_file)
+            return ssl.create_default_context(cafile=self.ca_file)
         except OSError as error:  # also an ssl.SSLError: the file holds no certificate
-            reason = f"the certificate file {self._ca_file} cannot be read: {error}"
-            raise PlatformUnreachableError(self.url, reason, advice=ADVICE) from None
+            reason = f"the certificate file {self.ca_file} cannot be read: {error}"
+            raise PlatformUnreachableError(self.url, reason, advice=advice()) from None
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
@@ -121,7 +145,23 @@ class ControlPlaneClient:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = str(error) or type(error).__name__
-            raise PlatformUnreachableError(self.url, reason, advice=ADVICE) from None
+            raise PlatformUnreachableError(self.url, reason, advice=advice()) from None
+
+    def _accepted(self, answer: httpx.Response) -> httpx.Response:
+        if answer.is_success:
+            return answer
+        if answer.status_code == httpx.codes.UNAUTHORIZED:
+            refused = f"{self.url} does not accept the token or key in {environment.TOKEN}."
+            told = refused if self.connection.token else _elsewhere(self.url, environment.TOKEN)
+            raise AgentDoubleError(told)
+        try:
+            message = str(answer.json()["error"]["message"])
+        except (ValueError, KeyError, TypeError):
+            message = (
+                f"{self.url} answers, but not as a double: {answer.url.path} gave "
+                f"{answer.status_code}."
+            )
+        raise AgentDoubleError(message)
 
     def all(self, action: str, items: str, **query: Any) -> Iterator[Mapping[str, Any]]:
         """Yield the items of all pages of a List action."""
@@ -176,13 +216,14 @@ class ControlPlaneClient:
         return matches[0]
 
 
-def _accepted(answer: httpx.Response) -> httpx.Response:
-    if answer.is_success:
-        return answer
-    try:
-        message = str(answer.json()["error"]["message"])
-    except (ValueError, KeyError, TypeError):
-        message = f"{answer.url.path} answered {answer.status_code}: is this a double?"
-    if answer.status_code == httpx.codes.UNAUTHORIZED:
-        message += f" Put the double's token or API key into {environment.TOKEN}."
-    raise AgentDoubleError(message)
+def advice() -> str:
+    """Return what to do if nothing answers: the doubles that run, or how to start one."""
+    urls = [double.url for double in running_doubles.doubles()]
+    return f"Running doubles: {', '.join(urls)}." if urls else "Start one: agentdouble serve"
+
+
+def _elsewhere(url: str, names: str) -> str:
+    return (
+        f"{url} is a double, but you did not start it here: set {names}, as 'agentdouble env' "
+        "prints where it runs."
+    )

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
+from agentdouble.core import terminal
 from agentdouble.errors import MissingExtraError
 
 try:
@@ -102,7 +103,7 @@ AFTER = DemoStep(
 
 def run() -> int:
     """Run the transcript; return 0 if every step had the required result, else 1."""
-    console = Console(highlight=False)
+    console = terminal.console(highlight=False)
     started = time.monotonic()
     capacity.raise_limit()
     # No session sleeps, so that the end of their processes can be seen.

@@ -23,6 +23,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from agentdouble.core import terminal
 from agentdouble.errors import AgentDoubleError
 from agentdouble.processes import isolation
 from agentdouble.sandbox.browser import chromium
@@ -73,7 +74,7 @@ class DoctorFinding:
 def show(*, as_json: bool) -> int:
     """Print what this machine offers; return the exit code: 0 if a double can run here."""
     findings: list[tuple[str, DoctorFinding]] = []
-    console = Console(highlight=False, soft_wrap=True, quiet=as_json)
+    console = terminal.console(highlight=False, soft_wrap=True, quiet=as_json)
     with console.status("Trying what this machine offers"):
         for title, section in _SECTIONS:
             section_findings = [*section()]

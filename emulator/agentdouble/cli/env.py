@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import typer
 
-from agentdouble.cli.connections import connection_at, double_at
+from agentdouble.cli.connections import connect, connection_at, double_at
 from agentdouble.core import environment
 from agentdouble.errors import AgentDoubleError
 
@@ -19,6 +19,8 @@ def show(client: str, port: int | None, url: str | None, *, as_json: bool) -> No
         raise AgentDoubleError("--port and --url both name a double: give one of them.")
     check_client(client)
     connection = double_at(port) if url is None else connection_at(url)
+    if not connection.secret_key:
+        connect(url).require_keys()  # says what is wrong there
     variables = environment.variables(connection, client)
     if as_json:
         typer.echo(json.dumps(variables, indent=2))

@@ -9,8 +9,9 @@ from urllib.parse import quote
 
 import typer
 
-from agentdouble.cli import call, connections
-from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
+from agentdouble.cli import call, completion, connections
+from agentdouble.cli.options import Json, Url, command_group, print_rows
+from agentdouble.core.terminal import help_text
 from agentdouble.errors import AgentDoubleError
 
 _FAULTS = "/_emulator/faults"
@@ -19,21 +20,23 @@ _SHAPE = (
     "See: agentdouble faults arm --help"
 )
 
-_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
-  agentdouble faults arm fail InvokeTool status=503 nth=2     the second call from now
-
-  agentdouble faults arm delay InvokeTool                     it waits until you release it
-
-  agentdouble faults arm '{"kind": "cut", "operation": "/run_sse", "after": 3}'
-
-  agentdouble faults release f1                               the waiting calls continue
-
+_EXAMPLES = help_text("""
+Examples:
+  agentdouble faults arm fail InvokeTool status=503 nth=2
+  agentdouble faults arm delay InvokeTool      it waits for a release
+  agentdouble faults arm '{"kind": "reset", "operation": "/run_sse"}'
+  agentdouble faults list
+  agentdouble faults release f1                the waiting calls continue
   agentdouble faults remove f1
+
+Exit codes:
+  0  done
+  2  there is no double, or it refused
 """)
 
-Fault = Annotated[str, typer.Argument(help="Its id, f1.")]
+Fault = Annotated[
+    str, typer.Argument(metavar="FAULT", help="Its id, f1.", autocompletion=completion.armed_faults)
+]
 
 faults_app = command_group("Arm, list, release and remove faults of a running double.", _EXAMPLES)
 
@@ -46,7 +49,8 @@ def list_(url: Url = None, as_json: Json = False) -> None:
         {"Id": f["id"], "Fault": f["described"], "Calls": f["calls"], "Fired": f["fired"]}
         for f in state["faults"]
     ]
-    print_table(("Id", "Fault", "Calls", "Fired"), rows, state, as_json=as_json)
+    none = "No fault is armed. Arm one: agentdouble faults arm KIND OPERATION"
+    print_rows(("Id", "Fault", "Calls", "Fired"), rows, state, none=none, as_json=as_json)
 
 
 @faults_app.command(epilog=_EXAMPLES)
@@ -56,6 +60,7 @@ def arm(
         typer.Argument(
             metavar="KIND OPERATION [NAME=VALUE]... | JSON",
             help="Its kind, operation and fields; a VALUE is JSON or text.",
+            autocompletion=completion.fault_words,
         ),
     ],
     url: Url = None,
@@ -80,7 +85,10 @@ def release(fault: Fault, url: Url = None, as_json: Json = False) -> None:
 
 @faults_app.command(epilog=_EXAMPLES)
 def remove(
-    fault: Annotated[str | None, typer.Argument(help="Its id, f1.")] = None,
+    fault: Annotated[
+        str | None,
+        typer.Argument(metavar="FAULT", help="Its id, f1.", autocompletion=completion.armed_faults),
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove every fault.")] = False,
     url: Url = None,
     as_json: Json = False,

@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from agentdouble.cli import connections
-from agentdouble.cli.control import ADVICE, ControlPlaneClient
+from agentdouble.cli.control import ControlPlaneClient, advice
+from agentdouble.core import terminal
 from agentdouble.core.log_filters import printable
 from agentdouble.errors import PlatformUnreachableError
 from agentdouble.journal.routes import FILTERS
@@ -34,7 +34,8 @@ def show(
 
     With ``follow`` continue until Ctrl-C.
     """
-    plane, console = connections.connect(url), Console(highlight=False, soft_wrap=True)
+    plane = connections.connect(url)
+    console = terminal.console(highlight=False, soft_wrap=True)
 
     def print_entry(entry: Entry) -> None:
         if as_json:
@@ -46,8 +47,11 @@ def show(
         with contextlib.suppress(asyncio.CancelledError):
             asyncio.run(_follow(plane, filters, tail, print_entry))
         return
-    for entry in _last(plane, filters, tail):
+    entries = _last(plane, filters, tail)
+    for entry in entries:
         print_entry(entry)
+    if not entries and tail and not as_json:
+        typer.echo("The journal has no request" + " like this" * bool(filters) + ".", err=True)
 
 
 def _line(entry: Entry) -> Text:
@@ -106,7 +110,7 @@ async def _follow(
                         print_entry({name: entry[name] for name in entry if name != "happened"})
     finally:
         loop.remove_signal_handler(signal.SIGINT)
-    raise PlatformUnreachableError(plane.url, "the connection ended", advice=ADVICE)
+    raise PlatformUnreachableError(plane.url, "the connection ended", advice=advice())
 
 
 def _fits(entry: Entry, filters: Mapping[str, str]) -> bool:

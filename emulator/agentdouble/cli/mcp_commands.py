@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 import typer
 
 from agentdouble import __version__
+from agentdouble.cli import completion
 from agentdouble.cli.connections import connect
-from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
+from agentdouble.cli.options import Json, Url, command_group, print_rows
 from agentdouble.cli.secret_options import outbound, read
+from agentdouble.core.terminal import console, help_text
 from agentdouble.errors import AgentDoubleError
 
 if TYPE_CHECKING:
@@ -38,52 +40,58 @@ _INITIALIZE = {
 _ACCEPTED, _SESSION = "application/json, text/event-stream", "mcp-session-id"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt", sys.prefix, sys.base_prefix)
 
-Name = Annotated[str, typer.Argument(help="Name or id (mcp-...) of the service.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name or id (mcp-...) of the service.",
+        autocompletion=completion.services,
+    ),
+]
 
-_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
+_EXAMPLES = help_text("""
+Examples:
   agentdouble mcp create weather http://localhost:9000/mcp   an MCP server
-
   agentdouble mcp create pets pets.json                      a definition
-
-  agentdouble mcp create fs -- npx -y @modelcontextprotocol/server-filesystem . '$HOME'
-
+  agentdouble mcp create time -- uvx mcp-server-time         a command
   agentdouble mcp create mine --directory ~/servers -- python server.py
-
   agentdouble mcp list
-
   agentdouble mcp delete weather
+
+Exit codes:
+  0  done
+  2  refused, or the command of a service does not start
 """)
 
-_SECRETS = formatted("""
-[bold]Keys[/bold]  are read from the environment or a file, because other users can read command
-lines.
-
+_SECRETS = help_text("""
+Keys are read from the environment or a file, because other users can read
+command lines:
   agentdouble mcp create weather https://host/mcp --bearer env:TOKEN
-
   agentdouble mcp create pets pets.json --api-key X-Key=file:key.txt
-
   agentdouble mcp create crm crm.yaml --basic env:USER_AND_PASSWORD
-
-[bold]Exit codes[/bold]  0: created, 2: refused, or its command does not start.
 """)
 
 mcp_app = command_group("Create, list and delete MCP services of a running double.", _EXAMPLES)
 
 
-@mcp_app.command(epilog=_EXAMPLES + _SECRETS)
+@mcp_app.command(epilog=f"{_EXAMPLES}\n\n{_SECRETS}")
 def create(
-    name: Annotated[str, typer.Argument(help="Name of the service, which is at /mcp/NAME.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the service, which is at /mcp/NAME.")
+    ],
     backend: Annotated[
         list[str],
         typer.Argument(
+            metavar="BACKEND",
             help="URL of an MCP server; file of a Swagger or OpenAPI definition; "
-            "after --, a command that speaks MCP over its standard input and output."
+            "after --, a command that speaks MCP over its standard input and output.",
         ),
     ],
     base_url: Annotated[
-        str | None, typer.Option(help="URL of the HTTP API, if it differs from the definition's.")
+        str | None,
+        typer.Option(
+            metavar="URL", help="URL of the HTTP API, if it differs from the definition's."
+        ),
     ] = None,
     bearer: Annotated[
         str | None,
@@ -108,14 +116,16 @@ def create(
     ] = None,
     directory: Annotated[
         Path | None,
-        typer.Option(help="Directory that a command runs in and can read (the current one)."),
+        typer.Option(
+            metavar="DIR", help="Directory that a command runs in and can read (the current one)."
+        ),
     ] = None,
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Create a service and print its access record; a backend is tried once.
+    """Create a service and print its access record.
 
-    A command that does not start creates no service. An MCP server or an API that cannot be
+    Its backend is tried once. A command that does not start creates no service. An MCP server or an API that cannot be
     reached is a warning, because it may start later.
     """
     first, *others = backend
@@ -161,7 +171,8 @@ def list_(url: Url = None, as_json: Json = False) -> None:
     services = list(plane.all("ListMCPServices", "MCPServices"))
     rows = [{**service, "Address": _address(service)} for service in services]
     columns = ("MCPServiceId", "Name", "ProtocolType", "Address")
-    print_table(columns, rows, {"MCPServices": services}, as_json=as_json)
+    none = "There is no MCP service. Create one: agentdouble mcp create NAME BACKEND"
+    print_rows(columns, rows, {"MCPServices": services}, none=none, as_json=as_json)
 
 
 @mcp_app.command(epilog=_EXAMPLES)
@@ -196,10 +207,9 @@ def _definition(file: str, base_url: str | None) -> dict[str, Any]:
 def _trial(plane: ControlPlaneClient, name: str, server: Mapping[str, Any]) -> str | None:
     """Open a session with a service and end it; return why that fails."""
     from httpx_sse import EventSource  # slow: httpx, 0.1 s
-    from rich.console import Console  # slow: 0.1 s
 
     url, headers = server["httpUrl"], {**server["headers"], "Accept": _ACCEPTED}
-    with Console(stderr=True).status("Trying the backend once"):
+    with console(stderr=True).status("Trying the backend once"):
         answer = plane.send("POST", url, headers, _INITIALIZE)
     if answer.headers["content-type"].startswith("text/event-stream"):
         message = [event.json() for event in EventSource(answer).iter_sse() if event.data][-1]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from agentdouble.cli import completion
+from agentdouble.core.durations import parse
+from agentdouble.core.terminal import print_table
 from agentdouble.errors import AgentDoubleError
-
-# only on a terminal, because rich is slow to import
-MARKUP: Literal["rich"] | None = "rich" if sys.stdout.isatty() else None
-_UNITS = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
-_UNBOUNDED = 10_000  # columns
-PLAIN_WIDTH = None if MARKUP else 110  # columns, enough for one sentence per command
 
 Tls = Annotated[bool, typer.Option("--tls", help="Serve https, with a generated certificate.")]
 Agents = Annotated[
@@ -26,7 +21,12 @@ Agents = Annotated[
 ]
 UnknownChoices = Annotated[
     list[str] | None,
-    typer.Option("--unknown", metavar="ID=NAME", help="Choose an alternative of an unknown."),
+    typer.Option(
+        "--unknown",
+        metavar="ID=NAME",
+        help="Choose an alternative of an unknown.",
+        autocompletion=completion.unknowns,
+    ),
 ]
 Profile = Annotated[
     Path | None,
@@ -47,56 +47,48 @@ Config = Annotated[
 ]
 
 Url = Annotated[
-    str | None, typer.Option(help="URL of the double or platform (the running double).")
+    str | None,
+    typer.Option(metavar="URL", help="URL of the double or platform (the running double)."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def formatted(text: str) -> str:
-    """Return a help text with its markup on a terminal, else as plain lines."""
-    if MARKUP:
-        return text
-    bare = re.sub(r"\[/?bold\]", "", text).replace("\\[", "[")
-    return "".join(f"\b\n{paragraph}\n\n" for paragraph in bare.strip("\n").split("\n\n"))
-
-
 Faults = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE", help=formatted(r"Faults to arm: [\[faults]] tables, TOML (none).")
-    ),
+    typer.Option(metavar="FILE", help="Faults to arm: [[faults]] tables, TOML (none)."),
 ]
 
 
 def command_group(description: str, examples: str) -> typer.Typer:
     """Return an application of several commands, which shows its help if none is named."""
-    return typer.Typer(no_args_is_help=True, help=description, epilog=examples)
+    return typer.Typer(
+        no_args_is_help=True, rich_markup_mode=None, help=description, epilog=examples
+    )
 
 
-def print_table(
-    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], document: Any, *, as_json: bool
+def print_rows(
+    columns: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    document: Any,
+    *,
+    none: str,
+    as_json: bool,
 ) -> None:
-    """Print a table of these columns with complete values, so that they can be copied.
+    """Print a table of these columns, or with ``as_json`` the document.
 
-    Outside a terminal each row is one line. With ``as_json``, print the document instead.
+    ``none`` is what to tell a person if there are no rows.
     """
     if as_json:
         typer.echo(json.dumps(document, indent=2))
-        return
-    from rich import console, table  # slow: 0.1 s
-
-    content = table.Table()
-    for index, column in enumerate(columns):
-        content.add_column(column, no_wrap=index == 0, overflow="fold")
-    for row in rows:
-        content.add_row(*(str(row.get(column, "")) for column in columns))
-    width = None if sys.stdout.isatty() else _UNBOUNDED
-    console.Console(highlight=False, width=width).print(content)
+    elif rows:
+        print_table(columns, rows)
+    else:
+        typer.echo(none, err=True)
 
 
 def seconds(text: str) -> float:
     """Return the seconds of a duration such as ``29m58s``; raise AgentDoubleError."""
-    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text, re.ASCII)
-    if not parts or "".join(map("".join, parts)) != text:
-        raise AgentDoubleError(f"The time must be like 90s, 29m58s, 1h or 2d, not {text[:40]!r}.")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    try:
+        return parse(text).total_seconds()
+    except ValueError as error:
+        raise AgentDoubleError(str(error)) from None

@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 from agentdouble.cli.env import exports
-from agentdouble.core import environment, running_doubles
+from agentdouble.core import environment, running_doubles, terminal
 from agentdouble.core.environment import LOOPBACK_NAMES, UNLISTED
 from agentdouble.errors import MissingExtraError, SettingsError
 
@@ -144,10 +144,10 @@ def _say(emulator: Emulator, *, opening: bool) -> None:
 
 
 def _greet(emulator: Emulator) -> None:
-    title = typer.style(f"agentdouble {__version__}", bold=True)
+    title = _styled(f"agentdouble {__version__}", bold=True)
     typer.echo(f"\n{title} answers. Ctrl-C stops it.\n")
     for name, value in _facts(emulator).items():
-        typer.echo(f"  {typer.style(f'{name:<16}', dim=True)}  {value}")
+        typer.echo(f"  {_styled(f'{name:<16}', dim=True)}  {value}")
     typer.echo("\nPoint a client at it, in another terminal:\n")
     typer.echo('  eval "$(agentdouble env)"\n\nwhich is\n')
     for line in exports(emulator.environment()).splitlines():
@@ -160,6 +160,10 @@ def _greet(emulator: Emulator) -> None:
         f"  curl {trust}{emulator.url}/invoke {authorization}-H 'user_id: ann' -H 'session_id: s1' "
         """-d '{"prompt": "print(6 * 7)"}'\n"""
     )
+
+
+def _styled(text: str, **style: bool) -> str:
+    return text if terminal.is_plain() else typer.style(text, **style)
 
 
 def _facts(emulator: Emulator) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agentdouble.cli import connections
+from agentdouble.core import terminal
 from agentdouble.errors import PlatformError
 
 if TYPE_CHECKING:
@@ -140,7 +141,8 @@ def _show(output: Mapping[str, Any]) -> None:
         typer.echo(output["text"], nl=False, err=output["name"] == "stderr")
     elif kind == "error":
         text = "\n".join(output["traceback"] or [f"{output['ename']}: {output['evalue']}"])
-        typer.echo(text if sys.stderr.isatty() else _ANSI.sub("", text), err=True)
+        styled = sys.stderr.isatty() and not terminal.is_plain()
+        typer.echo(text if styled else _ANSI.sub("", text), err=True)
     elif kind == "execute_result":
         typer.echo(f"Out[{output['execution_count']}]: {_text(output['data'])}")
     else:

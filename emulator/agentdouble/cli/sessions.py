@@ -7,23 +7,34 @@ from typing import Annotated
 
 import typer
 
-from agentdouble.cli import connections
-from agentdouble.cli.options import Json, Url, command_group, formatted, print_table
+from agentdouble.cli import completion, connections
+from agentdouble.cli.options import Json, Url, command_group, print_rows
 from agentdouble.cli.session_console import run_console
+from agentdouble.core.terminal import help_text
 
-Session = Annotated[str, typer.Argument(help="SessionId (s-...) or UserSessionId.")]
-Tool = Annotated[str | None, typer.Option(help="Id of the tool (all tools).")]
+Session = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="SessionId (s-...) or UserSessionId.",
+        autocompletion=completion.sessions,
+    ),
+]
+Tool = Annotated[str | None, typer.Option(metavar="TOOL", help="Id of the tool (all tools).")]
 
-_EXAMPLES = formatted("""
-[bold]Examples[/bold]
-
+_EXAMPLES = help_text("""
+Examples:
+  agentdouble session list
   agentdouble session delete s-0123456789abcdef0123
-
   agentdouble session attach my_agent_ann_s1
-
   echo 'print(x)' | agentdouble session attach s-0123456789abcdef0123
 
-[bold]Keys[/bold]  Ctrl-C interrupts the code, Ctrl-D leaves; the session goes on.
+In attach, Ctrl-C interrupts the code and Ctrl-D leaves; the session goes on.
+
+Exit codes:
+  0  done
+  1  code from a pipe failed
+  2  there is no double, or it refused
 """)
 
 session_app = command_group("List, end and use the sessions of a running double.", _EXAMPLES)
@@ -35,7 +46,8 @@ def list_sessions(tool: Tool = None, url: Url = None, as_json: Json = False) -> 
     plane = connections.connect(url)
     sessions = plane.sessions(tool)
     columns = ("SessionId", "UserSessionId", "ToolId", "Status", "ExpireAt")
-    print_table(columns, sessions, sessions, as_json=as_json)
+    none = "No session lives. The first code of a user's session starts it."
+    print_rows(columns, sessions, sessions, none=none, as_json=as_json)
     asleep = () if as_json else plane.asleep(sessions, tool)
     if asleep:
         ids = " ".join(f"{key}={asleep[0][key]}" for key in ("ToolId", "SnapshotId"))
@@ -59,8 +71,12 @@ def delete(session: Session, tool: Tool = None, url: Url = None, as_json: Json =
 def attach(
     session: Session,
     tool: Tool = None,
-    language: Annotated[str, typer.Option(help="The language of the code.")] = "python3",
-    timeout: Annotated[int, typer.Option(help="Longest run of a cell, in seconds.")] = 300,
+    language: Annotated[
+        str, typer.Option(metavar="NAME", help="The language of the code.")
+    ] = "python3",
+    timeout: Annotated[
+        int, typer.Option(metavar="N", help="Longest run of a cell, in seconds.")
+    ] = 300,
     url: Url = None,
 ) -> None:
     """Run code in a living session's kernel, typed or from a pipe."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentdouble.core import ledger, profiles
+from agentdouble.core import ledger, profiles, terminal
 from agentdouble.core.evidence import Evidence
 from agentdouble.core.ledger import Alternative, Ledger, Unknown
+
+_COLUMNS = ("Unknown", "Answer", "Alternatives", "Evidence", "Question")
 
 
 def show(*, as_json: bool, profile: Path | None = None) -> None:
@@ -27,14 +29,29 @@ def show(*, as_json: bool, profile: Path | None = None) -> None:
         documents = [_document(unknown, in_force) for unknown in ledger.unknowns().values()]
         typer.echo(json.dumps(documents, indent=2, default=str))
         return
+    if sys.stdout.isatty():
+        _print_boxes(in_force)
+    else:
+        terminal.print_table(_COLUMNS, [_line(it, in_force) for it in ledger.unknowns().values()])
+    typer.echo(in_force.summary())
+
+
+def _print_boxes(in_force: Ledger) -> None:
     table = Table(show_lines=True)
     table.add_column("Unknown", no_wrap=True)
     for column in ("Question", "Answer", "Alternatives", "Evidence"):
         table.add_column(column)
     for unknown in ledger.unknowns().values():
         table.add_row(*_row(unknown, in_force))
-    Console().print(table)
-    typer.echo(in_force.summary())
+    terminal.console().print(table)
+
+
+def _line(unknown: Unknown, in_force: Ledger) -> dict[str, str]:
+    """Return an unknown in short, for a pipe."""
+    answer = in_force.answer(unknown.id)
+    others = (it.name for it in (unknown.default, *unknown.alternatives) if it is not answer)
+    values = (answer.name, ", ".join(others), in_force.rests_on(unknown.id), unknown.question)
+    return dict(zip(_COLUMNS, (unknown.id, *values), strict=True))
 
 
 def _document(unknown: Unknown, in_force: Ledger) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from agentdouble.core import ledger
+from agentdouble.core import ledger, terminal
 from doublecheck.calibration import findings
 from doublecheck.calibration.finding import Finding
 from doublecheck.client import transport
@@ -56,7 +56,7 @@ def calibrate(
     if as_json:
         print(json.dumps(_document(target.url, results), indent=2))  # noqa: T201
     else:
-        console = Console()
+        console = terminal.console()
         show(results, console)
         console.print(Text(_sum(results, output)), soft_wrap=True)
     return SETTLED if settled else NOTHING_SETTLED

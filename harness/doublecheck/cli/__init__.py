@@ -1,7 +1,8 @@
 """The command line ``doublecheck``.
 
-``commands`` has the commands, and ``options`` the options that several commands share. Each command
-imports the package that does its work only when it runs, so that ``--help`` is fast.
+``commands`` has the commands, ``options`` the options that several commands share, and
+``completion`` what a shell completes. Each command imports the package that does its work only when
+it runs, so that ``--help`` is fast.
 
 This package is at the top: it may use every other one except ``plugin``, ``fixtures`` and
 ``notebook``, and none may import it.
@@ -16,6 +17,7 @@ from typing import Annotated
 import typer
 
 from agentdouble import __version__
+from agentdouble.core.terminal import help_text
 from doublecheck.cli import commands
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import (
@@ -26,26 +28,22 @@ from doublecheck.errors import (
     TargetError,
 )
 
-EXAMPLES = """
-[bold]Examples[/bold]
-
-  doublecheck run                                 a new double, clause by clause
-
+EXAMPLES = help_text("""
+Examples:
+  doublecheck run                              a new double, clause by clause
   doublecheck run --url https://agent.example.com --target live
-
   doublecheck twin --url https://agent.example.com --target live
-
   doublecheck calibrate --url https://agent.example.com --target live
+  doublecheck COMMAND --help                   examples, options, codes
 
-  doublecheck COMMAND --help                      more examples, options, exit codes
-
---target live confirms that the platform is live; nothing on it changes without --allow-writes. For your own tests, pytest has the same options: --platform-url URL --platform-target live.
-"""
+--target live confirms that the platform is live; nothing on it changes without --allow-writes. For
+your own tests, pytest has the same options: --platform-url URL --platform-target live.
+""")
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # the same help everywhere, which fits 80 columns
     help="Run the same checks on an agent platform and on its double.",
     epilog=EXAMPLES,
 )

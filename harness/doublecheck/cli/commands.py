@@ -10,118 +10,119 @@ from typing import Annotated, Any, Literal
 import typer
 
 import doublecheck
-from doublecheck.cli import options
+from agentdouble.core.terminal import help_text
+from doublecheck.cli import completion, options
 from doublecheck.contracts import reference_files
 from doublecheck.core import atomic_files, exit_codes
 from doublecheck.errors import TargetError
 from doublecheck.run import command
 from doublecheck.target.facts import OPTIONS
 
-RUN_EXAMPLES = f"""
-[bold]Examples[/bold]
-
-  doublecheck run                                 a new double
-
-  doublecheck run --url http://127.0.0.1:8000     a running double
-
+RUN_EXAMPLES = help_text(f"""
+Examples:
+  doublecheck run                              a new double
+  doublecheck run --url http://127.0.0.1:8000  a running double
   doublecheck run --url https://agent.example.com --target live
-
-  doublecheck run --target staging                \\[tool.doublecheck.targets.staging] of pyproject.toml
-
-  doublecheck run --target double --target staging
-
   doublecheck run --url https://agent.example.com --target live --level smoke
-
-  doublecheck run --only "INV or PRB"             the clauses of two groups
-
-  doublecheck run --json > double.json            for [bold]doublecheck report[/bold]
-
+  doublecheck run --target staging             a target of pyproject.toml
+  doublecheck run --target double --target staging
+  doublecheck run --only "INV or PRB"          the clauses of two groups
+  doublecheck run --json > double.json         for doublecheck report
   doublecheck run --html report.html
+  doublecheck run --target staging --baseline gaps.json
 
-  doublecheck run --target staging --baseline gaps.json       only what is new fails; gaps.json is from [bold]--json[/bold]
+A target is a table of pyproject.toml: [tool.doublecheck.targets.staging]. With a baseline, which is
+the output of --json, only what is new fails.
 
-[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY,
-and DOUBLECHECK_OTHER_API_KEY for another identity at runtimes
+Keys are read from PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID, DOUBLECHECK_API_KEY,
+and DOUBLECHECK_OTHER_API_KEY for another identity at runtimes.
 
-[bold]Exit codes[/bold]  {exit_codes.listed()}
-"""
+Exit codes:
+{exit_codes.listed()}
+""")
 
-WHERE = "Platform and access"
-
-REPORT_EXAMPLES = """
-[bold]Examples[/bold]
-
+REPORT_EXAMPLES = help_text("""
+Examples:
   doublecheck run --json > double.json
-
-  doublecheck run --url https://agent.example.com --target live --json > live.json
-
+  doublecheck run --target staging --json > live.json
   doublecheck report double.json live.json
-
   doublecheck report double.json live.json --html report.html
 
-[bold]Exit codes[/bold]  0: shown, whatever the verdicts, 2: a file cannot be read or written
-"""
+Exit codes:
+  0  shown, whatever the verdicts
+  2  a file cannot be read or written
+""")
 
-CALIBRATE_EXAMPLES = """
-[bold]Examples[/bold]
-
+CALIBRATE_EXAMPLES = help_text("""
+Examples:
   doublecheck calibrate --url https://agent.example.com --target live
+  doublecheck calibrate --url ... --target live --allow-writes --reference-app
+  doublecheck calibrate --url ... --target live --only U-LIST-APPS -o our.toml
+  agentdouble serve --profile profile.toml     a double that behaves like it
 
-  doublecheck calibrate --url ... --target live --allow-writes --reference-app --slow
+Keys are read from PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID and
+DOUBLECHECK_API_KEY.
 
-  doublecheck calibrate --url ... --target live --only U-SESSION-DUPLICATE -o ours.toml
+Exit codes:
+  0  something is settled
+  2  wrong usage
+  3  nothing is settled, or no platform answers
+""")
 
-  agentdouble serve --profile profile.toml         a double that behaves like it
-
-[bold]Keys[/bold]  PLATFORM_ACCESS_KEY, PLATFORM_SECRET_KEY, PLATFORM_TOOL_ID; DOUBLECHECK_API_KEY
-
-[bold]Exit codes[/bold]  0: something is settled, 2: wrong usage, 3: nothing is settled, or no platform answers
-"""
-
-APP_EXAMPLES = """
-[bold]Examples[/bold]
-
-  doublecheck contracts app                       with agentdouble's decorators
-
-  doublecheck contracts app --for agentkit        with the platform's own SDK
-
+APP_EXAMPLES = help_text("""
+Examples:
+  doublecheck contracts app                    with agentdouble's decorators
+  doublecheck contracts app --for agentkit     with the platform's own SDK
   doublecheck contracts app -o deploy --force
 
-[bold]Exit codes[/bold]  0: written, 2: not written
-"""
+Exit codes:
+  0  written
+  2  not written
+""")
 
-contracts_app = typer.Typer(no_args_is_help=True, help="The contract checks and what they need.")
+contracts_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="The contract checks and what they need."
+)
 
-TWIN_EXAMPLES = """
-[bold]Examples[/bold]
-
+TWIN_EXAMPLES = help_text("""
+Examples:
   doublecheck twin --url https://agent.example.com --target live
-
-  doublecheck twin --url ... --target live --allow-writes --app my.module:app --html twin.html
-
-  doublecheck twin --url ... --target live --allow-writes --profile profile.toml
-
+  doublecheck twin --url ... --target live --allow-writes --app my.module:app
+  doublecheck twin --url ... --target live --profile profile.toml
   doublecheck twin --url http://127.0.0.1:8001 --json
 
-Without --allow-writes it only reads from a live platform, and lists what it skipped. The sandbox sessions that it creates are removed. A profile from doublecheck calibrate makes the double answer like a deployment where the specification is open.
+Without --allow-writes it only reads from a live platform, and lists what it skipped. The sandbox
+sessions that it creates are removed. A profile from doublecheck calibrate makes the double answer
+like a deployment where the specification is open.
 
-[bold]Exit codes[/bold]  0: the same, except where the specification is open, 1: they diverge, 2: wrong usage, 3: a platform did not answer, 5: nothing was compared
-"""
+Exit codes:
+  0  the same, except where the specification is open
+  1  they diverge
+  2  wrong usage
+  3  a platform did not answer
+  5  nothing was compared
+""")
 
 
-@options.with_facts(*(fact.name for fact in OPTIONS), panel=WHERE)
+@options.with_facts(*(fact.name for fact in OPTIONS))
 def run(
     target: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TARGET",
+            autocompletion=completion.targets,
             help="double, live, or a target of the configuration (default: double); repeatable.",
-            rich_help_panel=WHERE,
         ),
     ] = None,
     select: Annotated[
         str | None,
-        typer.Option("--only", "-k", metavar="EXPR", help="Only clauses or checks that match."),
+        typer.Option(
+            "--only",
+            "-k",
+            metavar="EXPR",
+            help="Only clauses or checks that match.",
+            autocompletion=completion.clauses,
+        ),
     ] = None,
     strict_should: Annotated[
         bool,
@@ -192,12 +193,21 @@ def calibrate(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", "-k", metavar="ID", help="Only this unknown; may be repeated."),
+        typer.Option(
+            "--only",
+            "-k",
+            metavar="ID",
+            help="Only this unknown; may be repeated.",
+            autocompletion=completion.unknowns,
+        ),
     ] = None,
     as_json: options.AsJson = False,
     **platform: Any,
 ) -> None:
-    """Find out how a deployment behaves where the specification is open; write its profile."""
+    """Measure what the specification leaves open, and write a profile.
+
+    The profile makes a double behave like the deployment.
+    """
     from doublecheck.calibration.command import calibrate as calibrate_  # slow: 0.4 s
 
     code = calibrate_(platform, output, only=only or (), slow=slow, as_json=as_json)
@@ -220,7 +230,7 @@ def app(
     ] = Path("reference-app"),
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
-    """Write the reference applications, with instructions to deploy and check them."""
+    """Write the reference applications and how to deploy and check them."""
     for path in reference_files.write(sdk, output, force=force):
         typer.echo(path)
     typer.echo(f"\nSee {output / 'README.md'} for how to run and check them.", err=True)
@@ -242,7 +252,10 @@ def twin(
     as_json: options.AsJson = False,
     **platform: Any,
 ) -> None:
-    """Send the same requests to a double and to another platform and print the differences."""
+    """Send a double and a platform the same requests and compare.
+
+    It prints the differences of their answers.
+    """
     from doublecheck.client import transport  # slow: httpx
     from doublecheck.compare import page, rendering, twin  # slow: 0.5 s
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from doublecheck.cli import completion
 from doublecheck.target.fact import Fact
 from doublecheck.target.facts import BY_NAME
 
@@ -32,9 +33,7 @@ Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write an H
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def with_facts(
-    *names: str, panel: str | None = None, **help_texts: str
-) -> Callable[[Command], Command]:
+def with_facts(*names: str, **help_texts: str) -> Callable[[Command], Command]:
     """Add the options of facts to a command before its own; it gets them as ``**platform``.
 
     An omitted option is None. ``help_texts`` replace the help texts of the facts. An option of the
@@ -42,7 +41,7 @@ def with_facts(
     """
 
     def give(command: Command) -> Command:
-        of_facts = {name: _parameter(BY_NAME[name], help_texts.get(name), panel) for name in names}
+        of_facts = {name: _parameter(BY_NAME[name], help_texts.get(name)) for name in names}
         parameters = {
             name: parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
@@ -55,12 +54,15 @@ def with_facts(
     return give
 
 
-def _parameter(fact: Fact, help_text: str | None, panel: str | None) -> inspect.Parameter:
+_COMPLETED = {"level": completion.levels, "target": completion.targets}
+
+
+def _parameter(fact: Fact, help_text: str | None) -> inspect.Parameter:
     option: Any = typer.Option(
         f"--{fact.option}",
         metavar=fact.metavar,
         help=help_text or fact.help,
-        rich_help_panel=panel,
+        autocompletion=_COMPLETED.get(fact.name),
     )
     kind = bool if fact.type == "flag" else str
     return inspect.Parameter(

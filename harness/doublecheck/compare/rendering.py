@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from agentdouble.core import terminal
 from doublecheck.compare.differences import Class, Comparison, ConversationPart, Difference
 from doublecheck.core.notebook_repr import counted, without_controls
 from doublecheck.wire.exchanges import Exchange
@@ -46,7 +47,7 @@ def show(comparison: Comparison, console: Console | None = None) -> None:
             for difference in call.differences:
                 if difference.because is None:
                     twig.add(_difference(difference))
-    console = console or Console()
+    console = console or terminal.console()
     console.print(tree)
     console.print()
     console.print(Text(comparison.summary()))

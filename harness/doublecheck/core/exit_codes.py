@@ -48,5 +48,5 @@ _WORST_FIRST = (
 
 
 def listed() -> str:
-    """Return the codes with their meanings, for a help text."""
-    return ", ".join(f"{code.value}: {code.meaning}" for code in ExitCode)
+    """Return the codes with their meanings, a line each, for a help text."""
+    return "\n".join(f"  {code.value:<3}  {code.meaning}" for code in ExitCode)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import agentdouble
+from agentdouble.core.terminal import console
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.core.exit_codes import ExitCode
-from doublecheck.errors import MissingExtraError, TargetError
+from doublecheck.errors import MissingExtraError
 from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
 
 if TYPE_CHECKING:
@@ -59,14 +60,12 @@ class Outputs:
 
     def write(self, reports: Sequence[Report]) -> None:
         """Print the reports and write the files. Raise ReportError if a file cannot be written."""
-        from rich.console import Console  # slow: 0.1 s
-
         from doublecheck.reports import document, html, report, terminal  # optional: pytest
 
         if self.as_json:
             print(document.render(reports), end="")  # noqa: T201
         else:
-            terminal.show(reports, Console(), verbose=self.verbose)
+            terminal.show(reports, console(), verbose=self.verbose)
         if self.html is not None:
             report.write_text(html.render(reports), self.html)
 
@@ -79,10 +78,12 @@ def run_checks(runs: Sequence[RunOptions], outputs: Outputs) -> ExitCode:
     """
     require_pytest()
     outputs.require_writable()
-    from doublecheck.contracts import verdicts  # optional: pytest
+    from doublecheck.contracts import selections, verdicts  # optional: pytest
     from doublecheck.reports import baseline  # optional: pytest
 
     for run in runs:
+        if run.select is not None:
+            selections.require(run.select, f"--only {run.select!r}")
         verdicts.require_consistent(run.plan.value("level"), run.strict_should, run.spelled)
         if run.baseline is not None:
             baseline.report_of(run.baseline, run.plan.name)
@@ -144,15 +145,12 @@ def _require_double() -> None:
 
 
 def _nothing_ran(run: RunOptions, result: Run) -> ExitCode:
+    from doublecheck.contracts import selections  # optional: pytest
+
     if run.select is not None and result.pytest_exit != 2:  # 2: interrupted
         selection = f"--only {run.select!r}"
         if result.left_out:
             selection += f" at level {result.level}, which leaves out {', '.join(result.left_out)}"
-        raise nothing_matches(selection, "--only INV")
+        raise selections.nothing_matches(selection)
     print("doublecheck: no checks ran.", file=sys.stderr)  # noqa: T201
     return ExitCode.COULD_NOT_ASK
-
-
-def nothing_matches(selection: str, example: str) -> TargetError:
-    """Return the error for a selection without checks."""
-    return TargetError(f"No check matches {selection}. Use {example}, or remove it.")

@@ -33,11 +33,11 @@ def test_any_action_can_be_called(shared_command_line: CommandLine, shared_doubl
     """Values are JSON or text, dots in a name select nested fields, and @ reads a file."""
     command_line = shared_command_line
     (command_line.folder / "envs.json").write_text('[{"Key": "A", "Value": "b=c"}]')
-    tool_id = read(
-        command_line,
+    created = command_line.run(
         *("call", "CreateTool", "Name=research", "ToolType=CodeEnv", "Envs=@envs.json"),
-        *('Description="42"', "NetworkConfiguration.EnablePublicNetwork=true"),
-    )["ToolId"]
+        *('Description="42"', "NetworkConfiguration.EnablePublicNetwork=true", "--json"),
+    )
+    tool_id = json.loads(created.stdout)["ToolId"]
     tool = json.loads(lines(command_line, "call", "GetTool", f"ToolId={tool_id}"))
     deleted = read(command_line, "call", "DeleteTool", f"ToolId={tool_id}")
 
@@ -46,6 +46,7 @@ def test_any_action_can_be_called(shared_command_line: CommandLine, shared_doubl
         tool[key] for key in ("Name", "Description", "Envs")
     )
     assert {"ToolId": tool_id} == deleted
+    assert "the double does not use NetworkConfiguration." in created.stderr
 
 
 def test_errors_are_one_line(shared_command_line: CommandLine, shared_double: Serving) -> None:
@@ -94,22 +95,10 @@ def test_commands_without_a_double_say_how_to_start_one(
     assert "No double is running. Start one: agentdouble serve" == refusal(command_line, *words)
 
 
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("localhost", "--url must be an address like http://host:8000, not 'localhost'."),
-        (
-            "http://platform.example",
-            (
-                "No key pair for http://platform.example: it is not a running double of yours, and "
-                "the environment has no PLATFORM_ACCESS_KEY and PLATFORM_SECRET_KEY."
-            ),
-        ),
-    ],
-)
-def test_invalid_address_is_refused(command_line: CommandLine, url: str, message: str) -> None:
+def test_invalid_address_is_refused(command_line: CommandLine) -> None:
     """The message says what is wrong with it."""
-    assert message == refusal(command_line, "call", "ListTools", "--url", url)
+    message = "--url must be an address like http://host:8000, not 'localhost'."
+    assert message == refusal(command_line, "call", "ListTools", "--url", "localhost")
 
 
 def test_help_has_examples(command_line: CommandLine) -> None:

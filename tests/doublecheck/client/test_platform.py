@@ -378,7 +378,7 @@ def test_an_answer_that_is_kept_alive_has_a_limit(whole: bool) -> None:
         (lambda it: it.sandbox_from("snap"), "sandbox_from() takes the snapshot that snapshot()"),
         (
             lambda it: it.clock.advance(30),
-            "advance() takes a timedelta, or units such as minutes=30",
+            "advance() takes a duration such as '30m', a timedelta, or units such as minutes=30",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from agentdouble.core import durations
 from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.errors import NotADoubleError
 from doublecheck.notebook.magics.options import (
@@ -118,7 +119,11 @@ def _clock(arguments: str, platforms: Platforms) -> None:
     action, _, duration = arguments.partition(" ")
     platform = _platform(platforms)
     if action == "advance":
-        platform.clock.advance(duration)
+        try:
+            step = durations.parse(duration)
+        except ValueError as error:
+            refuse(str(error))
+        platform.clock.advance(step)
     elif arguments == "freeze":
         platform.clock.freeze()
     elif arguments == "unfreeze":

@@ -275,7 +275,7 @@ def test_an_unknown_node_is_refused_by_name(a_front: Emulator, shared: Emulator)
 
 @pytest.mark.parametrize("url", ["ray://host", "dask://h:1", "local://0", "local://"])
 def test_a_wrong_address_of_nodes_is_refused(url: str) -> None:
-    with pytest.raises(SettingsError, match="The setting nodes from the arguments is wrong"):
+    with pytest.raises(SettingsError, match="The setting nodes from the arguments must be ray:"):
         Settings.load(nodes=url)
 
 

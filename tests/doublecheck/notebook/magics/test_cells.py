@@ -119,7 +119,8 @@ def test_html_is_shown_in_a_frame(notebook: NotebookKernel) -> None:
     [
         ("%%sandbox\n  \n", "The cell is empty"),
         ("%%sandbox --language rust\n1", "argument --language: invalid choice: 'rust'"),
-        ("%%sandbox --sesion b\n1", "unrecognized arguments: --sesion b"),
+        ("%%sandbox --sesion b\n1", "arguments: --sesion b. Did you mean --session?"),
+        ("%%sandbox --timeout 1m\n1", "argument --timeout: give a whole number, not '1m'."),
         ("%%sandbox --session 'a b\n1", "Close the quotation mark"),
         (
             "%%sandbox --on nowhere\n1",
