@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentdouble.core import environment, invoke_tool, ledger, request_cause
+from agentdouble.core import environment, invoke_tool, ledger, model_calls, request_cause
 from agentdouble.core.imports import import_now
 from agentdouble.core.signing import Credentials
 from agentdouble.core.urls import is_https
@@ -71,7 +71,11 @@ def is_refused_for_its_id(error: PlatformError, invocation: Invocation) -> bool:
 
 @contextmanager
 def invoked_by(invocation: Invocation) -> Iterator[None]:
-    """Make run_code use the session of this invocation inside the context."""
+    """Make run_code use the session of this invocation inside the context.
+
+    Requests to the double's model name their cause there.
+    """
+    model_calls.name_their_cause(_host)
     token = _invocation.set(invocation)
     try:
         yield
@@ -157,6 +161,10 @@ def _look_up(state: Mapping[str, Any], name: str) -> str | None:
         if value:
             return str(value)
     return None
+
+
+def _host() -> str | None:
+    return _look_up({}, environment.TOOL_HOST)
 
 
 def _tool_id(state: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from agentdouble.errors import FaultError
 from agentdouble.faults.kinds import LONGEST_S, Fault
 from agentdouble.faults.operations import FaultableCall, FaultOperation
 from agentdouble.faults.parsing import parse
-from agentdouble.journal.entries import note_fault
+from agentdouble.journal.entries import note_fault, note_step
 
 MOST = 100
 _MOST_SEEN = 200
@@ -101,7 +101,8 @@ class PlannedFault:
                 return False
             self._held_calls.add(hold)
         try:
-            await asyncio.wait_for(hold.released.wait(), seconds or LONGEST_S)
+            with note_step("fault"):
+                await asyncio.wait_for(hold.released.wait(), seconds or LONGEST_S)
         except asyncio.TimeoutError:
             return True
         finally:

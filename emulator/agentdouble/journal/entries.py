@@ -10,6 +10,7 @@ import datetime as dt
 import itertools
 import secrets
 import shlex
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
@@ -28,6 +29,7 @@ BODY_LIMIT = 64 * 1024
 UNSEEN = "agentdouble.unseen"  # in the scope of a request that gets no entry, and no fault
 UNREAD_LIMIT = 100
 UNREAD_LENGTH = 200
+STEPS_LIMIT = 100  # a slow stream pauses at each piece
 _NOT_IN_CURL = frozenset(
     {"host", "content-length", "connection", "accept-encoding", request_cause.HEADER}
 )
@@ -37,10 +39,26 @@ RawHeaders = Sequence[tuple[bytes, bytes]]
 
 
 @dataclass
+class Step:
+    """A step of a request, as a context; its times are those of ``time.perf_counter``."""
+
+    name: str
+    started: float
+    ended: float | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_raised: object) -> None:
+        self.ended = time.perf_counter()
+
+
+@dataclass
 class Entry:
     """One request and its answer; ``duration_ms`` is in milliseconds.
 
-    Headers and bodies are converted to text, without secrets, when they are read, because most
+    ``started`` is a time of ``time.perf_counter``, because the platform's clock can be moved and
+    stopped. Headers and bodies are converted to text, without secrets, when they are read, because most
     never are.
     """
 
@@ -49,6 +67,7 @@ class Entry:
     method: str
     url: str
     request_head: RawHeaders = field(repr=False)
+    started: float = field(default=0.0, repr=False)
     request_start: Start | None = field(default=None, repr=False)
     caused_by: int | None = None
     session: str | None = None
@@ -63,6 +82,7 @@ class Entry:
     unread: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set, repr=False)
 
     @property
@@ -110,7 +130,9 @@ class Entry:
             "caused_by": self.caused_by,
             **request_subjects.described(self.url, dict(self.request_headers), self.request_body),
             "status": self.status,
+            "started_ms": round(self.started * 1000, 3),
             "duration_ms": self.duration_ms,
+            "steps": [self._shown(step) for step in self.steps],
             "received_bytes": self.received_bytes,
             "sent_bytes": self.sent_bytes,
             "unknowns": self.unknowns,
@@ -128,6 +150,11 @@ class Entry:
             "response_body": self.response_body,
             "curl": self.curl(),
         }
+
+    def _shown(self, step: Step) -> dict[str, Any]:
+        took = None if step.ended is None else round((step.ended - step.started) * 1000, 3)
+        after = round((step.started - self.started) * 1000, 3)
+        return {"name": step.name, "after_ms": after, "duration_ms": took}
 
 
 current_entry: ContextVar[Entry | None] = ContextVar("agentdouble_journal_entry", default=None)
@@ -157,6 +184,18 @@ def note_node(name: str) -> None:
     entry = current_entry.get()
     if entry is not None:
         entry.node = name
+
+
+def note_step(name: str) -> Step:
+    """Note that the current request takes a step of this name during the context that it returns.
+
+    Only the first ``STEPS_LIMIT`` are kept.
+    """
+    entry = current_entry.get()
+    step = Step(name, time.perf_counter())
+    if entry is not None and len(entry.steps) < STEPS_LIMIT:
+        entry.steps.append(step)
+    return step
 
 
 def note_unread(fields: Iterable[str]) -> None:
@@ -230,6 +269,7 @@ class Journal:
             method=scope.get("method", "GET"),  # a WebSocket's handshake has none
             url=f"{scope['scheme']}://{host.decode('latin-1')}{redaction.hide_in_path(scope['path'])}{'?' + query if query else ''}",
             request_head=headers,
+            started=time.perf_counter(),
             caused_by=self._cause(cause) if cause else None,
         )
         self._entries.append(entry)

@@ -96,7 +96,6 @@ class _Recorder:
         self._noted = noted
         self._journal = journal
         self._entry = entry
-        self._started = time.perf_counter()
         self._receive = receive
         self._send = send
         self._request = Start()
@@ -139,7 +138,7 @@ class _Recorder:
         entry = self._entry
         if entry.duration_ms is not None:
             return
-        entry.duration_ms = round((time.perf_counter() - self._started) * 1000, 3)
+        entry.duration_ms = round((time.perf_counter() - entry.started) * 1000, 3)
         entry.unknowns = sorted(self._noted)
         if self._journal.events.watched:
             self._journal.publish(entry, "answered")

@@ -29,6 +29,7 @@ from agentdouble.errors import (
     SnapshotRefusedError,
     WorkbenchError,
 )
+from agentdouble.journal.entries import note_step
 from agentdouble.processes.copies.kernel_snapshot import KernelSnapshot
 from agentdouble.processes.files_snapshot import ArchivedFiles, FilesSnapshot
 from agentdouble.processes.workspace import Workspace
@@ -124,13 +125,14 @@ class LocalProcesses:
             fault, lost = MidRunFault.armed(self.session.expire), False
             ended: ExecutionEnded = "interrupted"
             try:
-                result = await kernel.execute(
-                    code,
-                    timeout_s=timeout_s,
-                    output_limit=self._output_limit,
-                    fault=fault,
-                    publisher=publisher,
-                )
+                with note_step("code"):
+                    result = await kernel.execute(
+                        code,
+                        timeout_s=timeout_s,
+                        output_limit=self._output_limit,
+                        fault=fault,
+                        publisher=publisher,
+                    )
                 if not result.began:
                     self._report_loss(kernel)
                 if self.session.end_reason is not None:  # which has interrupted the code
@@ -148,7 +150,8 @@ class LocalProcesses:
         kernel = self._kernels.get(language.name)
         if kernel is None:
             async with self._making_workspace:
-                kernel = await self._start(language)
+                with note_step("kernel"):
+                    kernel = await self._start(language)
             self._kernels[language.name] = kernel
             self._note_start(f"its {language.display_name} kernel", kernel)
             if self.session.end_reason is not None:  # ``kill`` does not know the kernel
@@ -236,7 +239,8 @@ class LocalProcesses:
     ) -> dict[str, Any]:
         async with self.use_workbench() as workbench:
             try:
-                return await self._exec_bash.run(workbench, command, publisher, alone=alone)
+                with note_step("command"):
+                    return await self._exec_bash.run(workbench, command, publisher, alone=alone)
             except WorkbenchError:
                 self.session.check_usable()  # "the session has ended" is the more helpful error
                 raise
@@ -289,7 +293,8 @@ class LocalProcesses:
 
     async def _start_workbench(self) -> Workbench:
         async with self._making_workspace:
-            return await self._starter.workbench(self._get_workspace(), self._all())
+            with note_step("workbench"):
+                return await self._starter.workbench(self._get_workspace(), self._all())
 
     async def _start_browser(self) -> Browser:
         # released before the browser starts, so that kernels need not wait for it

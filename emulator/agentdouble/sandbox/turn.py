@@ -9,6 +9,7 @@ from typing import Literal
 
 from agentdouble.core import ledger
 from agentdouble.errors import SandboxError
+from agentdouble.journal.entries import note_step
 
 Occupancy = Literal["busy", "idle"]
 
@@ -50,8 +51,12 @@ class ExecutionTurn:
         self._executions += 1
         self._on_change("busy")
         try:
-            async with self._lock:
+            with note_step("turn"):
+                await self._lock.acquire()
+            try:
                 yield
+            finally:
+                self._lock.release()
         finally:
             self._executions -= 1
             if not self._executions:

@@ -36,6 +36,7 @@ _FAILURES = (
 )
 _PAGES = {
     "/health": "whether the double is alive, its version and its time",
+    "/surfaces": "the surfaces, and what they have now",
     "/clock": "the platform's time; POST moves it or stops it",
     "/journal": "the requests, and the unknowns that their answers relied on",
     "/unknowns": "the unknowns of the specification, and the double's answers",
@@ -71,6 +72,7 @@ class Admin(Surface):
         """Return the routes for the whole double."""
         return [
             Route("/health", self._health),
+            Route("/surfaces", self._surfaces),
             Route("/reset", self._reset, methods=["POST"]),
             Route("/clock", self._clock),
             Route("/clock", self._change_clock, methods=["POST"]),
@@ -106,6 +108,15 @@ class Admin(Surface):
         for surface in context.surfaces:
             document.update(surface.health())
         return JSONResponse(document, status)
+
+    async def _surfaces(self, _request: Request) -> Response:
+        """Return the surfaces: their paths, and what they have now."""
+        surfaces = [
+            {"name": surface.name, "state": surface.state(), "paths": dict(paths)}
+            for surface in self.context.surfaces
+            if (paths := surface.paths())
+        ]
+        return JSONResponse({"surfaces": surfaces})
 
     async def _clock(self, _request: Request) -> Response:
         """Return the platform's time."""

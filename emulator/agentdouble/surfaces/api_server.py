@@ -13,7 +13,7 @@ from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.core.threads import import_in_thread
 from agentdouble.openapi import Format
-from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext, counted
 
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer
@@ -44,6 +44,10 @@ class ApiServerMode(Surface):
             "/apps/<agent>/users/<user>/sessions": "a user's sessions",
             "/run": "runs an agent; /run_sse streams the events",
         }
+
+    def state(self) -> str:
+        """Return the number of agents."""
+        return counted(len(self.agents.names()), "agent")
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return all routes except ``/health``, which a simple application has too."""

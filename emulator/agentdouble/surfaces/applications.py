@@ -15,7 +15,7 @@ from agentdouble.core import ledger
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode
-from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext, counted
 
 
 class HostedApplications(Surface):
@@ -31,6 +31,10 @@ class HostedApplications(Surface):
         """Return the paths of the applications and of the first one's probe."""
         paths = {path: f"the application {name}" for path, name in self.hosted.addresses.items()}
         return {**paths, "/ping": "a probe: whether the application at /invoke is alive"}
+
+    def state(self) -> str:
+        """Return the number of applications."""
+        return counted(len(self.hosted.names), "application")
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes, including ``/health``, which API-server mode has too."""
@@ -64,6 +68,10 @@ class HostedA2A(Surface):
                 at: f"the application {name}, by POST" for at, name in self.hosted.addresses.items()
             },
         }
+
+    def state(self) -> str:
+        """Return the number of applications."""
+        return counted(len(self.hosted.addresses), "application")
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the applications, including ``POST /``."""

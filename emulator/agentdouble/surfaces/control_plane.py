@@ -33,6 +33,10 @@ class ControlPlaneActions(Surface):
             f"/?Action=InvokeTool&Version={VERSION}": "InvokeTool and every other action, by a signed POST"
         }
 
+    def state(self) -> str:
+        """Return whether signatures are checked."""
+        return f"signatures {'' if self.context.settings.check_signatures else 'not '}checked"
+
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route for actions."""
         return [_ActionRoute("/", LateApp(self._make, *_LATE))]

@@ -23,7 +23,7 @@ from agentdouble.openapi import Format
 from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
 from agentdouble.runtimes.streams import Conversation, Process
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext, counted
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace
@@ -134,6 +134,10 @@ class MCPServices(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return the path of all endpoints."""
         return {f"{mcp_hosting.PREFIX}<name>": "the service of that name, with its key"}
+
+    def state(self) -> str:
+        """Return the number of services."""
+        return counted(len(self.services.all()), "service")
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the route of all endpoints."""

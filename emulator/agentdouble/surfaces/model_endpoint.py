@@ -19,7 +19,14 @@ from starlette.types import ASGIApp
 
 from agentdouble.model import PREFIX
 from agentdouble.server.guard import Refusal
-from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext, part_of
+from agentdouble.surfaces.surface import (
+    DataPart,
+    LateApp,
+    Surface,
+    SurfaceContext,
+    counted,
+    part_of,
+)
 
 if TYPE_CHECKING:
     from agentdouble.model.endpoint import ModelService
@@ -52,6 +59,14 @@ class ModelEndpoint(Surface):
             f"{PREFIX}/v1": "a scripted model, in OpenAI's wire form",
             f"{PREFIX}/v1beta": "the same model, in Gemini's wire form",
         }
+
+    def state(self) -> str:
+        """Return the number of scripts, and of requests that the model has got."""
+        if "_model" not in vars(self):
+            return "not used yet"
+        model = self._model.to_dict()
+        scripts, requests = (len(model[name]) for name in ("scripts", "requests"))
+        return f"{counted(scripts, 'script')}, {counted(requests, 'request')}"
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return one route for all."""

@@ -23,7 +23,7 @@ from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
-from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext, counted
 
 if TYPE_CHECKING:
     from agentdouble.control_plane.runtime_artifacts import ArtifactSources
@@ -80,6 +80,10 @@ class Runtimes(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return the path of all runtimes."""
         return {f"{PREFIX}<name>": "the runtime of that name"}
+
+    def state(self) -> str:
+        """Return the number of runtimes."""
+        return counted(len(self.addresses("")), "runtime")
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the gateway."""

@@ -55,6 +55,7 @@ from agentdouble.surfaces.surface import (
     RouteRefusedError,
     Surface,
     SurfaceContext,
+    counted,
     read_json,
 )
 
@@ -111,6 +112,11 @@ class Sandbox(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return the path of the data plane."""
         return {f"{session_token.PREFIX}/...": "a session's files, terminals, code and browser"}
+
+    def state(self) -> str:
+        """Return the number of sessions and tools."""
+        sessions, tools = len(self.sessions), len(self.tools.all())
+        return f"{counted(sessions, 'session')}, {counted(tools, 'tool')}"
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes of the data plane."""
@@ -300,6 +306,10 @@ class JupyterServer(Surface):
     def paths(self) -> Mapping[str, str]:
         """Return the address for ``jupyter lab --gateway-url``."""
         return {PREFIX: "sessions as kernels: jupyter lab --gateway-url"}
+
+    def state(self) -> str:
+        """Return whether a client has used it."""
+        return "in use" if "_kernels" in vars(self) else "not used yet"
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return one route for all."""

@@ -147,6 +147,10 @@ class Surface:
         """Return the paths for the landing page, each with a description."""
         return {}
 
+    def state(self) -> str:
+        """Return in a few words what it has now; empty if there is nothing to say."""
+        return ""
+
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes, the busiest first."""
         return ()
@@ -221,6 +225,11 @@ class LateApp:
             await import_in_thread(*self._modules)
             self._app = self._app or self._make()  # many requests may have waited
         return self._app
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 tool" or "2 tools"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 class RouteRefusedError(Exception):

@@ -34,6 +34,35 @@ def test_health_describes_the_double(double: Emulator) -> None:
     } == answer
 
 
+def test_the_surfaces_say_what_they_have(double: Emulator) -> None:
+    """They are those of the landing page, with the same paths."""
+    run(double, "1")
+    act(double, "CreateTool", Name="second", ToolType="CodeEnv")
+    listed = http.get(f"{double.url}/_emulator/surfaces").json()["surfaces"]
+
+    described = http.get(f"{double.url}/").json()["surfaces"]
+    assert described == [{"name": one["name"], "paths": one["paths"]} for one in listed]
+    assert {
+        "Control plane": "signatures checked",
+        "Applications": "1 application",
+        "API server": "5 agents",
+        "A2A applications": "1 application",
+        "OpenAPI": "",
+        "The double's own": "",
+        "MCP services": "0 services",
+        "Runtimes": "0 runtimes",
+        "Sessions of the sandbox": "1 session, 2 tools",
+        "Jupyter": "not used yet",
+        "Model": "not used yet",
+    } == {one["name"]: one["state"] for one in listed}
+    http.get(f"{double.environment('jupyter')['JUPYTER_GATEWAY_URL']}/api/kernels")
+    script = {"steps": [{"text": "yes"}]}
+    http.post(f"{double.url}/_emulator/model", json=script).raise_for_status()
+    listed = http.get(f"{double.url}/_emulator/surfaces").json()["surfaces"]
+    states = {one["name"]: one["state"] for one in listed}
+    assert ("in use", "1 script, 0 requests") == (states["Jupyter"], states["Model"])
+
+
 def test_the_clock_can_be_read_and_advanced(double: Emulator) -> None:
     """Advances add up; the answer has the platform's time."""
     with freezegun.freeze_time("2030-01-01 12:00:00"):

@@ -49,6 +49,7 @@ def test_the_root_lists_all_surfaces_as_json(double: Emulator) -> None:
         "API server": ["/list-apps", "/apps/<agent>/users/<user>/sessions", "/run"],
         "The double's own": [
             "/_emulator/health",
+            "/_emulator/surfaces",
             "/_emulator/clock",
             "/_emulator/journal",
             "/_emulator/unknowns",

@@ -18,6 +18,7 @@ from agentdouble.errors import (
     NotBuiltError,
     SnapshotRefusedError,
 )
+from agentdouble.journal.entries import note_step
 from agentdouble.sandbox import exec_bash
 from agentdouble.sandbox.completions import KernelCompletion, no_completion
 from agentdouble.sandbox.languages import Language
@@ -116,7 +117,8 @@ class NodeProcesses:
         ended: ExecutionEnded = "interrupted"
         lost = False
         try:
-            reply = await self._part.ask("/execute", body, on_event)
+            with note_step("node"):
+                reply = await self._part.ask("/execute", body, on_event)
             await self._part.note_fault(fault, happened=reply.get("fault_happened", False))
             result = _result(reply["result"], code)
             ended, lost = result.status, result.ends_session
@@ -173,7 +175,8 @@ class NodeProcesses:
         with self._session.working():
             try:
                 body = {"command": dict(command), "alone": alone}
-                reply = await self._part.ask_or_end("/bash", body)
+                with note_step("node"):
+                    reply = await self._part.ask_or_end("/bash", body)
                 ended = exec_bash.publish(reply["answer"], publisher)
             finally:
                 publisher.finished(ended, context_lost=self._session.end_reason is not None)
