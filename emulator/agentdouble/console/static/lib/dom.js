@@ -28,6 +28,28 @@ export function setText(element, text) {
   if (element.textContent !== String(text)) element.textContent = String(text);
 }
 
+const END = 8; // characters at the end of a name that are always shown
+
+/** Show a name, whose middle is cut where there is too little room: its end tells it apart.
+ * @param {HTMLElement} element @param {string} name */
+export function setName(element, name) {
+  if (element.textContent === name) return;
+  const isLong = name.length > 2 * END;
+  element.replaceChildren(...(isLong ? [h("span", null, name.slice(0, -END)), h("span", null, name.slice(-END))] : [name]));
+  element.classList.toggle("name", isLong);
+  for (const attribute of ["title", "aria-label"]) {
+    if (isLong) element.setAttribute(attribute, name);
+    else element.removeAttribute(attribute);
+  }
+}
+
+/** A link with a name. @param {string} href @param {string} name */
+export function namedLink(href, name) {
+  const link = h("a", { href });
+  setName(link, name);
+  return link;
+}
+
 /**
  * Show items as children, one for each key. Keys that were shown before keep their elements.
  * @template T

@@ -14,6 +14,13 @@ export const timestamp = (date) => `${date.toISOString().slice(0, 19).replace("T
 /** Return the time of day in UTC. @param {string} at an ISO time */
 export const timeOfDay = (at) => new Date(at).toISOString().slice(11, 19);
 
+/** Return how long ago something was: "12 s ago". @param {number} seconds */
+export function ago(seconds) {
+  const [count, unit] = seconds < 60 ? [seconds, "s"] : seconds < 3600 ? [seconds / 60, "min"]
+    : seconds < 86400 ? [seconds / 3600, "h"] : [seconds / 86400, "d"];
+  return `${Math.max(0, Math.floor(count))} ${unit} ago`;
+}
+
 /** @param {number | null} ms */
 export const duration = (ms) => (ms === null ? "…" : ms < 10 ? `${ms.toFixed(1)} ms`
   : ms < 10000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);

@@ -15,10 +15,18 @@ export function parseJson(text) {
  * or is nested too deeply.
  * @param {string} text @returns {string | null} */
 export function prettyJson(text) {
+  const value = expandedJson(text);
+  return value === undefined ? null : JSON.stringify(value, null, 2);
+}
+
+/** Return the value of JSON, with JSON in its strings parsed too; undefined if the text is not JSON
+ * or is nested too deeply.
+ * @param {string} text @returns {any} */
+export function expandedJson(text) {
   try {
-    return JSON.stringify(expanded(JSON.parse(text)), null, 2);
+    return expanded(JSON.parse(text));
   } catch {
-    return null;
+    return undefined;
   }
 }
 

@@ -54,6 +54,10 @@ export function table({ label, columns, height, className, key, row }) {
       current = id;
       draw();
     },
+    /** Give the focus to the link of the marked row. */
+    focus() {
+      /** @type {HTMLElement | null} */ (body.querySelector(".current a"))?.focus({ preventScroll: true });
+    },
     /** Move the mark by a number of rows; return the newly marked item. @param {number} by @returns {T | undefined} */
     move(by) {
       const index = items.findIndex((item) => key(item) === current);

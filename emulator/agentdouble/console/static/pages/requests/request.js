@@ -1,4 +1,5 @@
-// One request with its response: what the journal has, unread fields, and the unknowns it relied on.
+// One request with its response: what the journal has, unread fields, and the unknowns it relied on;
+// or two requests side by side.
 
 import { navigate } from "../../lib/address.js";
 import { ApiError, ask, post } from "../../lib/api.js";
@@ -9,52 +10,75 @@ import { duration, timestamp } from "../../lib/format.js";
 import { operationOf, outcome } from "../../lib/journal_entry.js";
 import { prettyJson } from "../../lib/json.js";
 import { double } from "../../lib/live.js";
+import { comparisonOf } from "./comparison.js";
 import { faultLink } from "./fault_link.js";
 import { guessesOf } from "./guesses.js";
+import { timeline } from "./timeline.js";
+
+/** @typedef {{elements: Element[], update: () => void}} Content */
 
 export function requestDetail() {
-  const element = h("section", { class: "panel detail", "aria-label": "Request" });
-  let current = /** @type {number | null} */ (null);
+  const element = h("section", { class: "panel detail", "aria-label": "Request", tabindex: "-1" });
+  let current = /** @type {string[]} */ ([]); // the ids of the requests
   let complete = false;
+  let isLoading = false;
+  let content = /** @type {Content | null} */ (null);
 
   async function load() {
-    const id = current;
-    if (id === null) return;
-    try {
-      const entry = await ask(`/journal/${id}`);
-      if (id !== current) return;
-      complete = entry.duration_ms !== null;
-      element.replaceChildren(...contentOf(entry));
-    } catch (error) {
-      if (id !== current) return;
-      const isGone = error instanceof ApiError && error.status === 404;
-      element.replaceChildren(h("p", { class: "none" },
-        isGone ? `The journal no longer has request ${id}.` : /** @type {Error} */ (error).message));
-      complete = true;
-    }
+    const ids = current;
+    isLoading = true;
+    const entries = await Promise.all(ids.map((id) => ask(`/journal/${encodeURIComponent(id)}`).catch((error) => error)));
+    if (ids !== current) return;
+    isLoading = false;
+    const failed = entries.findIndex((entry) => entry instanceof Error);
+    complete = failed >= 0 || entries.every((entry) => entry.duration_ms !== null);
+    if (failed >= 0) return fail(problemOf(entries[failed], ids[failed]));
+    const [first, second] = entries;
+    content = second ? comparisonOf(first, second) : contentOf(first);
+    element.replaceChildren(...content.elements);
+  }
+
+  /** @param {string} text */
+  function fail(text) {
+    content = null;
+    element.replaceChildren(h("p", { class: "none" }, text));
+  }
+
+  /** @param {string[]} ids */
+  function choose(ids) {
+    if (ids.length && ids.join() === current.join()) return;
+    current = ids;
+    complete = false;
+    fail(ids.length ? "Loading…" : "Choose a request.");
+    if (ids.length) load();
   }
 
   return {
     element,
-    /** @param {number | null} id */
-    show(id) {
-      if (id === current && id !== null) return;
-      current = id;
-      complete = false;
-      element.replaceChildren(h("p", { class: "none" }, id === null ? "Choose a request." : "Loading…"));
-      load();
-    },
+    /** @param {string} id of a request, or empty */
+    show: (id) => choose(id ? [id] : []),
+    /** @param {string} first @param {string} second their ids */
+    compare: (first, second) => choose([first, second]),
     update() {
-      const known = double.requests.find((request) => request.id === current);
-      if (!complete && known && known.duration_ms !== null) load();
+      content?.update();
+      if (complete || isLoading || !current.length) return;
+      const answered = new Set(double.requests.filter((request) => request.duration_ms !== null).map((request) => String(request.id)));
+      if (current.every((id) => answered.has(id))) load();
     },
   };
 }
 
-/** @param {any} entry */
+/** @param {Error} error @param {string} id */
+function problemOf(error, id) {
+  if (!/^\d+$/.test(id)) return `There is no request ${id}: the id of a request is a number.`;
+  return error instanceof ApiError && error.status === 404 ? `The journal does not have request ${id}; it keeps only the latest.` : error.message;
+}
+
+/** @param {any} entry @returns {Content} */
 function contentOf(entry) {
   const kind = outcome(entry);
-  return [
+  const times = timeline(entry);
+  const elements = [
     h("h2", null, operationOf(entry)),
     h("p", { class: "facts" },
       h("span", { class: "tag", "data-state": kind }, kind === "running" ? "running" : entry.status ?? "none"),
@@ -69,13 +93,27 @@ function contentOf(entry) {
     tags("Failures of the double", entry.failures, "bad"),
     tags("Faults that happened", entry.faults, "bad"),
     tags("Unread fields", entry.unread, "unread"),
+    times.element,
     bodyOf("Response", entry.response_body, true),
     bodyOf("Request", entry.request_body, true),
     guessesOf(entry),
     faultLink(entry),
     headers("Response headers", entry.response_headers),
     headers("Request headers", entry.request_headers),
+    compareForm(entry),
   ].filter(Boolean);
+  return { elements, update: times.update };
+}
+
+/** A form that compares a request with another one: at first the previous one of the same operation.
+ * @param {any} entry */
+function compareForm(entry) {
+  const previous = double.requests.findLast((other) => other.id < entry.id && operationOf(other) === operationOf(entry));
+  const other = h("input", { id: "compared", type: "number", min: 1, required: true, value: previous?.id ?? "" });
+  return h("form", { class: "compare", onsubmit: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    navigate(`/requests/${other.value}/${entry.id}`);
+  } }, h("label", { for: "compared" }, "Compare with request"), other, h("button", null, "Compare"));
 }
 
 /** @param {any} entry */

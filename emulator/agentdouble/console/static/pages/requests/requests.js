@@ -48,6 +48,7 @@ function filterOf(text) {
 export function requests() {
   const rows = requestTable("Requests");
   const detail = requestDetail();
+  let isShown = false;
   let frozen = /** @type {any[] | null} */ (null);
   const filter = h("input", { type: "search", "aria-label": "Filter requests", placeholder: EXAMPLES,
     "aria-keyshortcuts": "/", spellcheck: "false", oninput: () => update() });
@@ -90,12 +91,17 @@ export function requests() {
     move: (by) => {
       const next = rows.move(by);
       if (next) navigate(`/requests/${next.id}`);
+      rows.focus();
     },
-    /** @param {string} id */
-    go(id) {
-      rows.mark(id ? Number(id) : null);
-      detail.show(id ? Number(id) : null);
-      element.classList.toggle("detailed", Boolean(id));
+    /** Show the request "12", or compare two, "9/12". @param {string} within */
+    go(within) {
+      const [id, other] = within.split("/");
+      rows.mark(id ? Number(other ?? id) : null);
+      element.classList.toggle("comparing", other !== undefined);
+      if (other === undefined) detail.show(id);
+      else detail.compare(id, other);
+      if (isShown && id) detail.element.focus({ preventScroll: true });
+      isShown = true;
     },
   };
 }
