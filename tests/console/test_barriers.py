@@ -19,15 +19,19 @@ pytestmark = [pytest.mark.once, pytest.mark.slow]
 def test_every_page_is_accessible(browser: Browser, double: Emulator, scheme: Any) -> None:
     double.reset(keep=())
     problems = {}
-    with console_page(browser, double, color_scheme=scheme, bypass_csp=True) as page:
+    with console_page(
+        browser, double, refused=(404,), color_scheme=scheme, bypass_csp=True
+    ) as page:
         page.get_by_role("heading").first.wait_for(state="attached")
         problems["empty"] = barriers(page)
         ask(double)
+        invoked, tool = (entry.id for entry in double.journal.entries())
         double.faults.arm("delay", "InvokeTool", nth=9)
         service = f"/tools/service/{create_api(double, 'api')}"
         session = f"/sessions/{session_id(double)}"
         paths = (
-            *("/", "/sessions", "/requests", f"/requests/{double.journal.entries()[-1].id}"),
+            *("/", "/sessions", "/requests", f"/requests/{invoked}", f"/requests/{tool}"),
+            *(f"/requests/{invoked}/{tool}", "/requests/abc", "/nonsense"),
             *(session, *(f"{session}/{tab}" for tab in ("files", "snapshots", "log"))),
             *("/tools", "/tools/new/tool", "/tools/new/service", "/tools/tool/t-sandbox"),
             service,
@@ -38,6 +42,11 @@ def test_every_page_is_accessible(browser: Browser, double: Emulator, scheme: An
         page.get_by_role("link", name="coder_ann_s0").wait_for()
         for path in paths:
             go(page, path)
+            if path == f"/requests/{tool}":
+                page.get_by_role("button", name="What if two-names").click()
+                page.get_by_text("Use two-names from now on").wait_for()
+            if path == f"/requests/{invoked}/{tool}":
+                page.get_by_text("Request bodies").click()
             if path == service:
                 page.locator("summary", has_text="pets").click()
             if path.startswith(session):

@@ -114,7 +114,7 @@ def test_another_answer_is_tried_and_adopted(opened: Page, double: Emulator) -> 
     count = len(double.journal.entries())
     go(opened, f"/requests/{last(double)}")
 
-    opened.get_by_role("button", name="What if U-EXEC-SUCCESS is true?").press("Enter")
+    opened.get_by_role("button", name="What if true for U-EXEC-SUCCESS?").press("Enter")
 
     changed = opened.get_by_role("row", name="$.Result.Result.success")
     changed.wait_for()
@@ -122,7 +122,7 @@ def test_another_answer_is_tried_and_adopted(opened: Page, double: Emulator) -> 
     opened.get_by_text("Both responses").press("Enter")
     body = opened.get_by_role("group", name="Response under true").inner_text()
     assert "ZeroDivisionError" in body
-    opened.get_by_role("button", name="What if U-KERNEL-NAMES is two-names?").press("Enter")
+    opened.get_by_role("button", name="What if two-names for U-KERNEL-NAMES?").press("Enter")
     opened.get_by_text(
         "Under two-names the response is the same as under aliases, except for ids and times."
     ).wait_for()
@@ -173,5 +173,5 @@ def test_a_request_that_left_the_journal_is_reported(browser: Browser, double: E
     with console_page(browser, double, refused=(404,)) as page:
         go(page, f"/requests/{last(double)}")
         double.journal.clear()
-        page.get_by_role("button", name="What if U-PROBE-BODIES is text?").press("Enter")
+        page.get_by_role("button", name="What if text for U-PROBE-BODIES?").press("Enter")
         page.get_by_text("The journal no longer has this request.").wait_for()

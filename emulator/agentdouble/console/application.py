@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agentdouble.console.checks import READING
 from agentdouble.console.double import Double
-from agentdouble.console.pages import PAGES, STATIC, frame, scripts_frame, shell
+from agentdouble.console.pages import PAGES, SINGLE, STATIC, frame, no_page, scripts_frame, shell
 from agentdouble.console.relayed_requests import (
     REQUEST_HEADER,
     ActionCalls,
@@ -54,7 +54,8 @@ class _AsData(WatchedRequest):
 def make_app(double: Double) -> ASGIApp:
     """Return the application of a double's console."""
     routes = _ConsoleRoutes(double)
-    addresses = ["/", *(f"/{page}{suffix}" for page in PAGES for suffix in ("", "/{id:path}"))]
+    below = (f"/{page}/{{id:path}}" for page in PAGES if page not in SINGLE)
+    addresses = ["/", *(f"/{page}" for page in PAGES), *below]
     return Starlette(
         routes=[
             *(Route(path, shell, methods=["GET"]) for path in addresses),
@@ -66,6 +67,7 @@ def make_app(double: Double) -> ASGIApp:
             Route("/api/console/actions/{name}", ActionCalls(double), methods=["POST"]),
             Mount("/api/served", routes.served),
             Mount("/api", routes.own),
+            Route("/{path:path}", no_page, methods=["GET"]),
         ]
     )
 

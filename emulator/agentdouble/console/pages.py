@@ -27,11 +27,17 @@ _SCRIPTS_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 PAGES = ("sessions", "requests", "agents", "tools", "unknowns", "faults")
+SINGLE = ("unknowns",)  # pages without others below them
 
 
 async def shell(_request: Request) -> Response:
     """Return the document in which JavaScript shows the page at an address."""
     return FileResponse(STATIC / "index.html")
+
+
+async def no_page(_request: Request) -> Response:
+    """Return the same document, which says at an address without a page that there is none."""
+    return FileResponse(STATIC / "index.html", 404)
 
 
 async def frame(_request: Request) -> Response:

@@ -9,11 +9,12 @@ import { double, follow, onChange } from "./lib/live.js";
 /** @typedef {{element: Element, update?: () => void, tick?: () => void, close?: () => void,
  *             move?: (by: number) => void, filter?: HTMLInputElement, go?: (id: string) => void}} Page */
 
-/** A page's module is loaded when the page is first shown. "load" returns the page for "/path" and
- * "/path/within". With "loadItem", "/path/id/within" has a page for a single item; its id is
- * "idSegments" segments of the address.
- * @type {{path: string, name: string, load: () => Promise<Page>, idSegments?: number,
- *         loadItem?: (id: string) => Promise<Page>}[]} */
+/** A page's module is loaded when the page is first shown. "load" returns the page for "/path" and,
+ * unless it is "single", for "/path/within". With "loadItem", "/path/id/within" has a page for a single
+ * item; its id is "idSegments" segments of the address.
+ * @typedef {{path: string, name: string, load: () => Promise<Page>, single?: boolean, idSegments?: number,
+ *            loadItem?: (id: string) => Promise<Page>}} PageEntry
+ * @type {PageEntry[]} */
 const PAGES = [
   { path: "/", name: "Overview", load: async () => (await import("./pages/overview.js")).overview() },
   { path: "/sessions", name: "Sessions", load: async () => (await import("./pages/sessions/sessions.js")).sessions(),
@@ -22,20 +23,37 @@ const PAGES = [
   { path: "/agents", name: "Agents", load: async () => (await import("./pages/agents/agents.js")).agents(),
     idSegments: 4, loadItem: async () => (await import("./pages/agents/agent.js")).agent() },
   { path: "/tools", name: "Tools", load: async () => (await import("./pages/tools/tools.js")).tools() },
-  { path: "/unknowns", name: "Unknowns", load: async () => (await import("./pages/unknowns.js")).unknowns() },
+  { path: "/unknowns", name: "Unknowns", single: true, load: async () => (await import("./pages/unknowns.js")).unknowns() },
   { path: "/faults", name: "Faults", load: async () => (await import("./pages/faults.js")).faults() },
 ];
+
+/** What is shown at an address that no page has. @returns {PageEntry} */
+const noPage = () => ({ path: location.pathname, name: "Not found", load: async () => ({
+  element: h("div", { class: "stack" }, h("section", { class: "panel" }, h("h1", null, "Not found"),
+    h("p", null, "The console has no page at ", h("code", null, decoded(location.pathname)), "."),
+    h("p", { class: "hint" }, "Go to the ", h("a", { href: "/" }, "overview"), "."))) }) });
 
 const main = /** @type {HTMLElement} */ (document.getElementById("page"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
 /** @type {Page | null} */
 let page = null;
 let current = "";
+/** The element of the page that had the focus last. @type {Element | null} */
+let focused = null;
+main.addEventListener("focusin", (event) => { focused = /** @type {Element} */ (event.target); });
+
+/** Give the page the focus if it was on an element that is no longer there. */
+function keepFocus() {
+  if (focused && document.activeElement === document.body && !focused.getClientRects().length) {
+    main.focus({ preventScroll: true });
+  }
+}
 
 /** Return what the address names: the entry of PAGES, an item's id if the page has items, and the rest. */
 function currentRoute() {
   const [, first = "", ...rest] = location.pathname.split("/");
-  const entry = PAGES.find((candidate) => candidate.path === `/${first}`) ?? PAGES[0];
+  const entry = PAGES.find((candidate) => candidate.path === `/${first}` && !(candidate.single && rest.join("")));
+  if (!entry) return { entry: noPage(), id: "", within: "" };
   const count = entry.idSegments ?? 0;
   return { entry, id: decoded(rest.slice(0, count).join("/")), within: decoded(rest.slice(count).join("/")) };
 }
@@ -49,6 +67,7 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   const next = entry.loadItem && id ? `${entry.path}/${id}` : entry.path;
+  const isFirst = !current;
   if (next !== current) {
     current = next;
     page?.close?.();
@@ -66,8 +85,12 @@ async function show() {
       page.update?.();
       page.tick?.();
     }
+    main.scrollTop = 0;
+    // so that the next key acts in the page, not on the link that led here or on what has gone
+    if (!isFirst && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   }
   page?.go?.(currentRoute().within); // the address may have changed while the page loaded
+  keepFocus();
 }
 
 /** A placeholder for a page whose module failed to load; reloads when the double answers again.
@@ -134,6 +157,7 @@ if (hasToken()) {
     bar.tick();
     if (double.status === "refused") askForToken();
     if (double.ready) page?.update?.();
+    keepFocus();
   });
   follow();
 } else {

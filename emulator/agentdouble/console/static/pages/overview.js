@@ -1,9 +1,10 @@
 // The overview: figures, active sessions, latest requests and what the double serves.
 
+import { ask } from "../lib/api.js";
 import { copyButton } from "../lib/copy_button.js";
 import { h, list, setText } from "../lib/dom.js";
 import { newestFirst, outcome } from "../lib/journal_entry.js";
-import { double } from "../lib/live.js";
+import { double, versionOf } from "../lib/live.js";
 import { requestTable } from "./requests/request_table.js";
 import { sessionTable } from "./sessions/session_table.js";
 
@@ -25,7 +26,9 @@ export function overview() {
   });
   const active = sessionTable();
   const latest = requestTable("Latest requests");
-  const served = h("ul", { class: "served" });
+  const served = h("ul", { class: "surfaces" });
+  const address = h("code");
+  let shownVersion = "";
   const columns = h("div", { class: "columns" },
     h("section", { class: "panel", "aria-label": "Sessions" }, h("h2", null, "Sessions"), active.element),
     h("section", { class: "panel", "aria-label": "Latest requests" },
@@ -33,9 +36,17 @@ export function overview() {
   const full = h("div", { class: "overview" },
     h("div", { class: "figures" }, figures.map((figure) => figure.element)),
     columns,
-    h("section", { class: "panel" }, h("h2", null, "What is served"), served));
+    h("section", { class: "panel" }, h("h2", null, "What is served at ", address), served));
   const empty = h("section", { class: "panel empty" });
   const element = h("div", { class: "stack" }, h("h1", null, "Overview"), empty, full);
+
+  async function showSurfaces() {
+    const version = `${versionOf("tool", "service", "runtime")} ${double.sessions.length}`;
+    if (double.status !== "live" || version === shownVersion) return;
+    shownVersion = version;
+    const { surfaces } = await ask("/surfaces").catch(() => ({ surfaces: [] })); // the double has gone
+    if (version === shownVersion && surfaces.length) list(served, surfaces, ({ name }) => name, surface);
+  }
 
   return {
     element,
@@ -47,12 +58,24 @@ export function overview() {
       if (isUnused && !empty.firstChild) empty.append(...firstSteps());
       latest.show(newestFirst(double.requests.slice(-100)));
       active.show(double.sessions);
-      list(served, Object.entries(double.connection?.served ?? {}), ([path]) => path, ([path, name]) =>
-        h("li", null, h("strong", null, name), " ", h("code", null, double.connection.url + path)));
+      setText(address, double.connection.url);
+      showSurfaces();
     },
     tick: active.tick,
     move: latest.move,
   };
+}
+
+/** @param {{name: string, state: string, paths: Record<string, string>}} first */
+function surface({ name, paths }) {
+  const state = h("span", { class: "tag" });
+  const row = h("li", null, h("strong", null, name), h("span", null, state),
+    h("span", null, Object.entries(paths).map(([path, about]) => h("code", { title: about }, path))));
+  row.update = (/** @type {{state: string}} */ next) => {
+    state.hidden = !next.state;
+    setText(state, next.state);
+  };
+  return row;
 }
 
 /** Return the median, or null without numbers. @param {number[]} numbers */

@@ -34,7 +34,7 @@ export function guessesOf(entry) {
 function guess(entry, unknown) {
   const result = h("div", { role: "status" });
   const buttons = others(unknown).map((other) => {
-    const button = h("button", { "aria-label": `What if ${unknown.id} is ${other.name}?`, title: other.meaning,
+    const button = h("button", { "aria-label": `What if ${other.name} for ${unknown.id}?`, title: other.meaning,
       onclick: () => tryAnswer(button, result, { entry, unknown: unknown.id, answer: other.name }) }, `What if ${other.name}?`);
     return button;
   });

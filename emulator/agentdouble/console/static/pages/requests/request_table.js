@@ -1,6 +1,6 @@
 // A table of requests.
 
-import { h, setText } from "../../lib/dom.js";
+import { h, namedLink, setName, setText } from "../../lib/dom.js";
 import { duration, timeOfDay } from "../../lib/format.js";
 import { operationOf, outcome } from "../../lib/journal_entry.js";
 import { table } from "../../lib/table.js";
@@ -30,7 +30,7 @@ export function requestTable(label) {
       const subject = h("span", { class: "subject" });
       const row = h("div", { class: entry.caused_by ? "caused" : null },
         h("span", { class: "number" }, timeOfDay(entry.at)),
-        h("span", { class: "what" }, h("a", { href: `/requests/${entry.id}` }, operationOf(entry)),
+        h("span", { class: "what" }, namedLink(`/requests/${entry.id}`, operationOf(entry)),
           operationOf(entry).startsWith("/") && h("small", null, entry.method)),
         caller, subject, h("span", null, status), took, remarks);
       row.update = (/** @type {any} */ next) => {
@@ -38,7 +38,7 @@ export function requestTable(label) {
         setText(status, kind === "running" ? "running" : next.status ?? "none");
         status.dataset.state = kind;
         setText(took, duration(next.duration_ms));
-        setText(caller, next.caller);
+        setName(caller, next.caller);
         setText(subject, next.subject);
         const text = notes(next).map(([, note]) => note).join(" · ");
         setText(remarks, text);

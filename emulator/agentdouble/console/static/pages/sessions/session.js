@@ -107,7 +107,7 @@ function factsOf(current) {
   if (!current) return {};
   const { SessionId, ToolId, executions, pids = [], home, memory_bytes } = current;
   return { Id: SessionId, Tool: ToolId, Runs: executions,
-    Processes: pids.join(", "), Files: home, Memory: memory_bytes && mebibytes(memory_bytes) };
+    "Process ids": pids.join(", "), Files: home, Memory: memory_bytes ? mebibytes(memory_bytes) : "" };
 }
 
 /** The log of a session, which the double keeps for a while after the session's end.

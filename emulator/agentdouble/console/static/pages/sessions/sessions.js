@@ -3,12 +3,14 @@
 import { navigate, sessionPath } from "../../lib/address.js";
 import { act } from "../../lib/api.js";
 import { attempt } from "../../lib/attempt.js";
-import { h, setText } from "../../lib/dom.js";
-import { timeOfDay } from "../../lib/format.js";
+import { h, namedLink, setText } from "../../lib/dom.js";
+import { pluralize, timestamp } from "../../lib/format.js";
 import { double, refresh } from "../../lib/live.js";
 import { table } from "../../lib/table.js";
-import { sessionTable } from "./session_table.js";
+import { agoOf, sessionTable } from "./session_table.js";
 import { wakeButton } from "./wake_button.js";
+
+const REFRESH_S = 5; // the double measures memory as often, and sends no event about it
 
 export function sessions() {
   const active = sessionTable();
@@ -18,10 +20,14 @@ export function sessions() {
     height: 36,
     className: "ended",
     key: (session) => `${session.SessionId} ${session.SnapshotId ?? ""}`,
-    row: (session) => h("div", null,
-      h("span", null, h("a", { href: sessionPath(session) }, session.UserSessionId)),
-      h("span", { class: "number" }, timeOfDay(session.ended_at)),
-      h("span", null, session.state === "asleep" && [wakeButton(session), " asleep: "], session.reason), h("span", { class: "number" }, session.executions)),
+    row: (session) => {
+      const at = h("span", { class: "number", title: timestamp(new Date(session.ended_at)) });
+      const row = h("div", null, h("span", null, namedLink(sessionPath(session), session.UserSessionId)), at,
+        h("span", null, session.state === "asleep" && [wakeButton(session), " asleep: "], session.reason), h("span", { class: "number" }, session.executions));
+      row.tick = () => setText(at, agoOf(session.ended_at));
+      row.tick();
+      return row;
+    },
   });
   const filter = h("input", { type: "search", "aria-label": "Filter sessions", placeholder: "Name, id or state",
     "aria-keyshortcuts": "/", oninput: () => update() });
@@ -30,10 +36,11 @@ export function sessions() {
     await refresh("sessions");
     navigate(sessionPath({ SessionId }));
   }) }, "Start a session");
+  const count = h("span", { class: "count", role: "status" });
   const none = h("p", { class: "none" });
   const endedPanel = h("section", { class: "panel", "aria-label": "Ended" }, h("h2", null, "Ended"), ended.element);
-  const element = h("div", { class: "stack" }, h("h1", null, "Sessions"),
-    h("div", { class: "tools" }, filter, start),
+  const element = h("div", { class: "stack lists" }, h("h1", null, "Sessions"),
+    h("div", { class: "tools" }, filter, count, start),
     h("section", { class: "panel", "aria-label": "Active" }, h("h2", null, "Active"), active.element, none), endedPanel);
 
   function update() {
@@ -48,7 +55,16 @@ export function sessions() {
     const past = double.ended.filter(matches).reverse();
     endedPanel.hidden = !past.length;
     ended.show(past);
+    setText(count, `${pluralize(matching.length, "session")}${past.length ? `, ${past.length} ended` : ""}`);
   }
 
-  return { element, update, tick: active.tick, move: active.move, filter };
+  let ticks = 0;
+  function tick() {
+    ticks += 1;
+    if (ticks % REFRESH_S === 0 && double.status === "live") refresh("sessions").catch(() => undefined);
+    active.tick();
+    for (const row of ended.element.querySelectorAll(".rows > .row")) row.tick();
+  }
+
+  return { element, update, tick, move: active.move, filter };
 }

@@ -2,7 +2,7 @@
 
 import { navigate } from "../../lib/address.js";
 import { actAll } from "../../lib/api.js";
-import { h, setText } from "../../lib/dom.js";
+import { h, setName, setText } from "../../lib/dom.js";
 import { double, versionOf } from "../../lib/live.js";
 import { own } from "../../lib/schema.js";
 import { table } from "../../lib/table.js";
@@ -34,12 +34,13 @@ export function tools() {
   const filter = h("input", { type: "search", "aria-label": "Filter tools and services", placeholder: "Name or id",
     "aria-keyshortcuts": "/", oninput: () => lists.forEach((list) => list.filter(filter.value)) });
   const left = h("div", { class: "stack" }, h("div", { class: "tools" }, filter), lists.map((list) => list.element));
-  const right = h("section", { class: "panel detail", "aria-label": "Chosen" });
+  const right = h("section", { class: "panel detail", "aria-label": "Chosen", tabindex: "-1" });
   const element = h("div", { class: "stack resources" }, h("h1", null, "Tools and services"),
     h("p", { class: "back" }, h("a", { href: "/tools" }, "All tools and services")),
     h("div", { class: "beside" }, left, right));
   let detail = /** @type {Detail | null} */ (null);
   let chosen = "";
+  let isShown = false;
   let current = /** @type {string | null} */ (null);
   let shownVersion = "";
   let isLoading = false;
@@ -50,7 +51,8 @@ export function tools() {
     detail?.close?.();
     const [, kind, name] = /^(\w+)\/(.+)$/s.exec(chosen) ?? [];
     detail = detailOf(kind, name);
-    right.replaceChildren(detail?.element ?? h("p", { class: "none" }, "Choose a tool or a service, or create one."));
+    right.replaceChildren(detail?.element ?? h("p", { class: "none" },
+      chosen ? `There is no page ${chosen} here.` : "Choose a tool or a service, or create one."));
     element.classList.toggle("detailed", Boolean(chosen));
     for (const list of lists) list.mark(chosen);
   }
@@ -81,6 +83,8 @@ export function tools() {
     go(id) {
       chosen = id;
       choose();
+      if (isShown && id && !right.contains(document.activeElement)) right.focus({ preventScroll: true });
+      isShown = true;
     },
     /** @param {number} by */
     move(by) {
@@ -88,6 +92,7 @@ export function tools() {
       const index = all.indexOf(location.pathname);
       const next = all[index < 0 ? 0 : Math.min(all.length - 1, Math.max(0, index + by))];
       if (next) navigate(next);
+      for (const list of lists) list.focus();
     },
   };
 }
@@ -111,7 +116,7 @@ function listOf(kind) {
       const name = h("a", { href: detailPath(kind, item) });
       const more = h("span", { class: "number" });
       return Object.assign(h("div", null, h("span", null, name), more), { update: (/** @type {any} */ latest) => {
-        setText(name, latest.Name);
+        setName(name, latest.Name);
         setText(more, rowText(latest));
       } });
     },
@@ -145,6 +150,7 @@ function listOf(kind) {
     },
     /** @param {string} id */
     mark: (id) => rows.mark(id.startsWith(`${kind}/`) ? detailPath(kind, { [key]: id.slice(kind.length + 1) }) : null),
+    focus: rows.focus,
     paths: () => items.map((item) => detailPath(kind, item)),
   };
 }
