@@ -216,12 +216,17 @@ def test_applications_need_distinct_names() -> None:
         Emulator(once, once)
 
 
-@pytest.mark.parametrize("value", [3, "module:app", SimpleApp])
-def test_an_invalid_application_is_refused(value: object) -> None:
-    """The error names its type, and nothing is opened."""
-    with pytest.raises(
-        ApplicationLoadError, match=r"is a \w+, not an application. agentdouble serves SimpleApp"
-    ):
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (3, "is a int, not an application. agentdouble serves SimpleApp"),
+        (SimpleApp, "is a type, not an application. agentdouble serves SimpleApp"),
+        ("module:app", "'module:app' is the name of an application. Import it"),
+    ],
+)
+def test_an_invalid_application_is_refused(value: object, message: str) -> None:
+    """The error names its type, or says how to name an application, and nothing is opened."""
+    with pytest.raises(ApplicationLoadError, match=message):
         Emulator(value)  # type: ignore[arg-type]
 
 

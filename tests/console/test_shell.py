@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
-from tests.agentdouble.calling import act, http, text_by_id
+from tests.agentdouble.calling import act, eventually, http, text_by_id
 from tests.console.driving import ask, console_page, go, session_id
 
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ pytestmark = pytest.mark.once
 
 IN_THE_PAGE = "document.getElementById('page').contains(document.activeElement)"
 FOCUSED = "document.activeElement.textContent"
+
+
+def until(page: Page, holds: str) -> None:
+    """Wait until an expression holds; ``wait_for_function`` may not, by the console's policy."""
+    eventually(lambda: page.evaluate(f"!!({holds})"), bool)
 
 
 @pytest.mark.parametrize("path", ["console/nonsense", "session", "unknowns/U-NOPE", "index.html"])
@@ -70,29 +75,29 @@ def test_keys_that_change_the_page_move_the_focus_into_it(opened: Page, double: 
         opened.keyboard.press(str(key))
         opened.get_by_role("heading", name=heading, exact=True, level=1).wait_for(state="attached")
         if key > 1:  # it is the first page
-            opened.wait_for_function(IN_THE_PAGE)
+            until(opened, IN_THE_PAGE)
 
     opened.get_by_role("link", name="Requests", exact=True).press("Enter")
     opened.get_by_role("heading", name="Requests", level=1).wait_for()
-    opened.wait_for_function(IN_THE_PAGE)
+    until(opened, IN_THE_PAGE)
     opened.keyboard.press("j")
-    opened.wait_for_function(f"{FOCUSED} === '/ping'")
+    until(opened, f"{FOCUSED} === '/ping'")
     opened.keyboard.press("j")
-    opened.wait_for_function(f"{FOCUSED} === '/invoke'")
+    until(opened, f"{FOCUSED} === '/invoke'")
     opened.keyboard.press("Enter")
-    opened.wait_for_function("document.activeElement.getAttribute('aria-label') === 'Request'")
+    until(opened, "document.activeElement.getAttribute('aria-label') === 'Request'")
     opened.keyboard.press("Tab")
-    opened.wait_for_function(f"document.activeElement.closest('.detail') && {IN_THE_PAGE}")
+    until(opened, f"document.activeElement.closest('.detail') && {IN_THE_PAGE}")
     opened.keyboard.press("2")
     opened.keyboard.press("j")
-    opened.wait_for_function(f"{FOCUSED} === 'coder_ann_s0'")
+    until(opened, f"{FOCUSED} === 'coder_ann_s0'")
     opened.keyboard.press("Enter")
     opened.get_by_role("heading", name="coder_ann_s0").wait_for()
-    opened.wait_for_function(IN_THE_PAGE)
+    until(opened, IN_THE_PAGE)
     opened.keyboard.press("5")
     opened.get_by_role("link", name="sandbox").first.wait_for()
     opened.keyboard.press("j")
-    opened.wait_for_function("document.activeElement.closest('.row.current')")
+    until(opened, "document.activeElement.closest('.row.current')")
 
 
 def test_the_focus_stays_in_the_page_when_its_element_goes(opened: Page, double: Emulator) -> None:
@@ -101,14 +106,14 @@ def test_the_focus_stays_in_the_page_when_its_element_goes(opened: Page, double:
     go(opened, "/faults")
     opened.get_by_role("button", name="Remove ").press("Enter")
     opened.get_by_text("No faults are armed.").wait_for()
-    opened.wait_for_function(IN_THE_PAGE)
+    until(opened, IN_THE_PAGE)
 
     ask(double)
     go(opened, f"/sessions/{session_id(double)}")
     opened.get_by_role("button", name="End now").press("Enter")
     opened.get_by_role("dialog").get_by_role("button", name="End").press("Enter")
     opened.get_by_text("deleted by caller").first.wait_for()
-    opened.wait_for_function(IN_THE_PAGE)
+    until(opened, IN_THE_PAGE)
 
 
 def test_the_list_of_sessions_fills_the_page(browser: Browser, double: Emulator) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+from collections.abc import Iterator
 
 import freezegun
 import pytest
@@ -34,8 +35,16 @@ def test_health_describes_the_double(double: Emulator) -> None:
     } == answer
 
 
-def test_the_surfaces_say_what_they_have(double: Emulator) -> None:
+@pytest.fixture
+def unused() -> Iterator[Emulator]:
+    """A double of which nothing has been used."""
+    with Emulator() as emulator:
+        yield emulator
+
+
+def test_the_surfaces_say_what_they_have(unused: Emulator) -> None:
     """They are those of the landing page, with the same paths."""
+    double = unused
     run(double, "1")
     act(double, "CreateTool", Name="second", ToolType="CodeEnv")
     listed = http.get(f"{double.url}/_emulator/surfaces").json()["surfaces"]
