@@ -44,10 +44,12 @@ main.addEventListener("focusin", (event) => { focused = /** @type {Element} */ (
 
 /** Give the page the focus if it was on an element that is no longer there. */
 function keepFocus() {
-  if (focused && document.activeElement === document.body && !focused.getClientRects().length) {
-    main.focus({ preventScroll: true });
-  }
+  // An element that has just been hidden keeps the focus until the page is drawn.
+  const isLost = document.activeElement === document.body || document.activeElement === focused;
+  if (focused && isLost && !focused.getClientRects().length) main.focus({ preventScroll: true });
 }
+// A dialog gives the focus back when it closes, and what had it may have gone meanwhile.
+document.addEventListener("close", keepFocus, { capture: true });
 
 /** Return what the address names: the entry of PAGES, an item's id if the page has items, and the rest. */
 function currentRoute() {
