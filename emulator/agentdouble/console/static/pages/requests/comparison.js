@@ -1,7 +1,6 @@
 // Two requests side by side: what differs between them, their timelines and their bodies.
 
 import { h } from "../../lib/dom.js";
-import { duration } from "../../lib/format.js";
 import { operationOf } from "../../lib/journal_entry.js";
 import { expandedJson, prettyJson } from "../../lib/json.js";
 import { leavesOf } from "../../lib/leaves.js";
@@ -15,7 +14,7 @@ const OMITTED = /^(authorization|date|x-date|content-length|x-content-sha256|x-a
 /** Return what can be compared of an entry, by its place. @param {any} entry @returns {Map<string, string>} */
 function partsOf(entry) {
   const facts = new Map(Object.entries({
-    Request: `${entry.method} ${operationOf(entry)}`, Status: String(entry.status ?? "none"), Took: duration(entry.duration_ms),
+    Request: `${entry.method} ${operationOf(entry)}`, Status: String(entry.status ?? "none"),
     Caller: entry.caller, Session: entry.session ?? "", Unknowns: entry.unknowns.join(", "), "Unread fields": entry.unread.join(", "),
     Faults: entry.faults.join(", "),
   }));
