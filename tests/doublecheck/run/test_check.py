@@ -133,7 +133,8 @@ def test_an_interrupted_cell_leaves_no_processes() -> None:
         kernel = psutil.Process(int(notebook.run("os.getpid()").text))
         for _, content in notebook.running("doublecheck.check(only='test_sandbox')"):
             arguments.append(content)
-            if not processes and re.search(r"\| [1-9]", str(content.get("text"))):  # code has run
+            bar = content.get("data", {}).get("text/plain", "")
+            if not processes and re.search(r": [1-9]\d*/", bar):  # code has run
                 processes = kernel.children(recursive=True)
                 notebook.interrupt()
         _, alive = psutil.wait_procs(processes, timeout=60)
@@ -141,6 +142,6 @@ def test_an_interrupted_cell_leaves_no_processes() -> None:
     assert "InterruptedChecksError" == arguments[-1]["ename"]
     message = r"Interrupted: \d+ of \d+ checks ran\. .*"
     assert re.fullmatch(message, arguments[-1]["evalue"])
-    assert "" == arguments[-2]["text"].strip()
+    assert "" == arguments[-2]["data"]["text/plain"]
     assert len(processes) > 2
     assert [] == alive
