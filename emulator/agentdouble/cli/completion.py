@@ -13,6 +13,9 @@ from typing import Any
 
 import typer
 
+from agentdouble.cli.connections import connect
+from agentdouble.core.environment import CLIENTS
+
 Names = Callable[[typer.Context], Iterator[str]]
 
 
@@ -28,8 +31,6 @@ def quietly(names: Names) -> Callable[[typer.Context, str], list[str]]:
 
 
 def _connected(ctx: typer.Context) -> Any:
-    from agentdouble.cli.connections import connect  # slow: httpx, 0.1 s
-
     return connect(ctx.params.get("url"))
 
 
@@ -44,8 +45,6 @@ def actions(_ctx: typer.Context) -> Iterator[str]:
 @quietly
 def clients(_ctx: typer.Context) -> Iterator[str]:
     """Yield the clients whose variables are known."""
-    from agentdouble.core.environment import CLIENTS
-
     yield from CLIENTS
 
 
@@ -75,7 +74,7 @@ def fault_words(ctx: typer.Context) -> Iterator[str]:
     if not words:
         yield from parsing.KINDS
     elif len(words) == 1:
-        from agentdouble.control_plane.action_names import OF_THE_PLATFORM
+        from agentdouble.control_plane.action_names import OF_THE_PLATFORM  # slow: starlette
 
         yield from operations.names(sorted(OF_THE_PLATFORM))
     else:

@@ -34,9 +34,8 @@ Exit codes:
   2  there is no double, or it refused
 """)
 
-Fault = Annotated[
-    str, typer.Argument(metavar="FAULT", help="Its id, f1.", autocompletion=completion.armed_faults)
-]
+_FAULT = typer.Argument(metavar="FAULT", help="Its id, f1.", autocompletion=completion.armed_faults)
+Fault = Annotated[str, _FAULT]
 
 faults_app = command_group("Arm, list, release and remove faults of a running double.", _EXAMPLES)
 
@@ -85,10 +84,7 @@ def release(fault: Fault, url: Url = None, as_json: Json = False) -> None:
 
 @faults_app.command(epilog=_EXAMPLES)
 def remove(
-    fault: Annotated[
-        str | None,
-        typer.Argument(metavar="FAULT", help="Its id, f1.", autocompletion=completion.armed_faults),
-    ] = None,
+    fault: Annotated[str | None, _FAULT] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove every fault.")] = False,
     url: Url = None,
     as_json: Json = False,

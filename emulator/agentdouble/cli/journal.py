@@ -51,7 +51,8 @@ def show(
     for entry in entries:
         print_entry(entry)
     if not entries and tail and not as_json:
-        typer.echo("The journal has no request" + " like this" * bool(filters) + ".", err=True)
+        like = " like this" if filters else ""
+        typer.echo(f"The journal has no request{like}.", err=True)
 
 
 def _line(entry: Entry) -> Text:

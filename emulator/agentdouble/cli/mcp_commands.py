@@ -125,8 +125,8 @@ def create(
 ) -> None:
     """Create a service and print its access record.
 
-    Its backend is tried once. A command that does not start creates no service. An MCP server or an API that cannot be
-    reached is a warning, because it may start later.
+    Its backend is tried once. A command that does not start creates no service. An MCP server or an
+    API that cannot be reached is a warning, because it may start later.
     """
     first, *others = backend
     ran_in: Path | None = None

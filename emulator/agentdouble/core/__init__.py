@@ -8,7 +8,7 @@ for one deployment. ``signing`` signs and verifies control-plane requests, with
 programs find a double. ``diff`` compares two answers, and ``event_stream`` reads one that is a
 stream. The rest are tools: the bus of events, threads, late imports, strict JSON, ``redaction``,
 ``log_filters``, durations as texts, names that were probably meant (``suggestions``), output on a
-``terminal``, and the request that caused a request (``request_cause``).
+``terminal``, and the request that caused a request (``request_cause``, ``model_calls``).
 
 A light install has all of this. It may import only ``errors``, the standard library, and what a
 light install has; never Starlette or uvicorn.

@@ -3,8 +3,8 @@
 Clients agree on all but three things: whether a default port is part of the signed Host, whether
 spaces inside a header's value are collapsed, and how the values of a repeated query key are
 sorted. A verifier does not know the client, so it tries each of these ways. Nothing else is
-lenient. ``signing_vectors.json`` has requests byte for byte, good and bad,
-recorded from real clients or made by hand. Other implementers may use it too.
+lenient. ``signing_vectors.json`` has requests byte for byte, good and bad, recorded from real
+clients or made by hand. Other implementers may use it too.
 
 ``mismatch`` and ``message`` help the author of a client whose signature does not match. They show
 the verifier's canonical request and string to sign, and never the right signature, which would let

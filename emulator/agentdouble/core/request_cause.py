@@ -1,7 +1,7 @@
 """The cause of a request: the earlier request whose code sent it.
 
-run_code and requests to the model send the cause in a header. It names the journal of the double, which no foreign client
-knows, and an entry. A journal ignores any other cause.
+run_code and requests to the model send the cause in a header. It names the journal of the double,
+which no foreign client knows, and an entry. A journal ignores any other cause.
 """
 
 from __future__ import annotations

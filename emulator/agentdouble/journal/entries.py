@@ -58,8 +58,8 @@ class Entry:
     """One request and its answer; ``duration_ms`` is in milliseconds.
 
     ``started`` is a time of ``time.perf_counter``, because the platform's clock can be moved and
-    stopped. Headers and bodies are converted to text, without secrets, when they are read, because most
-    never are.
+    stopped. Headers and bodies are converted to text, without secrets, when they are read, because
+    most never are.
     """
 
     id: int

@@ -78,8 +78,7 @@ class SandboxSessions:
     UnknownToolError if there is no such tool. ``store`` keeps the records. ``placement`` says where
     their processes run, by default here. ``on_end`` is called with each session that has ended and
     the reason, and ``keep_expired`` with each that expires: what it returns is awaited before the
-    processes end.
-    ``asleep`` returns the id of the snapshot with which an expired session wakes.
+    processes end. ``asleep`` returns the id of the snapshot with which an expired session wakes.
     """
 
     def __init__(

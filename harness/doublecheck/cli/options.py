@@ -30,6 +30,8 @@ Profile = Annotated[
     typer.Option(metavar="FILE", help="A profile in TOML that the double uses."),
 ]
 Html = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write an HTML page.")]
+_COMPLETED = {"level": completion.levels, "target": completion.targets}  # facts, by name
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -52,9 +54,6 @@ def with_facts(*names: str, **help_texts: str) -> Callable[[Command], Command]:
         return command
 
     return give
-
-
-_COMPLETED = {"level": completion.levels, "target": completion.targets}
 
 
 def _parameter(fact: Fact, help_text: str | None) -> inspect.Parameter:

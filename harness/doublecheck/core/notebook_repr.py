@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, SupportsIndex, TypeVar, overload
 
@@ -87,6 +88,13 @@ class Series(tuple[T_co, ...], Shown):
 def counted(count: int, noun: str) -> str:
     """Return how many of something there are, in words."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def notebook_shell() -> Any:
+    """Return the shell of the notebook that this code runs in, or None outside of notebooks."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell if hasattr(shell, "kernel") else None
 
 
 def short(text: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import time
 from collections.abc import AsyncIterable, Coroutine, Iterable, Sequence
 from typing import Any, ClassVar, TypeVar, overload
 
-from doublecheck.core.notebook_repr import Series
+from doublecheck.core.notebook_repr import Series, notebook_shell
 from doublecheck.errors import ArgumentError
 from doublecheck.values.agents import AgentEvent
 
@@ -149,6 +148,5 @@ def _collected(events: Iterable[T]) -> Collected[T]:
 
 def _cell() -> int | None:
     """Return the number of the running notebook cell, or None outside of notebooks."""
-    ipython = sys.modules.get("IPython")
-    shell: Any = None if ipython is None else ipython.get_ipython()
-    return int(shell.execution_count) if hasattr(shell, "kernel") else None
+    shell = notebook_shell()
+    return None if shell is None else int(shell.execution_count)

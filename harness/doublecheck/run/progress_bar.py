@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from doublecheck.core.markup import Markup, element, quiet
+from doublecheck.core.notebook_repr import notebook_shell
 
 _AFTER_S = 1.0  # seconds; shorter work needs no progress
 _EVERY_S = 0.1  # in a notebook, whose server also passes on each drawing
@@ -23,7 +24,7 @@ class Bar:
 
     def __init__(self, description: str, *, after_s: float = _AFTER_S) -> None:
         self._bar: _CellBar | _TerminalBar | None = None
-        if _in_notebook():
+        if notebook_shell() is not None:
             self._bar = _CellBar(description, after_s)
         elif sys.stderr.isatty():
             try:
@@ -104,9 +105,3 @@ class _TerminalBar:
     def _draw(self) -> None:
         # Without tqdm's lock, which all bars share: refresh() would keep it after an interrupt.
         self._bar.refresh(nolock=True)
-
-
-def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell: Any = None if ipython is None else ipython.get_ipython()
-    return hasattr(shell, "kernel")

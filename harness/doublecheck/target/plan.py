@@ -151,8 +151,8 @@ def _table(file: File | None, name: str) -> Table:
         return targets[name]
     names = [*RESERVED, *targets]
     raise TargetError(
-        f"Unknown target {shown(name)}; choose from {', '.join(names)}.{did_you_mean(name, names)} To define a "
-        "target, add a table to pyproject.toml: [tool.doublecheck.targets.NAME]."
+        f"Unknown target {shown(name)}; choose from {', '.join(names)}.{did_you_mean(name, names)} "
+        "To define a target, add a table to pyproject.toml: [tool.doublecheck.targets.NAME]."
     )
 
 

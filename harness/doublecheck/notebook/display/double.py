@@ -69,7 +69,7 @@ def sessions(sessions: Sequence[SandboxInfo]) -> Markup:
 def entry(entry: JournalEntry) -> Markup:
     """Return a request that a double served."""
     at, _, *columns = _entry_row(entry)
-    return box(table(_JOURNAL, [[at, _entry_line(entry), *columns]]), *_entry_details(entry))
+    return box(table(_JOURNAL, [[at, entry_line(entry), *columns]]), *_entry_details(entry))
 
 
 def journal(entries: Sequence[JournalEntry]) -> Markup:
@@ -119,7 +119,7 @@ def unknown(unknown: Unknown) -> Markup:
 def _entry_row(entry: JournalEntry) -> list[str | None]:
     return [
         quiet(entry.at.strftime("%H:%M:%S")),
-        folded(_entry_line(entry), *_entry_details(entry)),
+        folded(entry_line(entry), *_entry_details(entry)),
         _status(entry.status),
         "" if entry.duration_ms is None else f"{entry.duration_ms:.0f}",
         ", ".join(entry.unknowns),
@@ -127,7 +127,8 @@ def _entry_row(entry: JournalEntry) -> list[str | None]:
     ]
 
 
-def _entry_line(entry: JournalEntry) -> Markup:
+def entry_line(entry: JournalEntry) -> Markup:
+    """Return the method and the path of a request."""
     url = urlsplit(entry.url)
     path = url.path + (f"?{url.query}" if url.query else "")
     return _request_line(entry.method, clipped(redacted_text(path), 200))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import httpx
 
-from doublecheck.core.markup import BAD, Markup, box, clipped, code, pre, quiet, table, title
+from doublecheck.core.markup import BAD, Markup, box, clipped, pre, quiet, table, title
 from doublecheck.core.notebook_repr import counted
 from doublecheck.errors import AnswerError, RefusedError
+from doublecheck.notebook.display.double import entry_line
 from doublecheck.values.executions import plain
 from doublecheck.wire import control_plane, data_plane
 from doublecheck.wire.exchanges import redacted_text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from doublecheck.values.executions import BashResult, CodeResult
 
 _SHOWN = 200
-_CODE_CHARS, _ANSWER_CHARS = 600, 600
+_CHARS = 600  # of code, and of an answer
 _HEADS = ["at", "session", "code", "answer", "ms"]
 
 
@@ -30,9 +30,9 @@ def log(entries: Sequence[JournalEntry]) -> Markup:
     names: dict[str, str] = {}  # of the sessions by the id of their instance
     rows = [_row(entry, names) for entry in entries]
     omitted = max(len(rows) - _SHOWN, 0)
-    note = f"the last {_SHOWN} of them" if omitted else ""
+    note = quiet(f"the last {_SHOWN} of them") if omitted else None
     return box(
-        title(counted(len(rows), "request"), quiet(note) if note else None),
+        title(counted(len(rows), "request"), note),
         table(_HEADS, rows[omitted:], right=["ms"]),
     )
 
@@ -57,10 +57,8 @@ def _code(entry: JournalEntry, asked: Mapping[str, Any]) -> Markup:
     for fields in (payload, asked):
         for name, sign in (("code", ""), ("command", "$ ")):
             if isinstance(fields.get(name), str):
-                return pre(clipped(redacted_text(sign + fields[name]), _CODE_CHARS))
-    url = urlsplit(entry.url)
-    path = url.path + (f"?{url.query}" if url.query else "")
-    return code(clipped(redacted_text(f"{entry.method} {path}"), 200))
+                return pre(clipped(redacted_text(sign + fields[name]), _CHARS))
+    return entry_line(entry)
 
 
 def _answer(entry: JournalEntry) -> Markup:
@@ -70,15 +68,15 @@ def _answer(entry: JournalEntry) -> Markup:
     try:
         result = _result(entry, entry.status)
     except RefusedError as error:
-        return pre(clipped(redacted_text(f"{entry.status}: {error}"), _ANSWER_CHARS), tone=BAD)
+        return pre(clipped(redacted_text(f"{entry.status}: {error}"), _CHARS), tone=BAD)
     if result is None:
         return quiet(str(entry.status))
     failure = result.failure()
     text = "".join(_texts(result)).rstrip("\n")
     if failure is None:
-        return pre(clipped(redacted_text(plain(text)), _ANSWER_CHARS)) if text else quiet("done")
+        return pre(clipped(redacted_text(plain(text)), _CHARS)) if text else quiet("done")
     said = f"{text}\n{failure.ename}: {failure.evalue}".strip()
-    return pre(clipped(redacted_text(plain(said)), _ANSWER_CHARS), tone=BAD)
+    return pre(clipped(redacted_text(plain(said)), _CHARS), tone=BAD)
 
 
 def _texts(result: CodeResult | BashResult) -> list[str]:
