@@ -12,9 +12,8 @@ from agentdouble.agents.directory import SHIPPED, AgentsDirectory
 from agentdouble.api_server import PATHS, RUN_LIVE
 from agentdouble.apps.adapters import ADAPTERS
 from agentdouble.core.threads import import_in_thread
-from agentdouble.core.wording import counted
 from agentdouble.openapi import Format
-from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext, counted
 
 if TYPE_CHECKING:
     from agentdouble.api_server.server import ApiServer

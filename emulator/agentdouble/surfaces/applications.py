@@ -12,11 +12,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agentdouble.apps.a2a import paths
 from agentdouble.apps.hosted import A2AApplications, ApplicationHost
 from agentdouble.core import ledger
-from agentdouble.core.wording import counted
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import TEXT, described
 from agentdouble.surfaces.api_server import ApiServerMode
-from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext, counted
 
 
 class HostedApplications(Surface):

@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute, Route
 from agentdouble import mcp_hosting
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.threads import import_in_thread, run_in_thread
-from agentdouble.core.wording import counted
 from agentdouble.errors import McpServiceError, RuntimeStartError
 from agentdouble.mcp_services import OpenApiBackend, Services
 from agentdouble.mcp_services.commands import CommandBackend
@@ -24,7 +23,7 @@ from agentdouble.openapi import Format
 from agentdouble.runtimes.logs import InstanceLog, RuntimeLogs
 from agentdouble.runtimes.streams import Conversation, Process
 from agentdouble.surfaces.runtimes import Runtimes
-from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, Surface, SurfaceContext, counted
 
 if TYPE_CHECKING:
     from agentdouble.processes.workspace import Workspace

@@ -17,7 +17,6 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
-from agentdouble.core.wording import counted
 from agentdouble.model import PREFIX
 from agentdouble.server.guard import Refusal
 from agentdouble.surfaces.surface import (
@@ -25,6 +24,7 @@ from agentdouble.surfaces.surface import (
     LateApp,
     Surface,
     SurfaceContext,
+    counted,
     part_of,
 )
 

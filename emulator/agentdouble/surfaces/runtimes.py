@@ -18,13 +18,12 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from agentdouble.control_plane.action_methods import Action
 from agentdouble.core.imports import import_now
 from agentdouble.core.threads import import_in_thread
-from agentdouble.core.wording import counted
 from agentdouble.openapi import Answer, Operation
 from agentdouble.openapi.operation import described
 from agentdouble.runtimes import ADMIN_PATHS, PREFIX
 from agentdouble.runtimes.handle import Call, HostedRuntimes
 from agentdouble.surfaces.applications import HostedA2A, HostedApplications
-from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext
+from agentdouble.surfaces.surface import DataPart, LateApp, Surface, SurfaceContext, counted
 
 if TYPE_CHECKING:
     from agentdouble.control_plane.runtime_artifacts import ArtifactSources

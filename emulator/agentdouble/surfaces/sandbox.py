@@ -35,7 +35,6 @@ from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
 from agentdouble.control_plane.action_methods import Action
-from agentdouble.core.wording import counted
 from agentdouble.errors import InstanceEndedError, UnknownSessionError
 from agentdouble.jupyter import PREFIX
 from agentdouble.openapi import Format
@@ -56,6 +55,7 @@ from agentdouble.surfaces.surface import (
     RouteRefusedError,
     Surface,
     SurfaceContext,
+    counted,
     read_json,
 )
 

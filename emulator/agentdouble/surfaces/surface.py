@@ -227,6 +227,11 @@ class LateApp:
         return self._app
 
 
+def counted(number: int, noun: str) -> str:
+    """Return "1 tool" or "2 tools"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 class RouteRefusedError(Exception):
     """A refused request for one of the double's own routes."""
 

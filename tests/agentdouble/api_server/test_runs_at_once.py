@@ -114,6 +114,7 @@ def test_ledger_can_interleave_runs() -> None:
         scripted = sys.modules["scripted"]
         first = background(lambda: run(double.url, run_body("ann", do="wait", name="mixed")))
         assert scripted.started["mixed"].wait(WITHIN_S)
+        history_until(double, "ann", 3)  # both messages, and "begun"
         second = run(double.url, run_body("ann", do="say", texts=["second"]))
         scripted.go["mixed"].set()
         first.result(WITHIN_S)
