@@ -1,20 +1,23 @@
-"""Draw the pictures of the front page anew: ``python -m notebooks.pictures``."""
+"""Draw the pictures of the pages and notebooks anew: ``python -m notebooks.pictures``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from notebooks.pictures import console, transcript
+from notebooks.pictures import console, lab, screenshots, transcript
 from notebooks.pictures.drawing import draw
 
-DEMO = Path(__file__).parent / "demo.svg"
+FOLDER = Path(__file__).parent
 
 
 def main() -> None:
-    """Run the demo and draw what it prints, and the web console of a double in use."""
+    """Draw what the demo prints, the web console of a double in use, and JupyterLab."""
     printed = transcript.excerpt(transcript.run(coloured=True))
-    DEMO.write_text(draw(printed, transcript.COLUMNS, "$ agentdouble demo"), "utf-8")
-    console.draw(DEMO.parent)
+    picture = draw(printed, transcript.COLUMNS, "$ agentdouble demo")
+    transcript.PICTURE.write_text(picture, "utf-8")
+    with screenshots.launched() as browser:
+        console.draw(browser, FOLDER)
+        lab.draw(browser, FOLDER)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+PICTURE = Path(__file__).parent / "demo.svg"
 COLUMNS = 84
 SHOWN = (
     "agentdouble demo",

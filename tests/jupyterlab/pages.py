@@ -42,6 +42,12 @@ _ADD = """async (source) => {
   await window.jupyterapp.commands.execute("notebook:insert-cell-below");
   cells.activeCell.model.sharedModel.setSource(source);
 }"""
+_READY = """async () => {
+  const {context, sessionContext} = window.jupyterapp.shell.currentWidget;
+  await Promise.all([context.ready, sessionContext.ready]);
+  await sessionContext.session.kernel.info;
+}"""
+_IS_OPEN = "() => window.jupyterapp.shell.currentWidget?.sessionContext !== undefined"
 _BEGIN = "() => { window.running = window.jupyterapp.commands.execute('notebook:run-cell'); }"
 _CELLS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
     .map(cell => cell.toJSON())"""
@@ -150,6 +156,19 @@ def started(browser: Browser, lab: Lab) -> Iterator[Page]:
         page.wait_for_function("window.jupyterapp !== undefined")
         page.evaluate("() => window.jupyterapp.restored")
         yield page
+
+
+def click_kernel(page: Page, title: str) -> None:
+    """Click the notebook card of a kernel in the launcher."""
+    page.locator(".jp-LauncherCard[data-category=Notebook]").filter(has_text=title).click()
+
+
+def opened_from_launcher(page: Page, title: str) -> OpenNotebook:
+    """Click a kernel in the launcher, and return the notebook when its kernel answers."""
+    click_kernel(page, title)
+    page.wait_for_function(_IS_OPEN)
+    page.evaluate(_READY)
+    return OpenNotebook(page)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from agentdouble import Emulator
 from tests.agentdouble.calling import act, run, text
-from tests.jupyterlab.pages import OpenNotebook, started
+from tests.jupyterlab.pages import OpenNotebook, click_kernel, opened_from_launcher, started
 from tests.jupyterlab.server import Lab
 
 if TYPE_CHECKING:
@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 SESSION, SHOWN = "coder_ann_s1", "ann / s1 (coder)"
-_READY = """async () => {
-  const {context, sessionContext} = window.jupyterapp.shell.currentWidget;
-  await Promise.all([context.ready, sessionContext.ready]);
-  await sessionContext.session.kernel.info;
-}"""
-_IS_OPEN = "() => window.jupyterapp.shell.currentWidget?.sessionContext !== undefined"
 _SHUT_DOWN = "() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()"
 _ENDED = """() => {
   const context = window.jupyterapp.shell.currentWidget.sessionContext;
@@ -42,19 +36,6 @@ def page(browser: Browser, gateway_lab: Lab, emulator: Emulator) -> Iterator[Pag
         yield page
 
 
-def click(page: Page, title: str = SHOWN) -> None:
-    """Click a kernel in the launcher."""
-    page.locator(".jp-LauncherCard[data-category=Notebook]").filter(has_text=title).click()
-
-
-def opened(page: Page) -> OpenNotebook:
-    """Return the notebook that a click in the launcher opens."""
-    click(page)
-    page.wait_for_function(_IS_OPEN)
-    page.evaluate(_READY)
-    return OpenNotebook(page)
-
-
 def photograph(page: Page, folder: Path | None, name: str) -> None:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +48,7 @@ def test_a_click_opens_the_session_of_an_agent_and_its_end_is_told(
     """The kernel is the agent's own: each sees what the other does."""
     page.get_by_text(SHOWN).first.wait_for()
     photograph(page, screenshots, "launcher")
-    notebook = opened(page)
+    notebook = opened_from_launcher(page, SHOWN)
 
     assert "42" == notebook.run("x + 1")[0]["data"]["text/plain"]
     notebook.run("x = 'seen by the agent'")
@@ -87,7 +68,7 @@ def test_a_session_that_ended_before_the_click_says_so(
     (info,) = act(emulator, "ListSessions", ToolId=emulator.tool_id)["SessionInfos"]
     act(emulator, "DeleteSession", ToolId=emulator.tool_id, SessionId=info["SessionId"])
 
-    click(page)
+    click_kernel(page, SHOWN)
 
     page.get_by_text(f"The session '{SESSION}' has ended: ").wait_for()
     photograph(page, screenshots, "refused")
@@ -95,17 +76,17 @@ def test_a_session_that_ended_before_the_click_says_so(
 
 def test_shutting_down_leaves_the_session_to_its_agent(page: Page, emulator: Emulator) -> None:
     """And its kernel can be opened again."""
-    opened(page).run("x += 1")
+    opened_from_launcher(page, SHOWN).run("x += 1")
     page.evaluate(_SHUT_DOWN)
 
     assert "42\n" == text(emulator, "print(x)", SESSION)
     OpenNotebook(page).command("launcher:create")
-    assert "42" == opened(page).run("x")[0]["data"]["text/plain"]
+    assert "42" == opened_from_launcher(page, SHOWN).run("x")[0]["data"]["text/plain"]
 
 
 def test_a_restart_gives_the_agent_a_new_kernel(page: Page, emulator: Emulator) -> None:
     """JupyterLab asks before it, because all variables are lost."""
-    notebook = opened(page)
+    notebook = opened_from_launcher(page, SHOWN)
     page.evaluate("() => { window.jupyterapp.commands.execute('notebook:restart-kernel'); }")
     page.get_by_role("button", name="Confirm Kernel Restart").click()
     page.wait_for_function(
@@ -118,7 +99,7 @@ def test_a_restart_gives_the_agent_a_new_kernel(page: Page, emulator: Emulator) 
 
 def test_a_second_console_runs_code_while_a_cell_runs(page: Page) -> None:
     """On a subshell of the same kernel."""
-    notebook = opened(page)
+    notebook = opened_from_launcher(page, SHOWN)
     notebook.begin("import time\nwhile x == 41: time.sleep(0.01)\nx")
     answer = page.evaluate(
         """async () => {

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from agentdouble import Emulator, __version__
 from doublecheck.cli import app
 from notebooks.pictures import transcript
-from notebooks.pictures.__main__ import DEMO
 from notebooks.pictures.drawing import text_of
 from tests.readme.consoles import bash, commands_of
 from tests.readme.pages import FRONT, HARNESS, ROOT, block, blocks, read
@@ -90,16 +89,16 @@ AGAIN = "`python -m notebooks.pictures` draws what a run prints today."
 @pytest.mark.slow
 def test_picture_shows_the_demo_output() -> None:
     """Ports, times and the size of the plot may differ."""
-    text = transcript.normalize(text_of(DEMO.read_text("utf-8")))
+    text = transcript.normalize(text_of(transcript.PICTURE.read_text("utf-8")))
 
     assert text == transcript.normalize(transcript.excerpt(transcript.run())), AGAIN
 
 
 def test_picture_is_on_the_page_and_self_contained() -> None:
     """It loads no font, style or image from another address."""
-    svg = DEMO.read_text("utf-8")
+    svg = transcript.PICTURE.read_text("utf-8")
 
-    assert f"]({DEMO.relative_to(ROOT)})" in read(FRONT)
+    assert f"]({transcript.PICTURE.relative_to(ROOT)})" in read(FRONT)
     assert set() == set(re.findall(r"url\((?!#)|@import|@font-face|href=", svg))
 
 
