@@ -139,6 +139,6 @@ def _check_evidence(id_: str, about: Any, file: Path) -> None:
 def _check(keys: Collection[str], names: Collection[str], file: Path, these: str) -> None:
     for key in keys:
         if key not in names:
-            message = f"The profile {file} has {key!r}, which nobody knows;"
-            there_are = f" {these} {', '.join(names)}."
+            message = f"The profile {file} has {key!r}, which does not exist;"
+            there_are = f" {these} {' and '.join(names)}."
             raise ProfileError(message + there_are + did_you_mean(key, names), file=file)

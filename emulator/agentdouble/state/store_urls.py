@@ -9,6 +9,7 @@ from agentdouble.errors import MissingExtraError, StateError
 from agentdouble.state.store import Store
 
 MEMORY = "memory"
+_ENDINGS = (".db", ".sqlite", ".sqlite3")
 _SQLITE = "sqlite:///"
 _POSTGRESQL = "postgresql://"
 
@@ -51,6 +52,8 @@ def check_url(url: str) -> str | None:
             "PostgreSQL is named by postgresql://USER:PASSWORD@HOST/DATABASE.", where=scheme
         )
     shown = "A URL with a user" if "@" in url else repr(url)
+    if ":" not in url and url.endswith(_ENDINGS):
+        raise StateError(f"A file is named by sqlite:///{url}, not {url!r}.", where=url)
     raise StateError(
         f"{shown} names no state. It is 'memory', 'sqlite:///FILE' (with four slashes for an "
         "absolute path), without options, or 'postgresql://USER:PASSWORD@HOST/DATABASE'.",

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from doublecheck.core.notebook_repr import without_token
@@ -49,7 +50,10 @@ def is_json(response: httpx.Response) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Request:
-    """One HTTP request. A ``timeout_s`` of None means the platform's own."""
+    """One HTTP request. A ``timeout_s`` of None means the platform's own.
+
+    Raises ArgumentError for an argument of another type.
+    """
 
     method: str
     url: str
@@ -57,8 +61,24 @@ class Request:
     content: bytes = field(default=b"", repr=False)
     timeout_s: float | None = None
 
+    def __post_init__(self) -> None:
+        _require(self.method, str, "method", "text")
+        for name, value in self.headers.items():
+            _require(name, str, "The name of a header", "text")
+            _require(value, str, f"The value of the header {name}", "text")
+            if not name.isascii():
+                raise ArgumentError(f"The name of a header must be ASCII, not {name!r:.80}.")
+        _require(self.content, bytes, "content", "bytes")
+        if self.timeout_s is not None:
+            _require(self.timeout_s, int | float, "timeout_s", "a number of seconds")
+
     def __repr__(self) -> str:
         return f"<Request {self.method} {without_token(self.url)}>"
+
+
+def _require(value: object, kind: type | UnionType, name: str, taken: str) -> None:
+    if not isinstance(value, kind):
+        raise ArgumentError(f"{name} must be {taken}, not {value!r:.80}.")
 
 
 @dataclass(frozen=True)
@@ -93,14 +113,21 @@ def request(
     timeout_s: float | None = None,
 ) -> Request:
     """Return a request to a surface, by default the path's, with its API key."""
+    _require(path, str, "path", "text")
     if path[:1] not in ("/", "?", ""):
         raise ArgumentError(f"A path must begin with a slash: {path!r}.")
     addressed = surface or surface_of(path)
     token = target.token if path.startswith("/_emulator/") else None
     key = token or target.key_of(addressed)
     authorization = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
-    all_headers = {**authorization, **(headers or {})}
+    all_headers = {**authorization, **mapping_of_headers(headers)}
     return Request(method, target.at(addressed) + path, all_headers, content, timeout_s)
+
+
+def mapping_of_headers(headers: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return headers that a caller gave, or none. Raise ArgumentError unless they are a mapping."""
+    _require(headers or {}, Mapping, "headers", "a mapping of names to values")
+    return headers or {}
 
 
 def json_request(target: Target, method: str, path: str, document: Any) -> Request:

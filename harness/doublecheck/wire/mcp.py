@@ -48,7 +48,7 @@ class McpServer:
             api_key = key.reveal()
         authorization = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         url = target.mcp + address if is_path else address
-        return cls(url, {**authorization, **(headers or {})})
+        return cls(url, {**authorization, **calls.mapping_of_headers(headers)})
 
 
 @dataclass(frozen=True)

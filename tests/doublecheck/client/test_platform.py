@@ -380,14 +380,35 @@ def test_an_answer_that_is_kept_alive_has_a_limit(whole: bool) -> None:
             lambda it: it.clock.advance(30),
             "advance() takes a duration such as '30m', a timedelta, or units such as minutes=30",
         ),
+        (lambda it: it.faults.wait("f1"), "wait() takes the fault that arm() or fail() returned"),
+        (lambda it: it.faults.release("f1"), "release() takes the fault"),
+        (lambda it: it.faults.disarm(None), "disarm() takes the fault"),
+        (lambda it: it.mcp(8000), "mcp() takes address as text, not 8000"),
+        (lambda it: it.a2a(8000), "a2a() takes path as text, not 8000"),
+        (lambda it: it.invoke("hi", headers={"a": 1}), "value of the header a must be text, not 1"),
+        (lambda it: it.invoke("hi", headers={1: "a"}), "name of a header must be text, not 1"),
+        (lambda it: it.invoke("hi", headers=["a"]), "headers must be a mapping of names to values"),
+        (lambda it: it.invoke("hi", user_id=7), "value of the header user_id must be text, not 7"),
+        (lambda it: list(it.stream("hi", session_id=b"s")), "header session_id must be text"),
+        (lambda it: it.mcp(headers={"a": 1}).tools(), "value of the header a must be text, not 1"),
+        (lambda it: it.mcp(headers="a: 1"), "headers must be a mapping of names to values"),
+        (lambda it: it.request(1, "/ping"), "method must be text, not 1"),
+        (lambda it: it.request("GET", 1), "path must be text, not 1"),
+        (lambda it: it.request("POST", "/invoke", content="{}"), "content must be bytes, not '{}'"),
+        (
+            lambda it: it.request("GET", "/ping", timeout_s="5"),
+            "timeout_s must be a number of seconds, not '5'",
+        ),
+        (lambda it: it.request("GET", "/ping", headers={"ä": "a"}), "must be ASCII, not 'ä'"),
     ],
 )
 def test_a_wrong_kind_of_argument_is_refused(
     client: Platform, call: Callable[[Platform], object], taken: str
 ) -> None:
-    """The error says what the method takes."""
+    """The error says what the method takes, and nothing was sent."""
     with pytest.raises(ArgumentError, match=re.escape(taken)):
         call(client)
+    assert () == client.journal()
 
 
 def test_a_snapshot_of_another_session_is_not_resumed(client: Platform) -> None:

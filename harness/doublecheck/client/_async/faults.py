@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from doublecheck.client._async.connection import AsyncConnection
+from doublecheck.client.arguments import require
 from doublecheck.errors import FaultError
 from doublecheck.values.double import ArmedFault, FaultPlan
 from doublecheck.wire import admin
@@ -168,7 +169,7 @@ class AsyncPlatformFaults:
         self, fault: ArmedFault, *, fired: int = 1, within_s: float = WITHIN_S
     ) -> ArmedFault:
         """Wait until a fault has fired ``fired`` times. Raise FaultError on timeout."""
-        path = f"/{fault.id}?fired={fired}&within_s={within_s}"
+        path = f"{_path(fault, 'wait')}?fired={fired}&within_s={within_s}"
         timeout_s = within_s + _MARGIN_S
         waited = await self._call("GET", path, admin.read_fault, timeout_s=timeout_s)
         if waited.fired < fired:
@@ -180,11 +181,11 @@ class AsyncPlatformFaults:
 
     async def release(self, fault: ArmedFault) -> ArmedFault:
         """Release the calls that a fault delays."""
-        return await self._call("POST", f"/{fault.id}/release", admin.read_fault)
+        return await self._call("POST", f"{_path(fault, 'release')}/release", admin.read_fault)
 
     async def disarm(self, fault: ArmedFault) -> ArmedFault:
         """Disarm a fault and return its final state."""
-        return await self._call("DELETE", f"/{fault.id}", admin.read_fault)
+        return await self._call("DELETE", _path(fault, "disarm"), admin.read_fault)
 
     async def clear(self) -> FaultPlan:
         """Disarm all faults and return their final states."""
@@ -208,3 +209,8 @@ class AsyncPlatformFaults:
 
     def __repr__(self) -> str:
         return f"<AsyncPlatformFaults of {self._connection.target.url}>"
+
+
+def _path(fault: ArmedFault, method: str) -> str:
+    require(fault, ArmedFault, method, "the fault that arm() or fail() returned")
+    return f"/{fault.id}"

@@ -22,7 +22,7 @@ from doublecheck.client._async.faults import AsyncPlatformFaults
 from doublecheck.client._async.mcp import AsyncMcpClient
 from doublecheck.client._async.model import AsyncPlatformModel
 from doublecheck.client._async.sandbox import AsyncSandbox
-from doublecheck.client.arguments import require
+from doublecheck.client.arguments import require, require_text
 from doublecheck.client.created import Created
 from doublecheck.core.notebook_repr import Shown
 from doublecheck.errors import RefusedError
@@ -138,7 +138,11 @@ class AsyncPlatform(Shown, drawn_by="notebook.display.platforms.platform"):
         """Return the request of an invocation. A header that is None is not sent (INV-03)."""
         near_misses.warn(method, fields, (*ids, "headers"))
         named = {name: value for name, value in ids.items() if value is not None}
-        all_headers = {"Content-Type": "application/json", **named, **(headers or {})}
+        all_headers = {
+            "Content-Type": "application/json",
+            **named,
+            **calls.mapping_of_headers(headers),
+        }
         content = calls.json_content({**fields, "prompt": prompt})
         return calls.request(self.target, "POST", "/invoke", headers=all_headers, content=content)
 
@@ -288,11 +292,13 @@ class AsyncPlatform(Shown, drawn_by="notebook.display.platforms.platform"):
 
         For a path, the target's API key is sent, unless ``api_key`` is another key.
         """
+        require_text(address, "address", "mcp")
         server = mcp.McpServer.at(self.target, address, api_key, headers)
         return AsyncMcpClient(self._connection, server)
 
     def a2a(self, path: str = a2a.PATH) -> AsyncA2aClient:
         """Return a client of the A2A application at a path of the platform (A2A-01)."""
+        require_text(path, "path", "a2a")
         return AsyncA2aClient(self._connection, path)
 
     async def journal(self) -> Journal:
