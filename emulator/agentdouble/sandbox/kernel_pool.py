@@ -170,7 +170,8 @@ class KernelPool:
         planner = self._starter.planner
         planner.prepare(language)  # first: it runs in the background during the imports
         await threads.import_in_thread(_CHANNELS)
-        language = language.with_heap(self._settings.javascript_memory_limit)
+        memory = self._settings.javascript_memory_limit
+        language = language.for_session(memory, workspace.variables)
 
         async def start() -> Kernel:
             planner.prepare(language)

@@ -12,7 +12,7 @@ To add a language:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -39,11 +39,16 @@ class Language:
     network: Literal["shared", "own"] = "shared"
     memory: Literal["address space", "heap", "commands", "nothing"] = "address space"
 
-    def with_heap(self, size: int) -> Language:
-        """Return the language with a heap of at most ``size`` bytes, if its heap can be limited."""
+    def for_session(self, memory: int, variables: Iterable[str]) -> Language:
+        """Return the language with the limits and names of a session, which only an engine needs.
+
+        Its heap has at most ``memory`` bytes, and ``variables`` are the names of the session's own
+        environment variables: its code may read no others.
+        """
         if self.memory != "heap":
             return self
-        return replace(self, config={_ENGINE: {**self.config[_ENGINE], "memory": size}})
+        options = {**self.config[_ENGINE], "memory": memory, "variables": sorted(variables)}
+        return replace(self, config={_ENGINE: options})
 
 
 PYTHON = Language(

@@ -96,20 +96,33 @@ def test_concurrent_create_and_invoke_make_one_session(double: Emulator) -> None
     assert 1 == len(ids)
 
 
-def test_session_has_its_environment(double: Emulator) -> None:
-    """Envs override those of the tool; later ones are listed as unread."""
+_PRINTS_ENVIRONMENT = {
+    "python3": "import os; print(os.environ['A'], os.environ['B'], os.environ.get('SECRET'))",
+    "javascript": "console.log(process.env.A, Deno.env.get('B'), process.env.SECRET)",
+    "typescript": "const a: string = process.env.A; console.log(a, process.env.B, process.env.SECRET)",
+    "bash": "echo $A $B $SECRET",
+}
+
+
+@pytest.mark.parametrize("language", _PRINTS_ENVIRONMENT)
+def test_session_has_its_environment(
+    double: Emulator, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Envs override those of the tool; later ones are listed as unread; the double's are hidden."""
+    monkeypatch.setenv("SECRET", "of the double")
     envs = [{"Key": "A", "Value": "tool"}, {"Key": "B", "Value": "tool"}]
-    tool = act(double, "CreateTool", Name="one", ToolType="CodeEnv", Envs=envs)["ToolId"]
+    tool = act(double, "CreateTool", Name=language, ToolType="CodeEnv", Envs=envs)["ToolId"]
     body = {"ToolId": tool, "UserSessionId": "u"}
     act(double, "CreateSession", **body, Envs=[{"Key": "B", "Value": "session"}])
     act(double, "CreateSession", **body, Envs=[{"Key": "B", "Value": "late"}])
 
     noted = double.journal.entries()[-1].unread
-    code = "import os; print(os.environ['A'], os.environ['B'], 'PLATFORM_SECRET_KEY' in os.environ)"
-    ran = act(double, "InvokeTool", **{**body_of(double, code, "u"), "ToolId": tool})
+    asked = body_of(double, _PRINTS_ENVIRONMENT[language], "u", language=language)
+    ran = act(double, "InvokeTool", **{**asked, "ToolId": tool})
 
     assert ["Envs"] == noted
-    assert '"text": "tool session False\\n"' in ran["Result"]
+    missing = {"python3": " None", "bash": ""}.get(language, " undefined")
+    assert f"tool session{missing}\\n" in ran["Result"]
 
 
 def test_ttl_can_be_changed(double: Emulator) -> None:

@@ -11,7 +11,7 @@ import re
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -54,12 +54,14 @@ class Options:
     """The engine's options in the kernel's configuration.
 
     ``memory`` is the largest heap in bytes. V8 reserves far more address space than it uses, so a
-    limit on address space is useless.
+    limit on address space is useless. ``variables`` are the names of the session's own environment
+    variables.
     """
 
     deno: str = ""
     memory: int = 512 * 1024 * 1024
     typescript: bool = False
+    variables: Sequence[str] = ()
 
     def command(self, home: str) -> list[str]:
         """Return the command of an engine that reads its script from standard input."""
@@ -82,23 +84,22 @@ class Options:
             f"--allow-read={places}",
             f"--allow-write={places}",
             f"--allow-sys={','.join(_OF_THE_MACHINE)}",
-            f"--allow-env={','.join(_READABLE)}",
+            f"--allow-env={','.join((*_READABLE, *self.variables))}",
             "--ignore-env",  # other variables are undefined, and do not raise errors
             "-",
         ]
 
-
-def environment() -> Mapping[str, str]:
-    """Return all environment variables of an engine."""
-    inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    return {
-        **inherited,
-        # No cache can be made there, so it stays in memory. This saves 10 ms per session.
-        "DENO_DIR": "/dev/null/none",
-        "DENO_NO_PACKAGE_JSON": "1",
-        "DENO_NO_UPDATE_CHECK": "1",
-        "NO_COLOR": "1",
-    }
+    def environment(self) -> Mapping[str, str]:
+        """Return all environment variables of an engine."""
+        names = (*_INHERITED, *self.variables)
+        return {
+            **{name: os.environ[name] for name in names if name in os.environ},
+            # No cache can be made there, so it stays in memory. This saves 10 ms per session.
+            "DENO_DIR": "/dev/null/none",
+            "DENO_NO_PACKAGE_JSON": "1",
+            "DENO_NO_UPDATE_CHECK": "1",
+            "NO_COLOR": "1",
+        }
 
 
 # What Node's require and import also take without "node:".
@@ -137,7 +138,7 @@ def start(options: Options, home: str, token: str) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(  # noqa: S603 (deno's own command)
         options.command(home),
         cwd=home,
-        env=environment(),
+        env=options.environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

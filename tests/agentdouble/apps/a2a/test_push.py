@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import trustme
 
 from agentdouble import A2AApp
 from agentdouble.apps.a2a.push import Receivers
@@ -36,7 +39,9 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(*, hangs: bool = False) -> AsyncIterator[Receiver]:
+async def receiving(
+    *, hangs: bool = False, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Receiver]:
     receiver = Receiver()
     over = asyncio.Event()
     answering: set[asyncio.Task[Any] | None] = set()
@@ -57,8 +62,8 @@ async def receiving(*, hangs: bool = False) -> AsyncIterator[Receiver]:
         writer.write(OK)
         writer.close()
 
-    server = await asyncio.start_server(on, "127.0.0.1", 0)
-    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/here"
+    server = await asyncio.start_server(on, "127.0.0.1", 0, ssl=tls)
+    receiver.url = f"http{'s' * bool(tls)}://127.0.0.1:{server.sockets[0].getsockname()[1]}/here"
     try:
         yield receiver
     finally:
@@ -93,6 +98,26 @@ def test_hanging_receiver_times_out() -> None:
             assert "TASK_STATE_COMPLETED" == task["status"]["state"]
 
     bounded(conversation, A2AApp(runner="echo"))
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_receiver_may_have_a_certificate_of_the_environment(
+    trusted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    authority = trustme.CA()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    if trusted:
+        authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+
+    async def conversation(wire: Wire) -> None:
+        async with receiving(tls=tls) as receiver:
+            await wire.rpc("SendMessage", params_for(receiver.url))
+            assert trusted == bool(receiver.bodies)
+
+    bounded(conversation, A2AApp(runner="echo"))
+    assert trusted != ("CERTIFICATE_VERIFY_FAILED" in caplog.text)
 
 
 ELSEWHERE = [
