@@ -216,6 +216,7 @@ def test_a_command_that_cannot_read_its_program_is_not_created(
     """The message has what it printed, and the cure."""
     program, elsewhere = str(HERE / "program.py"), HERE.parent / "openapi"
     monkeypatch.chdir(elsewhere)
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # what it names can be read
 
     message = refused("create", "hidden", "--", sys.executable, program, "command")
     left = local.mcp.list()
