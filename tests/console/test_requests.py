@@ -134,3 +134,31 @@ def test_equal_requests_have_no_differences(opened: Page, double: Emulator) -> N
     opened.wait_for_url(f"**/requests/{first}/{second}")
     opened.get_by_role("heading", name=f"#{first} and #{second}").wait_for()
     opened.get_by_text("Both requests and their responses are the same.").wait_for()
+
+
+# The text is within its element, or cut there.
+FITS = "e => e.scrollWidth <= e.clientWidth || getComputedStyle(e).overflowX === 'hidden'"
+
+
+@pytest.mark.parametrize("width", [800, 1000, 1300, 1600])
+def test_a_path_and_its_method_stand_side_by_side(browser: Browser, width: int) -> None:
+    """A long path is cut; the method beside it is whole."""
+    size = {"width": width, "height": 700}
+    with (
+        Emulator(console=True, pool_size=0) as double,
+        console_page(browser, double, viewport=size) as page,
+    ):
+        for path in ("/mcp/a_long_name", "/apps/echo/users/ann/sessions/s1"):
+            http.delete(f"{double.url}{path}")
+        go(page, "/requests")
+        page.get_by_role("link", name="/apps").wait_for()
+        rows = page.locator(".requests .what").filter(has=page.get_by_role("link"))
+        assert 2 == rows.count()
+        for row in rows.all():
+            assert row.locator("a").evaluate(FITS)
+            if row.locator("small").is_visible():  # there may be no room for it
+                assert row.locator("small").evaluate(FITS)
+                path, method = (row.locator(tag).bounding_box() for tag in ("a", "small"))
+                assert path is not None
+                assert method is not None
+                assert path["x"] + path["width"] <= method["x"]

@@ -377,9 +377,15 @@ def test_errors_show_their_place(browser: Browser, double: Emulator) -> None:
     page.get_by_role("button", name="Create").click()
     alert.get_by_text("in line 3").wait_for()
     assert "paths: {}" == page.evaluate("() => getSelection().toString()")
+    text(page, "Address of the API", "127.0.0.1:9000")
+    page.get_by_role("button", name="Create").click()
+    alert.get_by_text(
+        "Address of the API must be an address such as http://HOST:PORT/v1,"
+    ).wait_for()
     page.get_by_role("radio", name="An address").check()
     text(page, "Address of the MCP server", "ftp://127.0.0.1")
     page.get_by_role("button", name="Create").click()
+    alert.get_by_text("Address of the MCP server must be").wait_for()
     alert.get_by_text("http://HOST:PORT/mcp").wait_for()
     go(page, f"/tools/service/{dead}")
     page.get_by_text("'dead' cannot be reached").wait_for()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 from agentdouble import Emulator
 from agentdouble.apps.loading import load
 from doublecheck import Platform, Target
-from tests.readme.consoles import commands_of, conftest, forget, pytest_in, run
+from tests.readme.consoles import bash, commands_of, conftest, forget, pytest_in, run
 from tests.readme.pages import DOUBLE, FRONT, block
 
 pytestmark = pytest.mark.once
@@ -30,6 +33,7 @@ MY_TOOLS = block(DOUBLE, "python", "# my_tools.py")
 MY_NOTES = block(DOUBLE, "python", "# my_notes.py")
 TEST_TOOLS = block(DOUBLE, "python", "# test_my_tools.py")
 MY_SERVICES = block(DOUBLE, "python", "# my_services.py")
+TEST_SERVICE = block(DOUBLE, "python", "# test_my_service.py")
 RECORD = block(DOUBLE, "json", '{"mcpServers"')
 SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble call GetSession")
 
@@ -160,6 +164,59 @@ def test_services_are_created(
 
     output = re.sub(r"Bearer [\w-]{43}", "Bearer <its key>", capsys.readouterr().out)
     assert json.loads(RECORD) == json.loads(re.sub(r":\d+/mcp", ":8000/mcp", output))
+
+
+class _Pets(BaseHTTPRequestHandler):
+    """An API that wants a key."""
+
+    def do_GET(self) -> None:
+        good = (self.path, self.headers["X-Key"]) == ("/v1/pets", "k")
+        self.send_response(200 if good else 401)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(b'{"pets": ["Rex"]}')
+
+    def log_message(self, *_args: object) -> None:
+        """Log nothing."""
+
+
+def test_a_test_has_a_service_of_its_own(tmp_path: Path) -> None:
+    """The API gets the key of the environment, where its definition says."""
+    key = {"type": "apiKey", "in": "header", "name": "X-Key"}
+    definition = {**_PETSTORE, "securityDefinitions": {"key": key}, "security": [{"key": []}]}
+    (tmp_path / "petstore.json").write_text(json.dumps(definition))
+    (tmp_path / "test_my_service.py").write_text(TEST_SERVICE)
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Pets) as api:
+        threading.Thread(target=api.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{api.server_port}/v1"
+        words = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+        right, wrong = (
+            bash(words, tmp_path, check=False, PETS_URL=url, PETS_KEY=value) for value in "kw"
+        )
+        api.shutdown()
+
+    assert "1 passed" in right
+    assert "HTTP 401" in wrong
+
+
+def test_a_breakpoint_stops_in_an_application(tmp_path: Path) -> None:
+    """The debugger reads the terminal of the tests."""
+    (tmp_path / "my_stopping.py").write_text(
+        "from agentdouble import SimpleApp\n\napp = SimpleApp('my_stopping')\n\n"
+        "@app.entrypoint\nasync def answer(payload, headers):\n"
+        "    breakpoint()\n    return payload['prompt']\n"
+    )
+    (tmp_path / "test_stopping.py").write_text(
+        "def test_it(make_platform):\n"
+        "    assert make_platform('my_stopping:app').invoke('hi') == 'changed'\n"
+    )
+    typed = 'payload["prompt"] = "changed"\\nc\\n'
+
+    output = bash(f"printf '{typed}' | {sys.executable} -m pytest -q -p no:cacheprovider", tmp_path)
+
+    assert "my_stopping.py(8)answer()" in output
+    assert "1 passed" in output
 
 
 _PETSTORE = {

@@ -33,6 +33,8 @@ TO_SIGN = block(SIGNING, "text", "HMAC-SHA256\n").rstrip("\n")
 HEADER = block(SIGNING, "text", "Authorization: ").strip().partition(": ")[2]
 CLIENT = block(SIGNING, "ts", "// run_code.mts")
 CONSOLE = block(SIGNING, "console", "$ node run_code.mts")
+STREAM = block(SIGNING, "ts", "// run_agent.mts")
+STREAM_CONSOLE = block(SIGNING, "console", "$ node run_agent.mts")
 CURL = block(SIGNING, "sh", "# list_tools.sh")
 CURL_CONSOLE = block(SIGNING, "console", "$ sh list_tools.sh")
 SIGN_CONSOLE = block(SIGNING, "console", "$ agentdouble sign ListTools")
@@ -178,6 +180,25 @@ def test_client_reports_errors(engine: list[str], double: Emulator, tmp_path: Pa
 def test_client_signs_other_bodies(engine: list[str], double: Emulator, tmp_path: Path) -> None:
     """Text beyond ASCII is signed as its bytes."""
     assert "ü€\n" == run(engine, tmp_path, double, "print('ü€')")
+
+
+@slow
+@once
+def test_client_reads_a_stream(engine: list[str], double: Emulator, tmp_path: Path) -> None:
+    """Node prints what the page shows; an agent that raises, and a missing one, fail."""
+    (tmp_path / "run_agent.mts").write_text(STREAM, "utf-8")
+    (command,) = commands_of(STREAM_CONSOLE)
+    _, *words = command.words
+    printed = started([*engine, *words], tmp_path, double)
+
+    assert _plain(command.printed) == _plain(printed)
+    assert "RuntimeError: oh" in started([*engine, words[0], "failing", "oh"], tmp_path, double)
+    assert "404 " in started([*engine, words[0], "none", "x"], tmp_path, double)
+
+
+def _plain(printed: str) -> str:
+    """Return what is printed without the quotation marks, in which the engines differ."""
+    return printed.replace('"', "'").strip()
 
 
 @slow

@@ -15,6 +15,9 @@ from agentdouble.core.suggestions import did_you_mean
 from agentdouble.core.terminal import help_text
 from agentdouble.errors import AgentDoubleError
 
+# Texts that hold JSON: as objects the platform refuses them.
+_TEXTS = ("Configuration", "OperationPayload", "ProtocolConvertConfiguration", "RawConfig")
+
 EXAMPLES = help_text("""
 Examples:
   agentdouble call --list                  the actions
@@ -22,6 +25,8 @@ Examples:
   agentdouble call ListTools
   agentdouble call CreateTool Name=research ToolType=CodeEnv
   agentdouble call GetSessionLogs ToolId=t-sandbox SessionId=s-...
+  agentdouble call InvokeTool ToolId=t-sandbox UserSessionId=s1 \\
+    OperationType=RunCode OperationPayload='{"code": "print(6 * 7)"}'
   agentdouble call CreateRuntime Name=greeter RoleName=local \\
     ArtifactType=file ArtifactUrl="file://$PWD?application=greeter:app" \\
     Envs='[{"Key": "A", "Value": "b"}]'
@@ -95,7 +100,10 @@ def read_fields(words: Sequence[str]) -> dict[str, Any]:
             inner = inner.setdefault(parent, {})
             if not isinstance(inner, dict):
                 raise AgentDoubleError(f"{path}: {parent} already has another value.")
-        inner[name] = value(_content(path, text[1:]) if text.startswith("@") else text)
+        written = _content(path, text[1:]) if text.startswith("@") else text
+        parsed = value(written)
+        is_text = name in _TEXTS and isinstance(parsed, (dict, list))
+        inner[name] = written if is_text else parsed
     return body
 
 

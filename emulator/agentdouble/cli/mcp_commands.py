@@ -1,4 +1,4 @@
-"""``agentdouble mcp create | list | delete``: the MCP services of a running double."""
+"""``agentdouble mcp create | list | show | delete``: the MCP services of a running double."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ Examples:
   agentdouble mcp create time -- uvx mcp-server-time         a command
   agentdouble mcp create mine --directory ~/servers -- python server.py
   agentdouble mcp list
+  agentdouble mcp show weather                               its access record
   agentdouble mcp delete weather
 
 Exit codes:
@@ -71,7 +72,9 @@ command lines:
   agentdouble mcp create crm crm.yaml --basic env:USER_AND_PASSWORD
 """)
 
-mcp_app = command_group("Create, list and delete MCP services of a running double.", _EXAMPLES)
+mcp_app = command_group(
+    "Create, list, show and delete MCP services of a running double.", _EXAMPLES
+)
 
 
 @mcp_app.command(epilog=f"{_EXAMPLES}\n\n{_SECRETS}")
@@ -151,7 +154,7 @@ def create(
     access = record(plane.call("GetMCPService", **id_)["MCPService"])
     if fields["ProtocolType"] == "HTTP":
         for warning in plane.admin(f"/_emulator/mcp-services/{name}/warnings", {}).json():
-            typer.echo(f"Warning: {warning}", err=True)
+            typer.echo(f"Warning: {warning}{_remedy(warning)}", err=True)
     else:
         reason = _trial(plane, name, access["mcpServers"][name])
         if reason is not None and ran_in is not None:
@@ -176,12 +179,26 @@ def list_(url: Url = None, as_json: Json = False) -> None:
 
 
 @mcp_app.command(epilog=_EXAMPLES)
+def show(name: Name, url: Url = None, as_json: Json = False) -> None:
+    """Print the access record of a service, with its key."""
+    plane = connect(url)
+    id_ = _find(plane, name)
+    access = record(plane.call("GetMCPService", **id_)["MCPService"])
+    typer.echo(json.dumps({**id_, **access}) if as_json else json.dumps(access, indent=2))
+
+
+@mcp_app.command(epilog=_EXAMPLES)
 def delete(name: Name, url: Url = None, as_json: Json = False) -> None:
     """Delete a service with its sessions."""
     plane = connect(url)
     id_ = _find(plane, name)
     deleted = plane.call("DeleteMCPService", **id_)
     typer.echo(json.dumps(deleted) if as_json else f"{id_['MCPServiceId']} is deleted.")
+
+
+def _remedy(warning: str) -> str:
+    """Return the options for a credential that a warning misses, after a space, or nothing."""
+    return " See --api-key, --bearer and --basic." if "need a credential" in warning else ""
 
 
 def _outbound(
@@ -195,7 +212,7 @@ def _definition(file: str, base_url: str | None) -> dict[str, Any]:
     """Return the fields of CreateMCPService for a definition of an HTTP API."""
     where = {"Path": "/", "BackendType": "Custom"}
     if base_url is not None:
-        where = located(base_url, "--base-url")
+        where = located(base_url, "--base-url", "http://HOST:PORT/v1")
     definition = {"Configuration": read("BACKEND", file), "Type": "Swagger"}
     return {
         "ProtocolType": "HTTP",
@@ -258,8 +275,8 @@ def _command(
     }
 
 
-def located(url: str, argument: str) -> dict[str, Any]:
-    """Return the fields with the address of a backend."""
+def located(url: str, argument: str, example: str = "http://HOST:PORT/mcp") -> dict[str, Any]:
+    """Return the fields with the address of a backend; a refusal shows an ``example``."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -267,7 +284,7 @@ def located(url: str, argument: str) -> dict[str, Any]:
         host, port = None, None
     if not _is_url(url) or not host or "@" in parts.netloc:
         raise AgentDoubleError(
-            f"{argument} is an address such as http://HOST:PORT/mcp, without user and password."
+            f"{argument} is an address such as {example}, without user and password."
         )
     custom = {"Domain": host, "Port": port, "ProtocolType": parts.scheme}
     fields = {name: value for name, value in custom.items() if value is not None}

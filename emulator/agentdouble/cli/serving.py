@@ -152,7 +152,10 @@ def _greet(emulator: Emulator) -> None:
     typer.echo('  eval "$(agentdouble env)"\n\nwhich is\n')
     for line in exports(emulator.environment()).splitlines():
         typer.echo(f"  {line}")
-    typer.echo("\nSend it a prompt:\n")
+    shipped = next(iter(emulator.addresses.values())) == "coder"
+    typer.echo(
+        "\nSend it a prompt:\n" if shipped else "\nCall it, with the fields that it reads:\n"
+    )
     key = emulator.settings.api_key
     authorization = "" if key is None else "-H 'Authorization: Bearer <the API key>' "
     trust = "" if emulator.ca_file is None else f"--cacert {shlex.quote(str(emulator.ca_file))} "

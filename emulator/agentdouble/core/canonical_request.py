@@ -140,6 +140,7 @@ def message(data: Mapping[str, Any]) -> str:
     texts = (
         f"The canonical request of this double is {_quoted(data['CanonicalRequest'])}.",
         f"Its string to sign is {_quoted(data['StringToSign'])}.",
+        "If yours are the same, the secret key differs, or the signing key made from it.",
     )
     return " ".join((*data["Differs"], *texts))
 

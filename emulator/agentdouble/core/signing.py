@@ -83,7 +83,7 @@ class Authorization:
                 "MissingSignature",
                 "The request is missing signature. The Authorization header must read "
                 f"'{ALGORITHM} Credential=<key>/<date>/<region>/<service>/request, "
-                "SignedHeaders=<a;b>, Signature=<hex>'.",
+                f"SignedHeaders=<a;b>, Signature=<hex>'.{_flaw(header.strip())}",
             )
         return cls(
             access_key=match["access_key"],
@@ -97,6 +97,25 @@ class Authorization:
             f"{ALGORITHM} Credential={self.access_key}/{self.scope}, "
             f"SignedHeaders={';'.join(self.signed_headers)}, Signature={self.signature}"
         )
+
+
+def _flaw(header: str) -> str:
+    """Return a sentence about the first wrong part of an Authorization header, after a space."""
+    if not header.startswith(f"{ALGORITHM} "):
+        return f" It does not begin with {ALGORITHM}."
+    written = (part.strip().partition("=") for part in header.partition(" ")[2].split(","))
+    parts = {name: value for name, _, value in written}
+    for name in ("Credential", "SignedHeaders", "Signature"):
+        if not parts.get(name):
+            return f" It has no {name}, or not after a comma."
+    key, *scope = parts["Credential"].split("/")
+    if len(scope) != 4 or scope[3] != "request" or not all((key, *scope)):
+        return " Its Credential is not the key and four more parts, the last of them 'request'."
+    if not re.fullmatch(r"[0-9]{8}", scope[0]):
+        return " The date in its Credential is not of the form YYYYMMDD."
+    if not re.fullmatch("[0-9a-f]+", parts["Signature"]):
+        return " Its Signature is not lower-case hex."
+    return ""
 
 
 def sign(

@@ -144,9 +144,14 @@ def _scheme(auth: ApiKey, declared: Mapping[str, SecurityScheme]) -> SecuritySch
         return scheme
     names = ", ".join(repr(name) for name in declared if declared[name].kind == "apiKey") or "none"
     key = f"the API key {auth.scheme}" if auth.scheme else "the API key"
+    unusable = "".join(
+        f"; {name!r} is {scheme.name}"
+        for name, scheme in declared.items()
+        if scheme.kind == "other" and scheme.name.startswith("an API key")
+    )
     raise DefinitionError(
         f"it does not say how {key} is sent (API keys that it declares: "
-        f"{names}). Give the name of the header, query key or cookie with the key"
+        f"{names}{unusable}). Give the name of the header, query key or cookie with the key"
     )
 
 

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +49,34 @@ def test_any_action_can_be_called(shared_command_line: CommandLine, shared_doubl
     )
     assert {"ToolId": tool_id} == deleted
     assert "the double does not use NetworkConfiguration." in created.stderr
+
+
+def test_text_that_holds_json_needs_no_quotes(
+    shared_command_line: CommandLine, shared_double: Serving
+) -> None:
+    """InvokeTool takes its payload as a text, from the words, a file, or in quotes as before."""
+    command_line, payload = shared_command_line, '{"code": "print(6 * 7)"}'
+    (command_line.folder / "payload.json").write_text(payload)
+    request = ("InvokeTool", "ToolId=t-sandbox", "UserSessionId=s1", "OperationType=RunCode")
+    for written in (payload, "@payload.json", json.dumps(payload)):
+        words = (*request, f"OperationPayload={written}")
+        result = read(command_line, "call", *words)
+        signed = lines(command_line, "sign", *words)
+
+        assert "42\n" == json.loads(result["Result"])["data"]["outputs"][0]["text"]
+        sent = shlex.split(signed)
+        assert json.loads(sent[sent.index("--data-binary") + 1])["OperationPayload"] == payload
+
+
+def test_a_signed_command_without_https_names_no_certificates(
+    shared_command_line: CommandLine, shared_double: Serving
+) -> None:
+    """Even if the environment does."""
+    environment = {**shared_command_line.environment, "SSL_CERT_FILE": "/etc/ca.pem"}
+
+    assert "--cacert" not in lines(
+        replace(shared_command_line, environment=environment), "sign", "ListTools"
+    )
 
 
 def test_errors_are_one_line(shared_command_line: CommandLine, shared_double: Serving) -> None:

@@ -73,11 +73,16 @@ def test_service_is_created_listed_and_deleted(local: Emulator, backend: Backend
     assert list(TOOLS) == tools(record)
     table = run("list")
     assert [True, True] == [name in table for name in ("weather", service.id)]
+    assert record == run("show", "weather") == run("show", service.id)
+    assert {"MCPServiceId": service.id, **json.loads(record)} == json.loads(
+        run("show", "weather", "--json")
+    )
     listed = json.loads(run("list", "--json"))
     assert [service.id] == [entry["MCPServiceId"] for entry in listed["MCPServices"]]
     assert f"{service.id} is deleted.\n" == run("delete", "weather")
     assert () == local.mcp.list()
-    assert "No MCP service 'weather'. See: agentdouble mcp list" == refused("delete", "weather")
+    for command in ("delete", "show"):
+        assert "No MCP service 'weather'. See: agentdouble mcp list" == refused(command, "weather")
 
 
 def test_keys_come_from_the_environment_or_a_file(
@@ -133,7 +138,7 @@ def test_definition_becomes_a_service(
     dead = "Warning: The API at http://pets.example cannot be reached now.\n"
     unsent = (
         "Warning: 1 of 1 operations need a credential, and the service has none: key (an API key "
-        "in the query: k).\n"
+        "in the query: k). See --api-key, --bearer and --basic.\n"
     )
     for name in ("pets.json", "pets"):
         (tmp_path / name).write_text(json.dumps(API))
@@ -167,7 +172,7 @@ def _api(double: Emulator, name: str) -> tuple[Any, Any]:
         (("nothing",), "'nothing' is not a backend. Give the URL of an MCP server"),
         (("http://a:b@h/",), "BACKEND is an address such as http://HOST:PORT/mcp, without user"),
         (("none.json",), "none.json cannot be read: No such file or directory."),
-        (("a.json", "--base-url", "h"), "--base-url is an address"),
+        (("a.json", "--base-url", "h"), "--base-url is an address such as http://HOST:PORT/v1,"),
         (
             ("http://h/", "--bearer", "s3cret"),
             "--bearer must be env:NAME or file:PATH, not the key",

@@ -93,6 +93,7 @@ def test_greeting_says_how_to_continue(shared_double: Serving) -> None:
         'eval "$(agentdouble env)"',
         f"export PLATFORM_TOOL_HOST={serving.url.removeprefix('http://')}",
         "export PLATFORM_SECRET_KEY=",
+        "Send it a prompt:",
     ):
         assert text in serving.greeting
 
@@ -136,6 +137,7 @@ def test_custom_applications_and_tools_are_served(
     with Platform(Target(serving.url)) as platform:
         assert platform.mcp().call("double", value=21).structured == {"result": 42}
     assert f"tools at {serving.url}/mcp" in serving.greeting
+    assert "Call it, with the fields that it reads:" in serving.greeting
     assert f"runtime apart     {serving.url}/runtimes/apart\n" in serving.greeting
 
 

@@ -205,7 +205,8 @@ def test_error_has_the_texts_to_compare(shared: Emulator) -> None:
         "The request signature we calculated does not match the signature you provided. Check "
         "your Secret Access Key and signing method. Consult the service documentation for "
         f"details. The canonical request of this double is {json.dumps(right)}. "
-        f"Its string to sign is {json.dumps(to_sign)}."
+        f"Its string to sign is {json.dumps(to_sign)}. If yours are the same, the secret key "
+        "differs, or the signing key made from it."
     )
 
 

@@ -236,6 +236,27 @@ def test_a_malformed_authorization_names_the_expected_form(header: str) -> None:
     assert "MissingSignature" == caught.value.code
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "flaw"),
+    [
+        ("HMAC-SHA256 ", "AWS4-HMAC-SHA256 ", "It does not begin with HMAC-SHA256."),
+        (", Signature=", " Signature=", "It has no Signature, or not after a comma."),
+        (f"SignedHeaders={FOUR}", "SignedHeaders=", "It has no SignedHeaders, or not"),
+        ("AKLTtest/", "/", "Its Credential is not the key and four more parts, the last of"),
+        ("/request", "/aws4_request", "Its Credential is not the key and four more parts"),
+        ("20261121/", "2026-11-/", "The date in its Credential is not of the form YYYYMMDD."),
+        ("Signature=", "Signature=AB", "Its Signature is not lower-case hex."),
+        ("Signature=", "Signature=+/", "Its Signature is not lower-case hex."),
+    ],
+)
+def test_the_wrong_part_of_an_authorization_is_named(before: str, after: str, flaw: str) -> None:
+    """The code says that the signature is missing, which it is not."""
+    with pytest.raises(SignatureError) as caught:
+        verify(with_headers(VEADK, authorization=GOOD.replace(before, after)))
+
+    assert f"Signature=<hex>'. {flaw}" in str(caught.value)
+
+
 def test_secrets_are_not_shown() -> None:
     """The repr of credentials has neither secret nor token."""
     assert "Credentials(access_key='AKLTtest')" == repr(Credentials(ACCESS, SECRET, "token"))

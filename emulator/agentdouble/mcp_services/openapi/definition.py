@@ -17,6 +17,8 @@ Where = Literal["path", "query", "header", "cookie"]
 Kind = Literal["json", "urlencoded", "multipart", "text", "raw"]
 How = Literal["simple", "label", "matrix", "form", "deepObject", "json", "text"]
 
+MOST_NOTES = 5  # warnings about mistakes without effect
+
 
 @dataclass(frozen=True)
 class Style:
@@ -164,11 +166,18 @@ class Document:
         self.root = root
         self.version = version
         self._dangling: dict[str, str] = {}  # warnings, by reference
+        self._notes: dict[str, str] = {}  # warnings of other mistakes, by place
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What could not be used."""
-        return tuple(self._dangling.values())
+        """What could not be used, and the first mistakes that have no effect."""
+        first = [*self._notes.values()][:MOST_NOTES]
+        more = len(self._notes) - len(first)
+        return (*self._dangling.values(), *first, *([f"{more} more are alike."] if more else ()))
+
+    def note(self, place: str, warning: str) -> None:
+        """Note a mistake without effect: once for its place."""
+        self._notes.setdefault(place, warning)
 
     def target(self, reference: str, location: str) -> Any:
         """Return the target of a reference; ``location`` is where the reference is."""

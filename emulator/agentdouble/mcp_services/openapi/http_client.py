@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import codecs
 import json
+import logging
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -28,6 +29,8 @@ from agentdouble.mcp_services.openapi import inputs
 
 if TYPE_CHECKING:
     from agentdouble.mcp_services.openapi.requests import ApiRequest
+
+_log = logging.getLogger(__name__)
 
 LARGEST = 8 * 1024 * 1024  # bytes of an answer
 REDIRECTS = 5
@@ -99,15 +102,13 @@ class ApiBackend:
             with anyio.fail_after(self._timeout_s):
                 return await self._sent(self._built(request, credential))
         except (TimeoutError, httpx.TimeoutException):
-            raise ToolCallError(f"The API did not answer within {self._timeout_s:g} s.") from None
+            raise _lost(request, f"did not answer within {self._timeout_s:g} s.") from None
         except httpx.ConnectError:
-            raise ToolCallError("The API cannot be reached.") from None
+            raise _lost(request, "cannot be reached.") from None
         except httpx.DecodingError:
             raise ToolCallError("The API's answer is not encoded as it says.") from None
         except httpx.TransportError:
-            raise ToolCallError(
-                "The API closed the connection, or its answer was not HTTP."
-            ) from None
+            raise _lost(request, "closed the connection, or its answer was not HTTP.") from None
         except httpx.InvalidURL:
             raise ToolCallError("The arguments make a URL that is too long.") from None
 
@@ -140,6 +141,16 @@ class ApiBackend:
             finally:
                 await response.aclose()
         raise ToolCallError(f"The API redirects more than {REDIRECTS - 1} times.")
+
+
+def _lost(request: ApiRequest, what: str) -> ToolCallError:
+    """Return the error of a call without an answer; only the log names the API's server.
+
+    The rest of the URL may have a secret in it.
+    """
+    url = httpx.URL(request.url)
+    _log.warning("The API at %s://%s %s", url.scheme, url.netloc.decode("ascii"), what)
+    return ToolCallError(f"The API {what}")
 
 
 async def _read(response: httpx.Response) -> ApiAnswer:

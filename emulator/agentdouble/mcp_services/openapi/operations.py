@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services.backend_credentials import is_header_name
-from agentdouble.mcp_services.openapi import inputs, security
+from agentdouble.mcp_services.openapi import inputs, keywords, security
 from agentdouble.mcp_services.openapi.definition import (
     ApiDefinition,
     DefinedBody,
@@ -23,13 +23,13 @@ from agentdouble.mcp_services.openapi.definition import (
     text,
 )
 from agentdouble.mcp_services.openapi.inputs import OperationInput
+from agentdouble.mcp_services.openapi.keywords import METHODS
 from agentdouble.mcp_services.openapi.openapi_3 import OpenApi3
 from agentdouble.mcp_services.openapi.schemas import Schemas
 from agentdouble.mcp_services.openapi.swagger_2 import Swagger2
 
 T = TypeVar("T")
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 LONGEST_NAME = 128
 _NO_OPERATIONS = "the definition has no operations under 'paths', so the service has no tools."
 _PLACES = ("path", "query", "header", "cookie")
@@ -61,16 +61,19 @@ def definition(document: Document) -> ApiDefinition:
     schemas = Schemas(document)
     reader = (Swagger2 if document.version == "2.0" else OpenApi3)(document, schemas)
     used: set[str] = set()
+    keywords.check(document, "document", document.root, "#")
     drafts = [_operation(document, reader, used, *where) for where in _operations(document)]
     schemas.break_circles()
     info = mapping(document.root.get("info"))
+    declared = security.schemes(document, reader.security_schemes())
+    security.note_undeclared(document, (draft.operation for draft in drafts), declared)
     return ApiDefinition(
         title=text(info.get("title")),
         version=str(info.get("version", "")),
         description=text(info.get("description")),
         operations=tuple(_complete(draft, schemas) for draft in drafts),
         address=reader.address(document.root),
-        security_schemes=security.schemes(document, reader.security_schemes()),
+        security_schemes=declared,
         document=document.root,
         warnings=(*document.warnings, *([] if drafts else [_NO_OPERATIONS])),
     )
@@ -95,7 +98,8 @@ def _operations(document: Document) -> Iterator[tuple[str, str, Json, Json, str]
         node, location = document.followed(item, step("#", "paths", path))
         if node is not item:  # what stands beside the reference counts, too
             node = {**_read(node, dict, location), **item}
-        for method in _read(node, dict, location):
+        keywords.check(document, "path item", _read(node, dict, location), location)
+        for method in node:
             if method in METHODS:
                 yield (
                     path,
@@ -117,6 +121,7 @@ def _operation(
     location: str,
 ) -> _Found:
     at = step(location, method)
+    keywords.check(document, "operation", node, at)
     uses: set[str] = set()
     not_given = _NOT_GIVEN if document.version == "2.0" else _NOT_GIVEN_3
     sent = path.partition("#")[0]
@@ -130,7 +135,7 @@ def _operation(
     fields += [body_input] if body_input else []
     names = inputs.arguments(fields)
     operation = DefinedOperation(
-        name=_name(node, method, path, used),
+        name=_name(document, node, method, path, used),
         title=text(node.get("summary")) or None,
         description=_description(node, method, path),
         method=method.upper(),
@@ -161,6 +166,7 @@ def _parameters(
         for index, written in enumerate(_read(owner.get("parameters", []), list, at)):
             target, where = document.followed(written, step(at, index))
             _check_place(_read(target, dict, where), document, where)
+            keywords.check(document, "parameter", target, where)
             field = reader.parameter(target, where, uses)
             if not field.name:
                 raise DefinitionError("a parameter needs a name", location=where)
@@ -213,7 +219,7 @@ def _with_arguments(
     return dataclasses.replace(body, argument=argument)
 
 
-def _name(node: Json, method: str, path: str, used: set[str]) -> str:
+def _name(document: Document, node: Json, method: str, path: str, used: set[str]) -> str:
     """Return a unique name that MCP allows (A-Z a-z 0-9 . _ -, at most 128)."""
     written = text(node.get("operationId")) or f"{method}{path}"
     base = re.sub(r"[^A-Za-z0-9._-]+", "_", written).strip("_")[:LONGEST_NAME] or method
@@ -222,6 +228,12 @@ def _name(node: Json, method: str, path: str, used: set[str]) -> str:
         number += 1
         ending = f"_{number}"
         name = base[: LONGEST_NAME - len(ending)] + ending
+    if number > 1 and node.get("operationId"):
+        document.note(
+            f"{path} {method}",
+            f"two operations have the name {base!r}: the tool of {method.upper()} {path} is "
+            f"{name!r}.",
+        )
     used.add(name)
     return name
 

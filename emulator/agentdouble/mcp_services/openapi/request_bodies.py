@@ -151,6 +151,11 @@ def _is_file(value: Any) -> bool:
     )
 
 
+def _keys(value: Mapping[str, Any]) -> str:
+    """Return the keys of an object in a few words."""
+    return f"an object with {', '.join(map(repr, value))}" if value else "an empty object"
+
+
 def _file_part(name: str, value: Any, allowed: Sequence[str]) -> Any:
     content, filename, given = _file(name, value)
     return (name, (filename, content, given or _media_type(filename, allowed)))
@@ -167,6 +172,12 @@ def _media_type(filename: str, allowed: Sequence[str]) -> str:
 def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
     """Return a file's bytes, its name, and its media type if the caller gave one."""
     fields = value if isinstance(value, dict) else {"base64": value}
+    if not _is_file(fields):
+        raise ToolCallError(
+            f"Argument {name!r} is a file: give its bytes in base64, or an object with either its "
+            "'text' or its 'base64', and perhaps its 'filename' and 'media_type'; not "
+            f"{_keys(fields)}."
+        )
     media_type = fields.get("media_type")
     if media_type is not None and not inputs.is_media_type(str(media_type)):
         raise ToolCallError(f"Argument {name!r}: {media_type!r} is not a media type.")
@@ -174,7 +185,7 @@ def _file(name: str, value: Any) -> tuple[bytes, str, str | None]:
     if "text" in fields:
         return str(fields["text"]).encode(), filename, media_type
     try:
-        content = base64.b64decode(str(fields.get("base64", "")), validate=True)
+        content = base64.b64decode(str(fields["base64"]), validate=True)
     except (binascii.Error, ValueError):
         raise ToolCallError(
             f"Argument {name!r} is not base64. A file whose content is text is given as "

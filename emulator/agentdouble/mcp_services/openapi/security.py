@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import reprlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.mcp_services.backend_credentials import (
     ApiKey,
     Auth,
@@ -26,6 +28,7 @@ from agentdouble.mcp_services.openapi.definition import (
 )
 
 _SHOWN = 3
+PLACES = ("header", "query", "cookie")
 
 
 def schemes(document: Document, declared: Json) -> dict[str, SecurityScheme]:
@@ -34,8 +37,8 @@ def schemes(document: Document, declared: Json) -> dict[str, SecurityScheme]:
     for name, written in declared.items():
         node = mapping(document.followed_if_possible(written, step("#", name))[0])
         kind, where = text(node.get("type")), node.get("in")
-        if kind == "apiKey" and where in ("header", "query", "cookie") and text(node.get("name")):
-            found[name] = SecurityScheme("apiKey", text(node.get("name")), where)
+        if kind == "apiKey":
+            found[name] = _api_key(text(node.get("name")), where)
         elif kind == "basic" or text(node.get("scheme")).lower() == "basic":
             found[name] = SecurityScheme("basic")
         elif kind in ("oauth2", "openIdConnect") or text(node.get("scheme")).lower() == "bearer":
@@ -43,6 +46,30 @@ def schemes(document: Document, declared: Json) -> dict[str, SecurityScheme]:
         else:
             found[name] = SecurityScheme("other", text(node.get("scheme")) or kind)
     return found
+
+
+def _api_key(name: str, where: Any) -> SecurityScheme:
+    if where not in PLACES:
+        places = ", ".join(PLACES)
+        written = reprlib.repr(where)
+        return SecurityScheme("other", f"an API key in {written}, which is not one of {places}")
+    if not name:
+        return SecurityScheme("other", "an API key without a name")
+    return SecurityScheme("apiKey", name, where)
+
+
+def note_undeclared(
+    document: Document, operations: Iterable[DefinedOperation], declared: Iterable[str]
+) -> None:
+    """Warn of the schemes that operations name and the definition does not declare."""
+    for operation in operations:
+        for name in (name for names in operation.security or () for name in names):
+            if name not in declared:
+                document.note(
+                    f"security {name}",
+                    f"{operation.method} {operation.path} needs the security scheme {name!r}, "
+                    f"which is not declared.{did_you_mean(name, declared)}",
+                )
 
 
 def alternatives(operation: Json, root: Json) -> Security:

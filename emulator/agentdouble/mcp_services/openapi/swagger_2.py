@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, NoReturn
 
 from agentdouble.errors import DefinitionError
-from agentdouble.mcp_services.openapi import inputs
+from agentdouble.mcp_services.openapi import inputs, keywords
 from agentdouble.mcp_services.openapi.definition import (
     DefinedBody,
     DefinedField,
@@ -23,6 +23,7 @@ from agentdouble.mcp_services.openapi.inputs import OperationInput
 from agentdouble.mcp_services.openapi.schemas import Schemas
 
 _DELIMITERS = {"csv": ",", "ssv": " ", "tsv": "\t", "pipes": "|"}  # of collectionFormat
+_TYPES = ("string", "number", "integer", "boolean", "array", "file")
 _FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 _NO_SCHEMA = frozenset(("name", "in", "required", "description"))
 _HERE = ("localhost", "127.", "[::1]")
@@ -56,6 +57,7 @@ class Swagger2:
             return self._schemas.converted(node.get("schema"), at, uses)
         if node.get("type") == "file":
             return inputs.FILE
+        keywords.check_type(self._document, node, _TYPES, location)
         schema = {key: value for key, value in node.items() if key not in _NO_SCHEMA}
         return self._schemas.converted(schema, location, uses)
 

@@ -155,6 +155,34 @@ def test_invalid_base64_is_refused(api: str) -> None:
     assert f"Argument 'body' {NOT_BASE64}" == message
 
 
+@pytest.mark.parametrize("where", ["body", "field of OpenAPI 3", "field of Swagger 2.0"])
+@pytest.mark.parametrize(
+    ("value", "given"),
+    [
+        ({"content": PNG_64, "filename": "a.png"}, "an object with 'content', 'filename'"),
+        ({"text": "a", "base64": PNG_64}, "an object with 'text', 'base64'"),
+        ({"text": "a", "mime_type": "text/plain"}, "an object with 'text', 'mime_type'"),
+        ({"filename": "a.png"}, "an object with 'filename'"),
+        ({}, "an empty object"),
+    ],
+)
+def test_object_that_is_no_file_is_refused(api: str, where: str, value: Json, given: str) -> None:
+    """An empty file, or one without what was given, would be another request."""
+    parameter = {"name": "f", "in": "formData", "type": "file"}
+    document, arguments = {
+        "body": (body({"application/octet-stream": {}}), {"body": value}),
+        "field of OpenAPI 3": (
+            form(MULTIPART, {"f": {"type": "string", "format": "binary"}}),
+            {"body": {"f": value}},
+        ),
+        "field of Swagger 2.0": (swagger_2({"parameters": [parameter]}), {"f": value}),
+    }[where]
+
+    message = refused(document, api, arguments)
+
+    assert message.endswith(f"and perhaps its 'filename' and 'media_type'; not {given}.")
+
+
 @pytest.mark.parametrize(
     ("value", "sent"),
     [("a b&c", "f=a%20b%26c"), (["a", "b"], "f=a&f=b"), ({"a": 1}, "f=%7B%22a%22%3A1%7D")],

@@ -180,3 +180,112 @@ def test_definition_without_operations_is_a_warning(more: Json) -> None:
     (warning,) = definition.warnings
 
     assert "no operations under 'paths'" in warning
+
+
+def orders() -> Json:
+    """Return a definition in Swagger 2.0 without a mistake."""
+    number = {"name": "id", "in": "path", "required": True, "type": "integer"}
+    tags = {"name": "tags", "in": "query", "type": "array", "items": {"type": "string"}}
+    scan = [number, {"name": "note", "in": "formData", "type": "string"}]
+    answers = {"200": {"description": "fine"}}
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Orders", "version": "1"},
+        "consumes": ["application/json"],
+        "securityDefinitions": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+        "security": [{"key": []}],
+        "paths": {
+            "/orders": {
+                "get": {"operationId": "list", "parameters": [tags], "responses": answers},
+                "x-note": "nobody reads this",
+            },
+            "/orders/{id}": {
+                "post": {"operationId": "scan", "parameters": scan, "responses": answers}
+            },
+        },
+    }
+
+
+MISTAKES = {
+    ("paths", "/orders", "gett"): (
+        {},
+        (
+            "'gett' is not a keyword of a path item in Swagger 2.0, so it has no effect (at "
+            "#/paths/~1orders/gett). Did you mean get?"
+        ),
+    ),
+    ("paths", "/orders", "get", "operationID"): (
+        "all",
+        (
+            "'operationID' is not a keyword of an operation in Swagger 2.0, so it has no effect "
+            "(at #/paths/~1orders/get/operationID). Did you mean operationId?"
+        ),
+    ),
+    ("paths", "/orders", "get", "parameters", 0, "colectionFormat"): (
+        "multi",
+        (
+            "'colectionFormat' is not a keyword of a parameter in Swagger 2.0, so it has no effect "
+            "(at #/paths/~1orders/get/parameters/0/colectionFormat). Did you mean collectionFormat?"
+        ),
+    ),
+    ("servers",): (
+        [{"url": "http://api.example"}],
+        (
+            "'servers' is not a keyword of a document in Swagger 2.0, so it has no effect (at "
+            "#/servers)."
+        ),
+    ),
+    ("consumes",): ("text/plain", "'consumes' is not a list, so it has no effect (at #/consumes)."),
+    ("paths", "/orders/{id}", "post", "parameters", 1, "type"): (
+        "fiel",
+        (
+            "the type 'fiel' is not one of string, number, integer, boolean, array, file, so the "
+            "value is sent as text (at #/paths/~1orders~1{id}/post/parameters/1/type). Did you "
+            "mean file?"
+        ),
+    ),
+    ("security",): (
+        [{"kee": []}],
+        "GET /orders needs the security scheme 'kee', which is not declared. Did you mean key?",
+    ),
+    ("paths", "/orders/{id}", "post", "operationId"): (
+        "list",
+        "two operations have the name 'list': the tool of POST /orders/{id} is 'list_2'.",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", MISTAKES, ids=lambda place: place[-1])
+def test_mistake_without_effect_is_a_warning(place: tuple[Any, ...]) -> None:
+    """Nothing else shows it: the tools lack something, or send something else."""
+    value, warning = MISTAKES[place]
+
+    assert (warning,) == openapi.load(broken(orders(), place, value)).warnings
+    assert () == openapi.load(orders()).warnings
+
+
+def test_many_mistakes_are_a_few_warnings() -> None:
+    """The first, and how many more there are."""
+    document = {**orders(), **{f"odd{number}": number for number in range(9)}}
+
+    *first, last = openapi.load(document).warnings
+
+    assert (["odd0", "odd1", "odd2", "odd3", "odd4"], "4 more are alike.") == (
+        [warning.split("'")[1] for warning in first],
+        last,
+    )
+
+
+def test_api_key_in_an_unknown_place_is_named() -> None:
+    """When the key has to be sent."""
+    document = broken(orders(), ("securityDefinitions", "key", "in"), "haeder")
+
+    with pytest.raises(DefinitionError) as refusal:
+        openapi.server(
+            openapi.load(document), base_url="http://a.invalid", auth=openapi.ApiKey("k")
+        )
+
+    assert (
+        "(API keys that it declares: none; 'key' is an API key in 'haeder', which is not one of "
+        "header, query, cookie)"
+    ) in str(refusal.value)

@@ -19,6 +19,7 @@ import pytest
 
 from agentdouble.errors import DefinitionError
 from agentdouble.mcp_services import openapi
+from agentdouble.mcp_services.openapi.keywords import KEYWORDS
 from tests.agentdouble.mcp_services.openapi.calling import Json, capture, refused
 from tests.agentdouble.mcp_services.openapi.keyword_cases import (
     CASES,
@@ -175,6 +176,19 @@ def test_page_has_every_keyword(version: str) -> None:
         ]
 
     assert [] == sorted(set(missing))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_keyword_of_the_format_is_a_warning(version: str) -> None:
+    """Warnings are about keywords that the official schema does not have."""
+    unknown = {
+        (name, keyword)
+        for name, written in official(version).items()
+        for keyword in written
+        if keyword not in KEYWORDS[version].get((OBJECTS[name] or "").lower(), written)
+    }
+
+    assert set() == unknown
 
 
 @pytest.mark.parametrize(

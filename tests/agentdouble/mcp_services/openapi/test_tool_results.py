@@ -193,15 +193,20 @@ def test_endless_response_is_cut(api: str) -> None:
     assert "The API's answer is larger than 8 MiB." == refused(get("/endless"), api, {})
 
 
-def test_error_for_a_missing_api_hides_its_address(api: str) -> None:
-    """Neither host nor port is in the message."""
+def test_error_for_a_missing_api_hides_its_address(
+    api: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the log names the server, for whoever runs the double, but not the rest of the URL."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
 
-        message = refused(get("/"), f"http://127.0.0.1:{port}/base", {})
+        message = refused(get("/"), f"http://user:hunter@127.0.0.1:{port}/secret", {})
 
     assert "The API cannot be reached." == message
+    assert [f"The API at http://127.0.0.1:{port} cannot be reached."] == [
+        record.message for record in caplog.records if record.levelname == "WARNING"
+    ]
 
 
 @pytest.fixture

@@ -29,11 +29,12 @@ export function commandOf({ Command, Directory, Env = [] }) {
   return { BackendConfiguration: { CustomMcpConfiguration: { PublicPackage: { McpType: "stdio", RawConfig: JSON.stringify(server) } } } };
 }
 
-/** Return a request's fields for a backend's address. @param {string} text @param {string} name of the form field */
-export function located(text, name) {
+/** Return a request's fields for a backend's address. @param {string} text @param {string} name of the form field
+ * @param {string} path of the example in a refusal */
+export function located(text, name, path = "/mcp") {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (!url || !/^https?:$/.test(url.protocol) || url.username) {
-    throw new FormError(`${name} must be an address such as http://HOST:PORT/mcp, without user and password.`);
+    throw new FormError(`${name} must be an address such as http://HOST:PORT${path}, without user and password.`);
   }
   const at = { Domain: url.hostname.replace(/^\[|\]$/g, ""), ProtocolType: url.protocol.slice(0, -1), ...(url.port && { Port: Number(url.port) }) };
   return { Path: url.pathname + url.search, BackendConfiguration: { CustomConfiguration: at } };
@@ -102,7 +103,7 @@ const formOf = ({ command, args = [], cwd, env = {} }) => ({
 
 /** @param {any} fields @param {string} protocol */
 function addressed({ Address, Key, Login }, protocol) {
-  const { Path, BackendConfiguration } = located(Address, "Address");
+  const { Path, BackendConfiguration } = located(Address, "Address", "");
   if (Path !== "/") throw new FormError("Enter an address like http://HOST:PORT, without a path.");
   return { BackendConfiguration, ...keyFor({ key: Key, login: Login }, protocol) };
 }

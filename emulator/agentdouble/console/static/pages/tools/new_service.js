@@ -19,12 +19,12 @@ const SOURCES = [
   { title: "An address",
     schema: { type: "object", required: ["Url"], properties: {
       Url: { ...TEXT, format: "uri", title: "Address of the MCP server", examples: ["http://localhost:9000/mcp"] }, Token: TOKEN, Login: LOGIN } },
-    body: ({ Url, Token, Login }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Url"), ...keyFor({ key: Token, login: Login }, "MCP") }) },
+    body: ({ Url, Token, Login }) => ({ ProtocolType: "MCP", BackendType: "Custom", ...located(Url, "Address of the MCP server"), ...keyFor({ key: Token, login: Login }, "MCP") }) },
   { title: "A definition",
     schema: { type: "object", properties: {
       Url: { ...TEXT, format: "uri", title: "Address of the API", description: "If it differs from the definition's.", examples: ["http://localhost:9000"] },
       Key: { ...TOKEN, title: "Key of the API", description: "Sent where the definition says." }, Login: LOGIN } },
-    body: ({ Url, Key, Login }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Url")), ...keyFor({ key: Key, login: Login }, "HTTP") }) },
+    body: ({ Url, Key, Login }) => ({ ProtocolType: "HTTP", BackendType: "Custom", Path: "/", ...(Url && located(Url, "Address of the API", "/v1")), ...keyFor({ key: Key, login: Login }, "HTTP") }) },
   { title: "A command", schema: COMMAND,
     body: (fields) => ({ ProtocolType: "MCP", BackendType: "CustomMcp", Path: "/", ...commandOf(fields) }) },
 ];
