@@ -302,8 +302,8 @@ def _settings() -> str:
     for name, field in Settings.model_fields.items():
         if name in SETTINGS:
             tables += f"\n## {SETTINGS[name]}\n\n" + _rows([_SETTING, ["---"] * len(_SETTING)])
-        meaning = field.description or ""
-        tables += _rows([(f"`{name}`", _type(field.annotation), f"`{field.default!r}`", meaning)])
+        meaning, default = field.description or "", field.get_default(call_default_factory=True)
+        tables += _rows([(f"`{name}`", _type(field.annotation), f"`{default!r}`", meaning)])
     return f"# All settings\n{tables}"
 
 

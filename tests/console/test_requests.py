@@ -57,7 +57,7 @@ def test_a_timeline_shows_what_an_invocation_did(planning: tuple[Page, Emulator]
     http.post(f"{double.url}/invoke", json=asked, headers=headers).raise_for_status()
     invoked, model, tool = double.journal.entries()
     expected = [
-        *("/invoke", "/model/v1/chat/completions", "InvokeTool"),
+        *("/invoke", "model: print(1)", "InvokeTool"),
         *("Starts a kernel", "Runs the code"),
     ]
 
@@ -71,7 +71,7 @@ def test_a_timeline_shows_what_an_invocation_did(planning: tuple[Page, Emulator]
     boxes = [(box["x"], box["x"] + box["width"]) for box in bars if box is not None]
     assert 5 == len(boxes)
     assert all(boxes[0][0] - 1 <= left <= right <= boxes[0][1] + 3 for left, right in boxes)
-    page.get_by_role("link", name="/model/v1/chat/completions").last.click()
+    page.get_by_role("link", name="model: print(1)").last.click()
     page.wait_for_url(f"**/requests/{model.id}")
 
 

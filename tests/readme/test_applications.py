@@ -29,6 +29,9 @@ MY_A2A = block(DOUBLE, "python", "# my_a2a.py")
 GREETER = block(DOUBLE, "python", "# agents/greeter/__init__.py")
 GREETED = block(DOUBLE, "console", "$ agentdouble serve --agents")
 TEST_GREETER = block(DOUBLE, "python", "# test_greeter.py")
+CONFTEST = block(DOUBLE, "python", "# conftest.py")
+WEATHER = block(DOUBLE, "python", "# agents/weather/agent.py")
+TEST_WEATHER = block(DOUBLE, "python", "# test_weather.py")
 MY_TOOLS = block(DOUBLE, "python", "# my_tools.py")
 MY_NOTES = block(DOUBLE, "python", "# my_notes.py")
 TEST_TOOLS = block(DOUBLE, "python", "# test_my_tools.py")
@@ -109,9 +112,22 @@ def test_agent_test_passes(tmp_path: Path) -> None:
     """It runs with the configuration shown next to it."""
     _greeter(tmp_path)
     (tmp_path / "test_greeter.py").write_text(TEST_GREETER)
-    (tmp_path / "conftest.py").write_text(conftest(DOUBLE, "agents"))
+    (tmp_path / "conftest.py").write_text(CONFTEST)
 
     assert "1 passed" in pytest_in(tmp_path)
+
+
+def test_adk_agent_tests_pass(tmp_path: Path) -> None:
+    """Where google-adk is installed."""
+    pytest.importorskip("google.adk", reason="google-adk is not installed: pip install google-adk")
+    package = tmp_path / "agents" / "weather"
+    package.mkdir(parents=True)
+    (package / "agent.py").write_text(WEATHER)
+    (package / "__init__.py").write_text("from . import agent\n")
+    (tmp_path / "test_weather.py").write_text(TEST_WEATHER)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+
+    assert "3 passed" in pytest_in(tmp_path)
 
 
 def _greeter(folder: Path) -> None:

@@ -16,6 +16,8 @@ from agentdouble.core import running_doubles
 from doublecheck.cli import app
 from doublecheck.contracts.clauses import clauses
 from doublecheck.run import pytest_run
+from doublecheck.target.config_files import read_project
+from doublecheck.target.facts import BY_KEY
 from tests.readme.consoles import bash, commands_of, pytest_in
 from tests.readme.pages import DOUBLE, FRONT, HARNESS, ROOT, block, read
 
@@ -43,6 +45,7 @@ APPLICATION = {
 }
 CALIBRATED = block(HARNESS, "console", "$ doublecheck calibrate")
 KEYED = block(HARNESS, "toml", "# pyproject.toml\n[tool.doublecheck.targets.keyed]")
+OF_ADK = block(HARNESS, "toml", "# pyproject.toml\n[tool.doublecheck.targets.adk]")
 CHECKED_WITH_KEY = block(HARNESS, "console", "$ AGENT_KEY=")
 SMALLEST = block(HARNESS, "text", "INV-04 (must)").partition("\n\n")[0]
 
@@ -86,6 +89,22 @@ def test_a_target_has_an_api_key(
         ended = CliRunner().invoke(app, [*words[1:], "-k", "PRB-01"])
 
     assert ended.exit_code in codes, ended.output
+
+
+def test_the_page_lists_the_keys_of_a_target() -> None:
+    page = (ROOT / "harness" / "docs" / "contract-checks.md").read_text("utf-8")
+    table = page.partition("## The table of a target")[2].partition("## ")[0]
+
+    assert set(BY_KEY) <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_a_server_of_adk_is_a_target(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(OF_ADK)
+
+    project = read_project(tmp_path / "pyproject.toml")
+
+    assert project is not None
+    assert {"api_server"} == project.targets["adk"].values["offers"]
 
 
 def test_calibrate_settles_an_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

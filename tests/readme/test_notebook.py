@@ -23,7 +23,9 @@ WITH_MAGICS = [
     block(HARNESS, "python", start)
     for start in (
         "%load_ext",
-        "%%sandbox",
+        "%%sandbox --session s1 --out",
+        "limit = 10",
+        "%%sandbox --session s1 --in",
         "%sandbox sessions",
         "%sandbox snapshot",
         "%sandbox resume",
@@ -72,11 +74,12 @@ def test_platform_is_checked_and_calibrated(notebook: NotebookKernel, tmp_path: 
 def test_magics_manage_sessions_clock_and_log(notebook: NotebookKernel) -> None:
     """The cells run in the order of the harness's page."""
     ran = [notebook.run(cell) for cell in WITH_MAGICS]
-    _, cell, sessions, snapshot, resume, clock, log = ran
+    _, cell, _limit, given, sessions, snapshot, resume, clock, log = ran
 
     assert [None] * len(ran) == [cell.error for cell in ran]
     *_moved, text = cell.stdout.splitlines()  # the front page's cell ran on the magics' own double
     assert ("[0, 1, 4, 9, 16]", "30") == (text, cell.text)
+    assert "[0, 1, 4, 9]" == given.text
     assert "agent_anonymous_s1" in sessions.html
     assert ["Session", "The"] == [cell.stdout.split()[0] for cell in (snapshot, resume)]
     assert [True, True] == [bool(cell.stdout or cell.bundles) for cell in (clock, log)]

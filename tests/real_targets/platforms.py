@@ -86,7 +86,7 @@ def report_of(document: Mapping[str, Any]) -> Report:
 @contextmanager
 def _adk(python: str, folder: Path) -> Iterator[Addresses]:
     """Serve google-adk's API server with the reference agent."""
-    reference_files.write("agentkit", folder)
+    reference_files.write("adk", folder)
     words = ("-m", "google.adk.cli", "api_server", "--host", "127.0.0.1", "--port", "{port}")
     with serving(python, *words, "agents", folder=folder) as url:
         yield {"api_server": url}

@@ -193,9 +193,19 @@ class AgentsDirectory:
         base = self.path / name
         if not (os.path.isdir(base) or os.path.isfile(f"{base}.py")):  # noqa: PTH112, PTH113 (the others raise for long names)
             raise AgentNotFoundError(
-                f"Agent not found: {name!r}. No matching directory or module exists in '{base}'.",
+                f"Agent not found: {name!r}. No matching directory or module exists in '{base}'."
+                f"{self._advice()}",
                 app=name,
             )
+
+    def _advice(self) -> str:
+        """Return how to serve the user's agents, if the double serves only those that it brings."""
+        if self.path != SHIPPED:
+            return ""
+        return (
+            f" The double serves its own agents: {', '.join(self.names())}. For yours, name their "
+            'directory: --agents DIR, or in tests PlatformConfig(settings={"agents": "DIR"}).'
+        )
 
     def _find(self, name: str) -> Agent:
         """Return the first agent in the application's modules; raise the first error.

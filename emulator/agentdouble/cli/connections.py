@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from agentdouble.cli.control import ControlPlaneClient
 
 
-def double_at(port: int | None, *, choice: str = "--port") -> DoubleConnection:
+def double_at(port: int | None) -> DoubleConnection:
     """Return the running double, on ``port`` if it is given; raise AgentDoubleError.
 
     Inside ``agentdouble exec`` it is the double of that command. If several run, this prints which
-    one it is, and that ``choice`` selects another.
+    one it is, and that ``--url`` selects another: each command has that option.
     """
     named = os.environ.get(environment.OWN_ADDRESS)
     if port is None and named:
@@ -33,7 +33,7 @@ def double_at(port: int | None, *, choice: str = "--port") -> DoubleConnection:
         others = ", ".join(double.url for double in doubles[1:])
         typer.echo(
             f"{len(doubles)} doubles are running; this is {doubles[0].url}. "
-            f"For another ({others}), use {choice}.",
+            f"For another ({others}), use --url.",
             err=True,
         )
     return doubles[0]
@@ -46,9 +46,7 @@ def connect(url: str | None) -> ControlPlaneClient:
     """
     from agentdouble.cli.control import ControlPlaneClient  # slow: httpx, 0.1 s
 
-    return ControlPlaneClient(
-        double_at(None, choice="--url") if url is None else connection_at(url)
-    )
+    return ControlPlaneClient(double_at(None) if url is None else connection_at(url))
 
 
 def connection_at(url: str, option: str = "--url") -> DoubleConnection:

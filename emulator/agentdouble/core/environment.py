@@ -173,7 +173,8 @@ def _model(connection: DoubleConnection) -> Mapping[str, str]:
         "GOOGLE_GEMINI_BASE_URL": url,
         "GOOGLE_API_KEY": key,
         "GEMINI_API_KEY": key,
-        "GOOGLE_GENAI_USE_VERTEXAI": "false",
+        "GOOGLE_GENAI_USE_ENTERPRISE": "false",
+        "GOOGLE_GENAI_USE_VERTEXAI": "false",  # what older versions of google-genai read
         "MODEL_AGENT_PROVIDER": "openai",
         "MODEL_AGENT_NAME": _MODEL,
         "MODEL_AGENT_API_BASE": f"{url}/v1",

@@ -9,6 +9,8 @@ from typing import Any
 
 CHARS = 120
 _SESSION_PATH = re.compile(r"/apps/[^/]+/users/([^/?]+)(?:/sessions/([^/?]+))?")
+_TURNS = ("contents", "messages", "input")  # of Gemini, chat completions and responses
+_CONTENTS = ("parts", "content", "output")
 _TEXTS = ("code", "command", "prompt", "text")
 
 
@@ -29,7 +31,10 @@ def caller(url: str, headers: Mapping[str, str], document: Mapping[str, Any]) ->
 
 
 def subject(document: Mapping[str, Any]) -> str:
-    """Return the first line of the code, command, prompt or message of a request, or its tool."""
+    """Return the first line of the code, command, prompt or message of a request, or its tool.
+
+    Of a request to a model it is the last message, which a result of a tool can be.
+    """
     payload = document.get("OperationPayload")
     if isinstance(payload, str):
         document = _document(payload)
@@ -41,9 +46,24 @@ def subject(document: Mapping[str, Any]) -> str:
     message = document.get("newMessage") or document.get("message")
     if isinstance(message, dict) and isinstance(parts := message.get("parts"), list):
         document = next((part for part in parts if isinstance(part, dict)), {})
+    document = _last_turn(document) or document
     texts = (document.get(name) for name in _TEXTS)
     text = next((text for text in (*texts, method) if isinstance(text, str)), "")
     return text.strip().partition("\n")[0][:CHARS]
+
+
+def _last_turn(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the content of the last message in a wire form of a model, or None without any."""
+    turns = next((document[name] for name in _TURNS if document.get(name)), None)
+    if isinstance(turns, str):
+        return {"text": turns}
+    if not isinstance(turns, list) or not isinstance(last := turns[-1], dict):
+        return None
+    content = next((last[name] for name in _CONTENTS if last.get(name)), None)
+    if isinstance(content, list) and content and isinstance(part := content[0], dict):
+        returned = part.get("functionResponse")
+        return {"text": f"result of {returned.get('name')}"} if isinstance(returned, dict) else part
+    return {"text": content}
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ again: so a notebook that was saved with it opens the agent's kernel the next ti
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from agentdouble.core import ledger
@@ -23,7 +23,6 @@ _JUPYTERS = {"typescript": "typescript", **LANGUAGES}  # Jupyter's names for lan
 SESSION = "session"  # begins the names of sessions' kernelspecs
 _READABLE = 40  # characters of a session's name in the name of its kernelspec
 _SHOWN = 60  # characters of a session's name in a launcher
-_PARTS = 3  # of a session's name: agent, user, session
 
 
 def spec_name(key: InstanceKey, kernel_id: str) -> str:
@@ -32,20 +31,34 @@ def spec_name(key: InstanceKey, kernel_id: str) -> str:
     return "-".join(filter(None, (SESSION, readable, kernel_id[:8])))
 
 
-def display_name(key: InstanceKey, tool: str | None, language: str) -> str:
+def display_name(key: InstanceKey, tool: str | None, language: str, agents: Collection[str]) -> str:
     """Return what a launcher shows: "user / session (agent)", or the session's name and its tool.
 
-    Only a name of three parts tells them (U-USER-SESSION-ID). ``tool`` is None for the default.
+    ``agents`` are the names of those that the double hosts. ``tool`` is None for the default.
     """
-    name, parts = key.user_session_id, key.user_session_id.split("_")
+    name = key.user_session_id
     about = [] if tool is None else [tool]
-    if ledger.choose("U-USER-SESSION-ID") != "session" and len(parts) == _PARTS and all(parts):
-        agent, user, session = parts
-        name, about = f"{user} / {session}", [agent, *about]
+    if ledger.choose("U-USER-SESSION-ID") != "session":
+        agent, shown = _parts(name, agents)
+        name, about = shown, [*filter(None, [agent]), *about]
     if language != languages.PYTHON.name:
         about.append(languages.find(language).display_name)
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
     return f"{shown} ({', '.join(about)})" if about else f"{shown} (session)"
+
+
+def _parts(name: str, agents: Collection[str]) -> tuple[str, str]:
+    """Split a session's name into its agent and the rest: "user / session", if it tells them.
+
+    Each part can have an underscore, so the name tells only the agents that are known, and of the
+    others those of a name of three parts.
+    """
+    known = max((it for it in agents if name.startswith(f"{it}_")), key=len, default=None)
+    agent, _, rest = name.partition("_") if known is None else (known, "", name[len(known) + 1 :])
+    user, _, session = rest.partition("_")
+    if user and session and "_" not in session:
+        return agent, f"{user} / {session}"
+    return ("", name) if known is None or not rest else (agent, rest)
 
 
 def language_spec(name: str) -> dict[str, Any]:
@@ -86,7 +99,10 @@ def ended_error(ended: EndedSession, snapshot: str | None) -> SandboxError:
 def advice_for(snapshot: str | None) -> str:
     """Return what to do after the end of a session; ``snapshot`` is that with which it wakes."""
     if snapshot is not None:
-        return f"It sleeps: resume it from its snapshot {snapshot}, and open its kernel again."
+        return (
+            f"It sleeps: resume it from its snapshot {snapshot}, and open its kernel again.\n"
+            "The console resumes it with a button; agentdouble session list shows the command."
+        )
     return (
         "Its kernel can be opened again when an agent uses it again; variables and files are lost."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from agentdouble.core.clock import Clock
@@ -31,7 +31,7 @@ _ALL = [it.name for it in (languages.PYTHON, languages.JAVASCRIPT, languages.TYP
 class SessionKernels:
     """The kernels of all sessions; ``tool_id`` is the tool of sessions that are made here.
 
-    ``tool_name`` returns the name of a tool.
+    ``tool_name`` returns the name of a tool, ``agents`` the names of agents that the double hosts.
     """
 
     def __init__(
@@ -40,9 +40,11 @@ class SessionKernels:
         tool_id: str,
         clock: Clock,
         tool_name: Callable[[str], str],
+        agents: Callable[[], Collection[str]],
     ) -> None:
         self._sessions = sessions
         self._tool_name = tool_name
+        self._agents = agents
         self._tool_id = tool_id
         self._clock = clock
         self._kernels: dict[str, SessionKernel] = {}
@@ -109,10 +111,11 @@ class SessionKernels:
         """Return the kernelspecs by name: languages of new sessions, then living sessions."""
         specs = {name: language_spec(name) for name in LANGUAGES}
         shown: set[str] = set()
+        agents = self._agents()
         for session, language in self._offered():
             key = session.key
             name = spec_name(key, self._id(session, language))
-            title = display_name(key, self._tool_title(key.tool_id), language)
+            title = display_name(key, self._tool_title(key.tool_id), language, agents)
             if title in shown:
                 title = f"{title} {session.id}"
             shown.add(title)

@@ -17,6 +17,7 @@ from agentdouble.model.conversation import ConversationRequest, ModelAnswer, Too
 from agentdouble.model.demands import UNFIT
 
 RESULT = "{{result}}"  # in a script: the result of the tool that was called last
+_CALLS = 'calls are a list of objects, such as { name = "run_code", arguments = { code = "1" } }'
 OUTPUT = "{{output}}"  # the same, but of a result of run_code only the output of the code
 
 
@@ -161,7 +162,9 @@ class Scripts:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"])) or "step"
-            reason = first["msg"].removeprefix("Value error, ")
+            is_call = where.startswith("calls") and first["type"] in ("model_type", "tuple_type")
+            reason = _CALLS if is_call else first["msg"]
+            reason = reason.removeprefix("Value error, ")
             raise ModelError(f"The {where} of a script: {reason}.") from None
         script = next((script for script in self if script.when == when), None)
         if script is None:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,6 +49,8 @@ from agentdouble.sandbox.session_snapshots import SessionSnapshots
 from agentdouble.sandbox.sessions import SandboxSessions
 from agentdouble.sandbox.tools import Tools
 from agentdouble.sandbox.workbench.wire import Envelope, WrongFields
+from agentdouble.surfaces.api_server import ApiServerMode
+from agentdouble.surfaces.applications import HostedApplications
 from agentdouble.surfaces.surface import (
     DataPart,
     LateApp,
@@ -296,7 +298,12 @@ class JupyterServer(Surface):
 
         context, sandbox = self.context, self.context.surface(Sandbox)
         tool_id, clock = context.settings.tool_id, context.clock
-        return SessionKernels(sandbox.sessions, tool_id, clock, sandbox.tools.name_of)
+        return SessionKernels(sandbox.sessions, tool_id, clock, sandbox.tools.name_of, self._agents)
+
+    def _agents(self) -> Collection[str]:
+        """Return the names of applications and agents, which begin the names of their sessions."""
+        applications = self.context.surface(HostedApplications).hosted
+        return {*applications.names, *self.context.surface(ApiServerMode).agents.names()}
 
     def _make_app(self) -> ASGIApp:
         from agentdouble.jupyter.jupyter_routes import jupyter_app  # slow: zmq, 0.2 s

@@ -73,6 +73,7 @@ APP_EXAMPLES = help_text("""
 Examples:
   doublecheck contracts app                    with agentdouble's decorators
   doublecheck contracts app --for agentkit     with the platform's own SDK
+  doublecheck contracts app --for adk          for google-adk's API server
   doublecheck contracts app -o deploy --force
 
 Exit codes:
@@ -88,6 +89,7 @@ TWIN_EXAMPLES = help_text("""
 Examples:
   doublecheck twin --url https://agent.example.com --target live
   doublecheck twin --url ... --target live --allow-writes --app my.module:app
+  doublecheck twin --url ... --target live --allow-writes --agents agents
   doublecheck twin --url ... --target live --profile profile.toml
   doublecheck twin --url http://127.0.0.1:8001 --json
 
@@ -222,7 +224,7 @@ def _contracts() -> None:
 @contracts_app.command(epilog=APP_EXAMPLES)
 def app(
     sdk: Annotated[
-        Literal["agentdouble", "agentkit"],
+        Literal["agentdouble", "agentkit", "adk"],
         typer.Option("--for", help="The SDK that the applications use."),
     ] = "agentdouble",
     output: Annotated[
@@ -243,6 +245,10 @@ def app(
 def twin(
     double: options.Double = None,
     apps: options.Apps = None,
+    agents: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The agents directory that the double serves."),
+    ] = None,
     profile: options.Profile = None,
     agent: Annotated[
         str | None,
@@ -263,12 +269,18 @@ def twin(
         raise TargetError(f"The folder {html.parent} for {html.name} does not exist.")
     live = twin.configured(**platform)
     with (
-        twin.double_of(double, apps or (), profile) as target,
+        twin.double_of(double, apps or (), profile, agents) as target,
         doublecheck.Platform(target) as double_platform,
         doublecheck.Platform(live, longest_answer_s=transport.LONGEST_ANSWER_S) as live_platform,
     ):
         comparison = twin.compare(
-            double_platform, live_platform, None, agent, live.allow_writes, _progress
+            double_platform,
+            live_platform,
+            None,
+            agent,
+            live.allow_writes,
+            _progress,
+            own_agents=double is None and agents is None,
         )
     if html is not None:
         try:

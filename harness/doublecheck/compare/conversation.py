@@ -20,6 +20,11 @@ from doublecheck.wire import api_server, calls
 Talk = Callable[[Platform], object]
 
 _TTL_S = 120
+_NO_AGENT = "the platforms have no agent in common"
+_OWN_AGENTS = (
+    f"{_NO_AGENT}, and their names are not compared: the double serves its own; --agents DIR gives "
+    "it yours (in Python double=)"
+)
 _ECHO = "echo"
 _JSON = {"Content-Type": "application/json"}
 _CODES = (
@@ -48,17 +53,23 @@ class Topic:
 
 
 def default(
-    double: Platform, live: Platform, token: str, agent: str | None = None
+    double: Platform,
+    live: Platform,
+    token: str,
+    agent: str | None = None,
+    *,
+    own_agents: bool = False,
 ) -> Sequence[Topic]:
     """Return a conversation over all surfaces. ``token`` makes its names unique.
 
     First it reads from both platforms which agents and tools they have in common. ``agent`` selects
-    the agent to run.
+    the agent to run. ``own_agents``: those of the double are none of the user's, so their names are
+    compared only if the platform has one of them.
     """
-    agent = agent or _first(
-        _common(double, live, "api_server", lambda platform: platform.agents.list_apps())
-    )
-    tool = _first(_common(double, live, "mcp", _callable_tools))
+    agents = _common(double, live, "api_server", lambda platform: platform.agents.list_apps())
+    agent = agent or _first(agents or ())
+    tool = _first(_common(double, live, "mcp", _callable_tools) or ())
+    others = own_agents and not agent and agents is not None
     return (
         Topic("probes", ("application",), _probes),
         Topic(
@@ -67,14 +78,14 @@ def default(
             partial(_invocations, token=token),
             does="invokes an agent",
         ),
-        Topic("API server lists", ("api_server",), _api_server),
+        Topic("API server lists", ("api_server",), partial(_api_server, named=not others)),
         Topic("refused runs", ("api_server",), _refused_runs, does="requests runs"),
         Topic(
             "sessions and runs",
             ("api_server",),
             partial(_sessions, app=agent or "", token=token),
             does="creates something",
-            skipped=None if agent else "the platforms have no application in common",
+            skipped=None if agent else _OWN_AGENTS if others else _NO_AGENT,
         ),
         Topic("refusals of the control plane", ("control_plane",), _refusals),
         Topic(
@@ -102,13 +113,14 @@ def default(
 
 def _common(
     double: Platform, live: Platform, surface: Surface, ask: Callable[[Platform], Collection[str]]
-) -> Collection[str]:
+) -> Collection[str] | None:
+    """Return what both platforms list, or None if one does not list anything."""
     if not (double.target.offers(surface) and live.target.offers(surface)):
-        return ()
+        return None
     try:
         return set(ask(double)) & set(ask(live))
     except (DoubleCheckError, LookupError, TypeError, ValueError, AttributeError):
-        return ()  # the part that sends the request shows the wrong answer
+        return None  # the part that sends the request shows the wrong answer
 
 
 def _first(names: Collection[str]) -> str | None:
@@ -127,8 +139,9 @@ def _invocations(platform: Platform, token: str) -> None:
         platform.request("POST", "/invoke", headers={**_JSON, **who}, content=body)
 
 
-def _api_server(platform: Platform) -> None:
-    for path in ("/list-apps", "/version", "/apps/no-such-app/users/twin/sessions/no-session"):
+def _api_server(platform: Platform, named: bool) -> None:
+    lists = ["/list-apps"] if named else []
+    for path in (*lists, "/version", "/apps/no-such-app/users/twin/sessions/no-session"):
         platform.request("GET", path)
 
 

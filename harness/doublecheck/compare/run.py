@@ -123,8 +123,6 @@ def _seeded(double: Target, live: Target) -> Pairs:
 
 
 def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bool) -> str | None:
-    if topic.skipped:
-        return topic.skipped
     for surface in topic.surfaces:
         for target in (double.target, live.target):
             if not target.offers(surface):
@@ -132,6 +130,8 @@ def _why_not(topic: Topic, double: Platform, live: Platform, *, allow_writes: bo
             problem = target.problems.get(preflight.probed(surface))
             if problem is not None:
                 return str(problem)
+    if topic.skipped:
+        return topic.skipped
     if topic.does and live.target.kind == "live" and not allow_writes:
         return f"it {topic.does} on the live platform, which needs --allow-writes (in Python allow_writes=True)"
     for target in (double.target, live.target):

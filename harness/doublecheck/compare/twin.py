@@ -53,7 +53,10 @@ def twin(
             Bar("twin") as bar,
         ):
             allowed = allow_writes or live.allow_writes
-            return compare(first, second, conversation, agent, allowed, bar.show)
+            return compare(
+                *(first, second, conversation, agent, allowed, bar.show),
+                own_agents=double is None,
+            )
 
 
 def compare(
@@ -63,11 +66,16 @@ def compare(
     agent: str | None,
     allow_writes: bool,
     progress: Callable[[int, int, str], object],
+    *,
+    own_agents: bool = False,
 ) -> Comparison:
-    """Compare two open platforms. Call ``progress`` with the count, the total and each part."""
+    """Compare two open platforms. Call ``progress`` with the count, the total and each part.
+
+    ``own_agents``: the double was started here, and serves the agents that it brings.
+    """
     token = secrets.token_hex(4)
     if conversation is None:
-        topics = default(double, live, token, agent)
+        topics = default(double, live, token, agent, own_agents=own_agents)
     else:
         topics = [Topic("conversation", (), conversation, does="runs your conversation")]
     parts: list[ConversationPart] = []
@@ -87,11 +95,14 @@ def compare(
 
 @contextmanager
 def double_of(
-    url: str | None = None, apps: Sequence[str] = (), profile: Path | None = None
+    url: str | None = None,
+    apps: Sequence[str] = (),
+    profile: Path | None = None,
+    agents: Path | None = None,
 ) -> Iterator[Target]:
     """Yield the double at ``url``, or start one for the context. Raise TargetError."""
     if url is not None:
-        for option, value in (("--app", apps), ("--profile", profile)):
+        for option, value in (("--app", apps), ("--profile", profile), ("--agents", agents)):
             if value:
                 raise TargetError(
                     f"{option} applies to a double that is started here, not to a running one."
@@ -100,7 +111,8 @@ def double_of(
         return
     with ExitStack() as stack:
         try:
-            settings: Mapping[str, Any] = {"profile": profile} if profile else {}
+            chosen: Mapping[str, Any] = {"profile": profile, "agents": agents}
+            settings = {name: value for name, value in chosen.items() if value is not None}
             target = stack.enter_context(doubles.serving_double(*apps, **settings))
         except AgentDoubleError as error:
             raise TargetError(f"No double can be started: {error}") from None

@@ -1,4 +1,4 @@
-"""Write the reference applications to a folder, for one of the two SDKs."""
+"""Write the reference applications to a folder, for an SDK or for google-adk's API server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from doublecheck import contracts
 from doublecheck.errors import FolderError
 
-Sdk = Literal["agentdouble", "agentkit"]
+Sdk = Literal["agentdouble", "agentkit", "adk"]
 
 _HERE = Path(contracts.__file__).parent
 _SHARED = _HERE / "reference"
@@ -23,7 +23,10 @@ def files(sdk: Sdk) -> Mapping[Path, bytes]:
     sdk_folder = _HERE / "applications" / sdk
     paths = {path.relative_to(sdk_folder): path for path in _below(sdk_folder)}
     paths[_SHARED_ACTIONS] = _HERE / "applications" / "agentdouble" / _SHARED_ACTIONS
-    for path in _below(_SHARED):
+    if sdk == "adk":  # the agents alone, which the platform's SDK runs in google-adk, too
+        agentkit = _HERE / "applications" / "agentkit"
+        paths |= {path.relative_to(agentkit): path for path in _below(agentkit / "agents")}
+    for path in () if sdk == "adk" else _below(_SHARED):
         if sdk == "agentdouble" or path.name != _OF_ONE_SDK:
             paths[path.relative_to(_HERE)] = path
     return {name: path.read_bytes() for name, path in sorted(paths.items())}

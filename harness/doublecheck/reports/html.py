@@ -67,7 +67,9 @@ def _about(report: Report, name: str) -> Markup:
 
 def _finding(finding: Finding) -> Markup:
     outcome = badge(finding.outcome)
-    return element("li", outcome, " ", finding.cause, ": ", _links(finding.clauses))
+    return element(
+        "li", outcome, " ", finding.cause.removesuffix("."), ": ", _links(finding.clauses)
+    )
 
 
 def _fixed(checks: Sequence[Check]) -> Markup | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="CanFail")
 
+# what a message says at its end about the context of the session
+_NOTICE = re.compile(r"\bThis is a new (?:instance of the session|kernel), .*", re.DOTALL)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 Ran = TypeVar("Ran", "CodeResult", "BashResult")
@@ -101,6 +103,12 @@ class CodeResult(Shown, CanFail, drawn_by="notebook.display.outputs.code_result"
     execution_count: int | None
     session_id: str
     code: str
+
+    @property
+    def notice(self) -> str:
+        """Why the code had none of the context before it: the session is new. Otherwise empty."""
+        found = _NOTICE.search(self.message)
+        return found[0] if found else ""
 
     @property
     def stdout(self) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_QUOTED_CHARS = 200
+_QUOTED_CHARS = 500  # a framework's error may begin with a paragraph of advice
 _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 # gateways answer with a page; its title gives the reason
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)

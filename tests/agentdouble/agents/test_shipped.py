@@ -137,6 +137,21 @@ def ask(double: Emulator, prompt: object) -> str:
     return answer
 
 
+def test_an_agent_of_the_user_s_is_missing_where_the_double_serves_its_own(
+    shared: Emulator,
+) -> None:
+    """The refusal lists those, and says how to serve others."""
+    user = new_user()
+    create(shared.url, user, {"sessionId": "s1"}, app="weather")
+
+    refused = http.post(f"{shared.url}/run", json=body("weather", user, "hi", sessionId="s1"))
+
+    detail = refused.json()["detail"]
+    assert 404 == refused.status_code
+    assert "its own agents: coder, echo, failing, streamer, tool_caller. For yours" in detail
+    assert 'PlatformConfig(settings={"agents": "DIR"})' in detail
+
+
 @pytest.mark.slow
 def test_coder_runs_the_message_s_code(shared: Emulator) -> None:
     """The shipped application really runs it, and the session keeps its context."""

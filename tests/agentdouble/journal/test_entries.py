@@ -181,6 +181,18 @@ def test_the_double_s_own_routes_are_not_recorded(double: Emulator) -> None:
         ({"UserSessionId": "app_ann_s1"}, "app_ann_s1", ""),
         ({"OperationPayload": json.dumps({"command": "ls"})}, "ann s1", "ls"),
         ({"params": {"message": {"parts": [{"text": "hello"}]}}}, "ann s1", "hello"),
+        ({"messages": [{"content": "a"}, {"role": "user", "content": "b"}]}, "ann s1", "b"),
+        ({"messages": [{"content": [{"type": "text", "text": "c"}]}]}, "ann s1", "c"),
+        ({"input": "d"}, "ann s1", "d"),
+        ({"input": [{"type": "function_call_output", "output": "e"}]}, "ann s1", "e"),
+        ({"contents": [{"parts": [{"text": "f"}]}]}, "ann s1", "f"),
+        (
+            {"contents": [{"parts": [{"functionResponse": {"name": "g", "response": {}}}]}]},
+            "ann s1",
+            "result of g",
+        ),
+        ({"contents": [], "messages": [1], "input": {}}, "ann s1", ""),
+        ({"messages": [{"content": [None]}]}, "ann s1", ""),
         ([1], "ann s1", ""),
     ],
 )

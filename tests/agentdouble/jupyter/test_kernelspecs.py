@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from agentdouble import Emulator
+from agentdouble import Emulator, SimpleApp
 from tests.agentdouble.calling import act, background, eventually, home_of, run, text
 from tests.agentdouble.jupyter.notebook_client import JupyterClient, Notebook
 
@@ -75,6 +75,24 @@ def test_a_session_is_opened_by_its_kernelspec(double: Emulator, jupyter: Jupyte
         assert "42\n" == notebook.text("x += 1; print(x)")
     assert "42\n" == text(double, "print(x)", "coder_ann_s1")
     assert [kernel["id"]] == [it["id"] for it in jupyter.http.get("/kernels").json()]
+
+
+def test_names_with_underscores_are_told_apart_by_the_hosted_agents() -> None:
+    """An agent's name, a user's and a session's can all have one."""
+    apps = [SimpleApp("my_agent"), SimpleApp("my")]
+    with Emulator(*apps) as double:
+        jupyter = JupyterClient(double)
+        for name in ("my_agent_ann_s1", "my_agent_ann_b_s1", "my_ann_s1", "tool_caller_ann_s1"):
+            act(double, "CreateSession", ToolId=double.tool_id, UserSessionId=name)
+        act(double, "CreateSession", ToolId=double.tool_id, UserSessionId="other_one_ann_s1")
+        with jupyter.http:
+            assert {
+                "ann / s1 (my_agent)",
+                "ann_b_s1 (my_agent)",
+                "ann / s1 (my)",
+                "ann / s1 (tool_caller)",
+                "other_one_ann_s1 (session)",
+            } == set(listed(jupyter))
 
 
 def test_sixty_sessions_with_any_names_have_names_of_their_own() -> None:

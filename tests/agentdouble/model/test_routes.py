@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.errors import AgentDoubleError
 
 pytestmark = pytest.mark.smoke
 
@@ -128,3 +129,21 @@ def test_what_is_not_built_is_refused_in_the_vendors_form(
         assert {"message", "type", "param", "code"} == error.keys()
         assert f"no {method} /{path}" in error["message"]
         assert "POST /v1/chat/completions" in error["message"]
+
+
+@pytest.mark.parametrize("calls", [[["run_code", {"code": "1"}]], "run_code", 1])
+def test_calls_of_another_form_are_told_what_a_call_is(calls: object) -> None:
+    """Where the script comes from a file."""
+    script = {"steps": [{"calls": calls}]}
+
+    with pytest.raises(AgentDoubleError, match=r'such as \{ name = "run_code", arguments'):
+        Emulator(model_scripts=[script]).start()
+
+
+def test_clients_of_gemini_are_not_sent_to_the_vendor(double: Emulator) -> None:
+    """By neither of the names that a version of google-genai reads."""
+    variables = double.environment("model")
+
+    assert ["false", "false"] == [
+        variables[f"GOOGLE_GENAI_USE_{name}"] for name in ("ENTERPRISE", "VERTEXAI")
+    ]

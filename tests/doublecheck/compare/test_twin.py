@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -204,6 +205,32 @@ def test_the_command_refuses_invalid_options(double: Target, tmp_path: Path) -> 
     errors = [type(CliRunner().invoke(app, command).exception) for command, _ in cases]
 
     assert [expected for _, expected in cases] == errors
+
+
+def test_agents_that_the_double_brings_are_no_difference(tmp_path: Path) -> None:
+    """A double that is started for the comparison has them; with ``--agents`` it has yours."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "__init__.py").write_text(
+        "async def root_agent(message, session):\n    yield 'a'\n"
+    )
+    with other_servers.serving(other_servers.api_server) as server:
+        words = ["twin", "--url", server.url, "--target", "live", "--json"]
+        without, same = (
+            json.loads(CliRunner().invoke(app, [*words, *more]).stdout)["parts"]
+            for more in ([], ["--agents", str(tmp_path)])
+        )
+
+    def named(parts: list[dict[str, Any]]) -> tuple[dict[str, str], str | None]:
+        of = {part["name"]: part for part in parts}
+        calls = {it["operation"]: it["class"] for it in of["API server lists"]["calls"]}
+        return calls, of["sessions and runs"]["skipped"]
+
+    calls, skipped = named(without)
+    assert "GET /list-apps" not in calls
+    assert "--agents DIR gives it yours" in (skipped or "")
+    calls, skipped = named(same)
+    assert "same" == calls["GET /list-apps"]
+    assert "needs --allow-writes" in (skipped or "")
 
 
 def test_surfaces_that_only_one_platform_has_are_one_difference(platform: Platform) -> None:

@@ -87,6 +87,17 @@ def test_everything_to_deploy_is_written(sdk: reference_files.Sdk, tmp_path: Pat
 
 
 @pytest.mark.once
+def test_the_agents_alone_are_written_for_a_server_of_adk(tmp_path: Path) -> None:
+    """They are those that the platform's SDK runs, with a README of their own."""
+    written = {path.relative_to(tmp_path) for path in reference_files.write("adk", tmp_path)}
+
+    agents = {path for path in reference_files.files("agentkit") if path.parts[0] == "agents"}
+    assert {*agents, Path("README.md"), Path("requirements.txt")} == written
+    for path in agents:
+        assert reference_files.files("agentkit")[path] == (tmp_path / path).read_bytes()
+
+
+@pytest.mark.once
 def test_existing_files_are_overwritten_only_with_force(tmp_path: Path) -> None:
     """Without force nothing is written at all. Identical files do not count."""
     app_path = tmp_path / "app.py"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
@@ -141,7 +142,9 @@ class AdkApplication:
             runner = self._runner = runners.server_runner(self._native, self._app)
             self._listens = "abort_signal" in inspect.signature(runner.run_async).parameters
         if self._credentials is None:
-            self._credentials = runners.InMemoryCredentialService()
+            with warnings.catch_warnings():  # they are experimental, which is nothing to act upon
+                warnings.simplefilter("ignore", UserWarning)
+                self._credentials = runners.InMemoryCredentialService()
         runner.memory_service = self._remembering(runners)
         runner.credential_service = self._credentials
         return runner

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.client._async.a2a import AsyncA2aClient
 from doublecheck.client._async.agents import AsyncAgents
 from doublecheck.client._async.clock import AsyncPlatformClock
@@ -192,15 +192,17 @@ class AsyncPlatform(Shown, drawn_by="notebook.display.platforms.platform"):
         session_id: str = DEFAULT_SESSION,
         *,
         user_id: str = DEFAULT_USER,
+        agent: str = DEFAULT_AGENT,
         instance_id: str | None = None,
         ttl_s: int | None = None,
     ) -> AsyncSandbox:
         """Return the sandbox of a user's session: code, commands, files, browser, snapshots.
 
-        Its instance is created on first use, with the lifetime ``ttl_s``. ``instance_id`` names a
-        session by its SessionId (``s-...``) instead. This sends no request.
+        Its instance is created on first use, with the lifetime ``ttl_s``. ``agent`` is the name of
+        an application, such as SimpleApp's, and opens the session in which its run_code runs.
+        ``instance_id`` names a session by its SessionId (``s-...``) instead. This sends no request.
         """
-        return AsyncSandbox(self, user_id, session_id, instance_id, ttl_s)
+        return AsyncSandbox(self, user_id, session_id, instance_id, ttl_s, agent)
 
     async def sandbox_from(
         self, snapshot: SessionSnapshot, *, ttl_s: int | None = None

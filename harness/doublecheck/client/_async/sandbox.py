@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 import httpx
 
 from agentdouble.core import invoke_tool
-from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER, Invocation
+from agentdouble.core.code_tool import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER, Invocation
 from doublecheck.client._async.browser import AsyncBrowser
 from doublecheck.client.arguments import require, require_text
 from doublecheck.client.live_outputs import run_async
@@ -48,8 +48,8 @@ T = TypeVar("T")
 class AsyncSandbox:
     """A session of the sandbox, from ``Platform.sandbox()``.
 
-    A user's session has a name: ``user_id`` and ``session_id``. Its instance is created on first
-    use, with the lifetime ``ttl_s``, and a new one after it has ended. Any session can be named by
+    A user's session has a name: ``user_id``, ``session_id`` and the ``agent`` whose code runs in it.
+    Its instance is created on first use, with the lifetime ``ttl_s``, and a new one after it ended. Any session can be named by
     its SessionId (``s-...``), ``instance_id``, instead. Such a sandbox, for example a copy from
     ``Platform.sandbox_from()``, raises EndedCopyError once its session has ended.
 
@@ -61,11 +61,12 @@ class AsyncSandbox:
     session_id: str = DEFAULT_SESSION
     instance_id: str | None = None
     ttl_s: int | None = None
+    agent: str = DEFAULT_AGENT
 
     @property
     def user_session_id(self) -> str:
         """The name of a user's session in requests (SBX-12)."""
-        return Invocation(self.user_id, self.session_id).user_session_id
+        return Invocation(self.user_id, self.session_id, self.agent).user_session_id
 
     async def run(
         self,

@@ -192,7 +192,8 @@ def code_result(result: CodeResult) -> Bundle:
     """Return the MIME bundle of a result. A single value also keeps its own MIME types."""
     values = [item.data for item in result.outputs if item.data]
     alone = values[0] if len(result.outputs) == 1 and values else {}
-    parts = list(_outputs(result.outputs))
+    parts = [pre(result.notice, tone=WARNING)] if result.notice else []
+    parts += _outputs(result.outputs)
     if not result.success and (result.error is None or result.status != "error"):
         parts.append(pre(result.message, tone=BAD))
     html = str(box(*parts))

@@ -75,7 +75,8 @@ def _answer(entry: JournalEntry) -> Markup:
     text = "".join(_texts(result)).rstrip("\n")
     if failure is None:
         return pre(clipped(redacted_text(plain(text)), _CHARS)) if text else quiet("done")
-    said = f"{text}\n{failure.ename}: {failure.evalue}".strip()
+    why = f"{failure.ename}: {failure.evalue}" if failure.evalue else failure.ename
+    said = f"{text}\n{why}".strip()
     return pre(clipped(redacted_text(plain(said)), _CHARS), tone=BAD)
 
 

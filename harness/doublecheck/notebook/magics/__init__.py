@@ -37,14 +37,17 @@ class SandboxMagics(Magics):
 
         ::
 
-          %%sandbox [--session NAME] [--user NAME] [--language LANGUAGE] [--timeout SECONDS]
-                    [--on NAME] [--out VARIABLE] [--no-raise-error]
+          %%sandbox [--session NAME] [--user NAME] [--agent NAME] [--language LANGUAGE]
+                    [--timeout SECONDS] [--on NAME] [--in VARIABLE] [--out VARIABLE]
+                    [--no-raise-error]
 
         --session NAME     the session that runs it (default: ``default``)
         --user NAME        the user of that session (default: ``anonymous``)
+        --agent NAME       the agent whose code runs in that session (default: ``agent``)
         --language NAME    python3, javascript, typescript or bash
         --timeout SECONDS  how long it may run, at most 300
         --on NAME          the platform: a variable of the notebook, or a URL
+        --in VARIABLE      first give the session this variable of the notebook; repeatable
         --out VARIABLE     also store the result in a variable
         --no-raise-error   failed code does not fail the cell (so Run All continues, as with %%bash)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import sys
-from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import clear_output, publish_display_data
@@ -12,7 +14,7 @@ from IPython.display import clear_output, publish_display_data
 from doublecheck.core.markup import box
 from doublecheck.errors import FailedCellError
 from doublecheck.notebook.display.outputs import safe, traceback
-from doublecheck.notebook.magics.options import BASH
+from doublecheck.notebook.magics.options import BASH, refuse, write_line
 from doublecheck.notebook.magics.platforms import user_session_id
 from doublecheck.values.executions import BashResult, CodeResult
 
@@ -122,7 +124,7 @@ class Cell:
     def run(self, platform: Platform, on_output: OnOutput | None = None) -> CodeResult | BashResult:
         """Run the code and return its result."""
         options = self.options
-        sandbox = platform.sandbox(user_id=options.user, session_id=options.session)
+        sandbox = platform.sandbox(options.session, user_id=options.user, agent=options.agent)
         if options.language != BASH:
             return sandbox.run(
                 self.code, options.language, timeout_s=options.timeout_s, on_output=on_output
@@ -136,7 +138,12 @@ class Cell:
 def show(cell: Cell, platform: Platform, variables: MutableMapping[str, object]) -> None:
     """Run a cell, show its output and store its result. Raise FailedCellError if it failed."""
     options = cell.options
-    result = cell.run(platform, OutputDisplay(user_session_id(options.user, options.session)))
+    if options.given:
+        given = assignments(options.given, options.language, variables)
+        _tell_notice(replace(cell, code=given).run(platform))
+    origin = user_session_id(options.agent, options.user, options.session)
+    result = cell.run(platform, OutputDisplay(origin))
+    _tell_notice(result)
     if options.out is not None:
         variables[options.out] = result
     if isinstance(result, CodeResult):
@@ -144,3 +151,40 @@ def show(cell: Cell, platform: Platform, variables: MutableMapping[str, object])
     else:
         failure = bad_exit_of(result, options.timeout_s)
     fail(failure, raises=options.raises)
+
+
+def _tell_notice(result: CodeResult | BashResult) -> None:
+    """Print what the platform says about the session's context: that it is a new one."""
+    if isinstance(result, CodeResult) and result.notice:
+        write_line(result.notice)
+
+
+def assignments(names: Sequence[str], language: str, variables: Mapping[str, object]) -> str:
+    """Return code that gives a session variables of the notebook. Raise UsageError.
+
+    Their values are literals of Python, or what JSON has for the other languages.
+    """
+    return "\n".join(_assignment(name, language, variables) for name in names)
+
+
+def _assignment(name: str, language: str, variables: Mapping[str, object]) -> str:
+    if language == BASH:
+        refuse("--in gives variables to Python, JavaScript and TypeScript, and not to bash.")
+    if name not in variables:
+        refuse(f"--in {name}: the notebook has no variable of that name.")
+    value = variables[name]
+    is_python = language == "python3"
+    try:
+        text = repr(value) if is_python else json.dumps(value, allow_nan=False)
+        if not is_python:
+            return f"globalThis.{name} = {text}"
+        if ast.literal_eval(text) == value:
+            return f"{name} = {text}"
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        pass
+    kind = type(value).__name__
+    form = "a literal of Python" if is_python else "JSON"
+    return refuse(
+        f"--in {name}: this {kind} is not {form}. Pass a part of it, such as a list or a dict, or "
+        "a file: platform.sandbox().upload(path, content)."
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from agentdouble.core import durations
-from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER
 from doublecheck.errors import NotADoubleError
 from doublecheck.notebook.magics.options import (
     Parser,
@@ -28,8 +28,8 @@ Command: TypeAlias = Callable[[str, Platforms], object]
 HELP = """\
 %sandbox                      where cells run, and the sessions
 %sandbox sessions             the sessions, with their remaining time
-%sandbox destroy [SESSION]    end a session (--user NAME: of this user)
-%sandbox snapshot NAME        save a session (--session, --user)
+%sandbox destroy [SESSION]    end a session (--user, --agent)
+%sandbox snapshot NAME        save a session (--session, --user, --agent)
 %sandbox resume NAME          restore that session
 %sandbox clock                the platform's time
 %sandbox clock advance 30m    move it forward: 90s, 30m, 2h, 1h30m
@@ -75,9 +75,10 @@ def _destroy(line: str, platforms: Platforms) -> None:
     parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    sandbox = platform.sandbox(user_id=arguments.user, session_id=arguments.session)
+    who = (arguments.agent, arguments.user, arguments.session)
+    sandbox = platform.sandbox(who[2], user_id=who[1], agent=who[0])
     if not sandbox.destroy():
-        refuse_absent(platform, arguments.user, arguments.session)
+        refuse_absent(platform, *who)
     write_line(f"Session {arguments.session!r} was destroyed; its state is lost.")
 
 
@@ -88,9 +89,10 @@ def _snapshot(line: str, platforms: Platforms) -> None:
     parser.add_argument("--session", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    sandbox = platform.sandbox(user_id=arguments.user, session_id=arguments.session)
+    who = (arguments.agent, arguments.user, arguments.session)
+    sandbox = platform.sandbox(who[2], user_id=who[1], agent=who[0])
     if not sandbox.exists():
-        refuse_absent(platform, arguments.user, arguments.session)
+        refuse_absent(platform, *who)
     snapshot = sandbox.snapshot()
     key = (platform.url, arguments.name)
     before = platforms.snapshots.get(key)
@@ -167,6 +169,7 @@ def _help(_arguments: str, _platforms: Platforms) -> None:
 def _parser(command: str) -> Parser:
     parser = Parser(f"%sandbox {command}", add_help=False, allow_abbrev=False)
     parser.add_argument("--user", default=DEFAULT_USER)
+    parser.add_argument("--agent", default=DEFAULT_AGENT)
     return parser
 
 

@@ -91,6 +91,6 @@ def _code(before: str, after: str, options_line: str, platforms: Platforms) -> O
         return "", ()
     # a separate connection: the notebook's platform lists its requests
     with Platform(named.platform.target, timeout_s=_PATIENCE_S) as platform:
-        sandbox = platform.sandbox(user_id=parsed.user, session_id=parsed.session)
+        sandbox = platform.sandbox(parsed.session, user_id=parsed.user, agent=parsed.agent)
         completion = sandbox.complete(before + after, len(before), parsed.language)
     return before[completion.start :], completion.matches

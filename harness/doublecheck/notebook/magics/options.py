@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from IPython.core.error import UsageError
 
-from agentdouble.core.code_tool import DEFAULT_SESSION, DEFAULT_USER
+from agentdouble.core.code_tool import DEFAULT_AGENT, DEFAULT_SESSION, DEFAULT_USER
 from agentdouble.core.suggestions import did_you_mean
 from agentdouble.errors import tracebacks
 from doublecheck.errors import DoubleCheckError, FailedCellError
@@ -57,13 +57,15 @@ _ALIASES = {"python": "python3", "js": "javascript", "node": "javascript", "ts":
 
 @dataclass(frozen=True)
 class CellOptions:
-    """The options of a cell. ``on`` names a platform, ``out`` a variable."""
+    """The options of a cell. ``on`` names a platform, ``given`` and ``out`` variables."""
 
     session: str
     user: str
+    agent: str
     language: str
     timeout_s: int | None
     on: str | None
+    given: tuple[str, ...]
     out: str | None
     raises: bool
 
@@ -74,9 +76,11 @@ def parse(line: str) -> CellOptions:
     return CellOptions(
         session=parsed.session,
         user=parsed.user,
+        agent=parsed.agent,
         language=parsed.language,
         timeout_s=parsed.timeout,
         on=parsed.on,
+        given=tuple(parsed.given),
         out=parsed.out,
         raises=not parsed.no_raise_error,
     )
@@ -116,9 +120,11 @@ def _parser() -> Parser:
     parser = Parser("%%sandbox", add_help=False, allow_abbrev=False, epilog="%%sandbox? shows all.")
     parser.add_argument("--session", default=DEFAULT_SESSION)
     parser.add_argument("--user", default=DEFAULT_USER)
+    parser.add_argument("--agent", default=DEFAULT_AGENT)
     parser.add_argument("--language", default=LANGUAGES[0], type=_language, choices=LANGUAGES)
     parser.add_argument("--timeout", type=whole_number)
     parser.add_argument("--on")
+    parser.add_argument("--in", action="append", default=[], dest="given")
     parser.add_argument("--out")
     parser.add_argument("--no-raise-error", action="store_true")
     return parser

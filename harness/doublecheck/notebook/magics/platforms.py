@@ -137,22 +137,22 @@ def _emulator() -> tuple[Any, ...]:
     return () if module is None else (module.Emulator,)
 
 
-def user_session_id(user: str, session: str) -> str:
-    """Return the UserSessionId of a user's session."""
-    return Invocation(user, session).user_session_id
+def user_session_id(agent: str, user: str, session: str) -> str:
+    """Return the UserSessionId of a user's session with an agent."""
+    return Invocation(user, session, agent).user_session_id
 
 
-def refuse_absent(platform: Platform, user: str, session: str) -> NoReturn:
+def refuse_absent(platform: Platform, agent: str, user: str, session: str) -> NoReturn:
     """Raise UsageError if a session is not active."""
-    named = ", ".join(living(platform, user)) or "none"
+    named = ", ".join(living(platform, agent, user)) or "none"
     hint = f" Active sessions: {named}." if platform.target.admin else ""
     refuse(f"Session {session!r} is not active.{hint}")
 
 
-def living(platform: Platform, user: str) -> tuple[str, ...]:
-    """Return the names of a user's active sessions on a double, () on a live platform."""
+def living(platform: Platform, agent: str, user: str) -> tuple[str, ...]:
+    """Return the names of a user's active sessions with an agent on a double, () on a live platform."""
     if not platform.target.admin:
         return ()
-    prefix = user_session_id(user, "")
+    prefix = user_session_id(agent, user, "")
     ids = (session.user_session_id for session in platform.sandboxes())
     return tuple(sorted(id_.removeprefix(prefix) for id_ in ids if id_.startswith(prefix)))

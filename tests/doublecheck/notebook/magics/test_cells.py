@@ -165,3 +165,66 @@ def test_automatic_platform_switches_are_announced_once(notebook: NotebookKernel
 
     moved = f"Cells now run on platform, double at {url}; %sandbox use double switches back.\n"
     assert ["1\n", f"{moved}1\n", "1\n"] == outputs
+
+
+def test_in_gives_the_session_variables_of_the_notebook(notebook: NotebookKernel) -> None:
+    """They are copies, in each language with values; nothing of it is shown."""
+    notebook.run("rows, title = [1, 2.5, None], 'ö\"\\'\\n'")
+
+    ran = notebook.run("%%sandbox --in rows --in title\nprint(sum(filter(None, rows)), len(title))")
+    script = notebook.run("%%sandbox --language javascript --in rows\nrows.length")
+
+    assert ("3.5 4\n", []) == (ran.stdout, ran.bundles)
+    assert "3" == script.text
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--in nothing_here", "the notebook has no variable of that name"),
+        ("--in object", "this type is not a literal of Python"),
+        ("--in notebook_name --language bash", "not to bash"),
+        ("--in html --language javascript", "this bytes is not JSON"),
+    ],
+)
+def test_what_in_cannot_give_is_refused(notebook: NotebookKernel, line: str, said: str) -> None:
+    notebook.run("from builtins import object\nnotebook_name, html = 'n', b''")
+
+    ran = notebook.run(f"%%sandbox {line}\n1")
+
+    assert said in ran.stderr + (ran.error or "")
+
+
+def test_a_cell_enters_the_session_of_an_agent(notebook: NotebookKernel) -> None:
+    """The one in which run_code of an application runs."""
+    notebook.run(
+        "import json, doublecheck\n"
+        "from agentdouble import SimpleApp, run_code\n"
+        "app = SimpleApp('my_agent')\n"
+        "@app.entrypoint\n"
+        "async def answer(payload, headers):\n"
+        "    return json.loads(run_code(payload['prompt'], 'python3'))['success']\n"
+        "hosting = doublecheck.connect(apps=[app])\n"
+        "hosting.invoke('basket = 3', user_id='ann', session_id='s1')"
+    )
+
+    ran = notebook.run("%%sandbox --on hosting --agent my_agent --user ann --session s1\nbasket")
+    listed = notebook.run("hosting.sandbox('s1', user_id='ann', agent='my_agent').exists()")
+    notebook.run("hosting.close()")
+
+    assert ("3", "True") == (ran.text, listed.text)
+
+
+def test_a_cell_says_that_its_session_is_a_new_one(notebook: NotebookKernel) -> None:
+    """Above the error that comes of it; a result that is shown says it, too."""
+    notebook.run("%%sandbox\nkept = 1")
+    notebook.run("%sandbox clock advance 31m")
+
+    ran = notebook.run("%%sandbox --out found\nkept")
+    shown = notebook.run("found")
+    again = notebook.run("%%sandbox\n1")
+
+    assert "This is a new instance of the session" in ran.stdout
+    assert "NameError" in (ran.error or "")
+    assert "This is a new instance of the session" in shown.html
+    assert "" == again.stdout

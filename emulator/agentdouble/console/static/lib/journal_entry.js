@@ -13,6 +13,24 @@ export function operationOf(entry) {
   return query.get("Action") || path;
 }
 
+const ANSWERS = /^(?:chat\/completions|responses|generateContent|streamGenerateContent)$/; // what an agent asks the model for
+const SHOWN = 40; // characters of a subject in a name
+
+/** Return a request's name in lists: its operation, but "model" for the long path of a request to the model. @param {any} entry */
+export function nameOf(entry) {
+  const operation = operationOf(entry);
+  const [, asked] = /^\/model\/(?:.*:|v1\/)([^:]+)$/.exec(operation) ?? [];
+  if (!asked) return operation;
+  return ANSWERS.test(asked) ? "model" : `model ${asked}`;
+}
+
+/** Return a request's name where its subject is not shown beside it. @param {any} entry */
+export function fullNameOf(entry) {
+  const name = nameOf(entry), subject = entry.subject ?? "";
+  if (name === operationOf(entry) || !subject) return name;
+  return `${name}: ${subject.length > SHOWN ? `${subject.slice(0, SHOWN)}…` : subject}`;
+}
+
 /** Sort entries, newest first; the requests that one caused follow it, oldest first.
  * @param {any[]} entries */
 export function newestFirst(entries) {

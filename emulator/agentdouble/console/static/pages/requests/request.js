@@ -7,7 +7,7 @@ import { attempt } from "../../lib/attempt.js";
 import { copyButton } from "../../lib/copy_button.js";
 import { announce, h, setText } from "../../lib/dom.js";
 import { duration, timestamp } from "../../lib/format.js";
-import { operationOf, outcome } from "../../lib/journal_entry.js";
+import { fullNameOf, operationOf, outcome } from "../../lib/journal_entry.js";
 import { prettyJson } from "../../lib/json.js";
 import { double } from "../../lib/live.js";
 import { comparisonOf } from "./comparison.js";
@@ -119,7 +119,7 @@ function compareForm(entry) {
 /** @param {any} entry */
 function causedBy(entry) {
   const caused = double.requests.filter((effect) => effect.caused_by === entry.id);
-  return caused.map((other) => h("a", { href: `/requests/${other.id}` }, `Caused #${other.id} ${operationOf(other)}`));
+  return caused.map((other) => h("a", { href: `/requests/${other.id}` }, `Caused #${other.id} ${fullNameOf(other)}`));
 }
 
 /** @param {any} entry */

@@ -2,7 +2,7 @@
 
 import { h, namedLink, setName, setText } from "../../lib/dom.js";
 import { duration, timeOfDay } from "../../lib/format.js";
-import { operationOf, outcome } from "../../lib/journal_entry.js";
+import { nameOf, operationOf, outcome } from "../../lib/journal_entry.js";
 import { table } from "../../lib/table.js";
 
 /** Return the notes of a row: a state for its colour, and a text. @param {any} entry */
@@ -30,7 +30,7 @@ export function requestTable(label) {
       const subject = h("span", { class: "subject" });
       const row = h("div", { class: entry.caused_by ? "caused" : null },
         h("span", { class: "number" }, timeOfDay(entry.at)),
-        h("span", { class: "what" }, namedLink(`/requests/${entry.id}`, operationOf(entry)),
+        h("span", { class: "what" }, namedLink(`/requests/${entry.id}`, nameOf(entry)),
           operationOf(entry).startsWith("/") && h("small", null, entry.method)),
         caller, subject, h("span", null, status), took, remarks);
       row.update = (/** @type {any} */ next) => {

@@ -2,7 +2,7 @@
 
 import { h, list, setText } from "../../lib/dom.js";
 import { duration } from "../../lib/format.js";
-import { operationOf, outcome } from "../../lib/journal_entry.js";
+import { fullNameOf, outcome } from "../../lib/journal_entry.js";
 import { double } from "../../lib/live.js";
 
 /** The names of the steps that the journal notes. @type {Record<string, string>} */
@@ -39,7 +39,7 @@ function rowsBelow(entry, depth, effects) {
     .filter((/** @type {Row} */ step) => step.to === null || step.to - step.from >= SHORTEST_MS);
   const parts = [...steps.map((/** @type {Row} */ step) => [step]),
     ...(effects.get(entry.id) ?? []).map((effect) => rowsBelow(effect, depth + 1, effects))];
-  return [{ key: `${entry.id}`, depth, name: operationOf(entry), href: `/requests/${entry.id}`, state: outcome(entry), from, to },
+  return [{ key: `${entry.id}`, depth, name: fullNameOf(entry), href: `/requests/${entry.id}`, state: outcome(entry), from, to },
     ...parts.sort(([a], [b]) => a.from - b.from).flat()];
 }
 
