@@ -74,8 +74,8 @@ def check_type(document: Document, node: Json, allowed: Sequence[str], location:
     if written is not None and written not in allowed:
         document.note(
             at,
-            f"the type {reprlib.repr(written)} is not one of {', '.join(allowed)}, so the value is sent as text "
-            f"(at {at}).{did_you_mean(written, allowed)}",
+            f"the type {reprlib.repr(written)} is not one of {', '.join(allowed)}, so the value "
+            f"is sent as text (at {at}).{did_you_mean(written, allowed)}",
         )
 
 

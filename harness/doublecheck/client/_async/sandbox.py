@@ -49,9 +49,10 @@ class AsyncSandbox:
     """A session of the sandbox, from ``Platform.sandbox()``.
 
     A user's session has a name: ``user_id``, ``session_id`` and the ``agent`` whose code runs in it.
-    Its instance is created on first use, with the lifetime ``ttl_s``, and a new one after it ended. Any session can be named by
-    its SessionId (``s-...``), ``instance_id``, instead. Such a sandbox, for example a copy from
-    ``Platform.sandbox_from()``, raises EndedCopyError once its session has ended.
+    Its instance is created on first use, with the lifetime ``ttl_s``, and a new one after it has
+    ended. Any session can be named by its SessionId (``s-...``), ``instance_id``, instead. Such a
+    sandbox, for example a copy from ``Platform.sandbox_from()``, raises EndedCopyError once its
+    session has ended.
 
     Every method raises RefusedError if the platform refuses, and CredentialsMissingError.
     """

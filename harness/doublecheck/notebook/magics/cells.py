@@ -15,11 +15,11 @@ from doublecheck.core.markup import box
 from doublecheck.errors import FailedCellError
 from doublecheck.notebook.display.outputs import safe, traceback
 from doublecheck.notebook.magics.options import BASH, refuse, write_line
-from doublecheck.notebook.magics.platforms import user_session_id
 from doublecheck.values.executions import BashResult, CodeResult
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
+    from doublecheck.client._sync.sandbox import Sandbox
     from doublecheck.notebook.magics.options import CellOptions
     from doublecheck.values.executions import LiveOutput, OnOutput
 
@@ -121,10 +121,14 @@ class Cell:
     code: str
     options: CellOptions
 
+    def sandbox(self, platform: Platform) -> Sandbox:
+        """Return the session that the cell runs in."""
+        options = self.options
+        return platform.sandbox(options.session, user_id=options.user, agent=options.agent)
+
     def run(self, platform: Platform, on_output: OnOutput | None = None) -> CodeResult | BashResult:
         """Run the code and return its result."""
-        options = self.options
-        sandbox = platform.sandbox(options.session, user_id=options.user, agent=options.agent)
+        options, sandbox = self.options, self.sandbox(platform)
         if options.language != BASH:
             return sandbox.run(
                 self.code, options.language, timeout_s=options.timeout_s, on_output=on_output
@@ -141,8 +145,7 @@ def show(cell: Cell, platform: Platform, variables: MutableMapping[str, object])
     if options.given:
         given = assignments(options.given, options.language, variables)
         _tell_notice(replace(cell, code=given).run(platform))
-    origin = user_session_id(options.agent, options.user, options.session)
-    result = cell.run(platform, OutputDisplay(origin))
+    result = cell.run(platform, OutputDisplay(cell.sandbox(platform).user_session_id))
     _tell_notice(result)
     if options.out is not None:
         variables[options.out] = result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,6 +23,7 @@ from doublecheck.values.double import SandboxLog
 
 if TYPE_CHECKING:
     from doublecheck.client._sync.platform import Platform
+    from doublecheck.client._sync.sandbox import Sandbox
 
 Command: TypeAlias = Callable[[str, Platforms], object]
 
@@ -75,10 +77,9 @@ def _destroy(line: str, platforms: Platforms) -> None:
     parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    who = (arguments.agent, arguments.user, arguments.session)
-    sandbox = platform.sandbox(who[2], user_id=who[1], agent=who[0])
+    sandbox = _sandbox(platform, arguments)
     if not sandbox.destroy():
-        refuse_absent(platform, *who)
+        refuse_absent(sandbox)
     write_line(f"Session {arguments.session!r} was destroyed; its state is lost.")
 
 
@@ -89,10 +90,9 @@ def _snapshot(line: str, platforms: Platforms) -> None:
     parser.add_argument("--session", default=DEFAULT_SESSION)
     arguments = parser.parse_args(words(line))
     platform = _platform(platforms)
-    who = (arguments.agent, arguments.user, arguments.session)
-    sandbox = platform.sandbox(who[2], user_id=who[1], agent=who[0])
+    sandbox = _sandbox(platform, arguments)
     if not sandbox.exists():
-        refuse_absent(platform, *who)
+        refuse_absent(sandbox)
     snapshot = sandbox.snapshot()
     key = (platform.url, arguments.name)
     before = platforms.snapshots.get(key)
@@ -171,6 +171,10 @@ def _parser(command: str) -> Parser:
     parser.add_argument("--user", default=DEFAULT_USER)
     parser.add_argument("--agent", default=DEFAULT_AGENT)
     return parser
+
+
+def _sandbox(platform: Platform, arguments: Namespace) -> Sandbox:
+    return platform.sandbox(arguments.session, user_id=arguments.user, agent=arguments.agent)
 
 
 def _platform(platforms: Platforms) -> Platform:

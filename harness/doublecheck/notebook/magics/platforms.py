@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from agentdouble.core.code_tool import Invocation
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
+from doublecheck.client._sync.sandbox import Sandbox
 from doublecheck.notebook.magics.options import refuse, write_line
 from doublecheck.run.platform import connect
 from doublecheck.target.target import Target
@@ -137,22 +137,16 @@ def _emulator() -> tuple[Any, ...]:
     return () if module is None else (module.Emulator,)
 
 
-def user_session_id(agent: str, user: str, session: str) -> str:
-    """Return the UserSessionId of a user's session with an agent."""
-    return Invocation(user, session, agent).user_session_id
+def refuse_absent(sandbox: Sandbox) -> NoReturn:
+    """Raise UsageError, because a session is not active."""
+    hint = ""
+    if sandbox.platform.target.admin:
+        hint = f" Active sessions: {', '.join(_living(sandbox)) or 'none'}."
+    refuse(f"Session {sandbox.session_id!r} is not active.{hint}")
 
 
-def refuse_absent(platform: Platform, agent: str, user: str, session: str) -> NoReturn:
-    """Raise UsageError if a session is not active."""
-    named = ", ".join(living(platform, agent, user)) or "none"
-    hint = f" Active sessions: {named}." if platform.target.admin else ""
-    refuse(f"Session {session!r} is not active.{hint}")
-
-
-def living(platform: Platform, agent: str, user: str) -> tuple[str, ...]:
-    """Return the names of a user's active sessions with an agent on a double, () on a live platform."""
-    if not platform.target.admin:
-        return ()
-    prefix = user_session_id(agent, user, "")
-    ids = (session.user_session_id for session in platform.sandboxes())
+def _living(sandbox: Sandbox) -> tuple[str, ...]:
+    """Return the names of the active sessions of a sandbox's user and agent on a double."""
+    prefix = replace(sandbox, session_id="").user_session_id
+    ids = (session.user_session_id for session in sandbox.platform.sandboxes())
     return tuple(sorted(id_.removeprefix(prefix) for id_ in ids if id_.startswith(prefix)))
