@@ -116,8 +116,8 @@ class AbsentSurfaceError(WrongAddressError):
     def __init__(self, url: str, surface: str, answers: Sequence[str]) -> None:
         DoubleCheckError.__init__(
             self,
-            f"Nothing at {url} answers as {surface}: {'; '.join(answers)}. If it is elsewhere, "
-            "give its address; if it does not exist, remove it from what the target offers.",
+            f"Nothing at {url} answers as {surface}: {'; '.join(answers).rstrip('.')}. If it is "
+            "elsewhere, give its address; if it does not exist, remove it from what the target offers.",
         )
         self.url = url
         self.surface = surface

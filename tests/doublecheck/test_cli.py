@@ -220,6 +220,135 @@ def test_refused_keys_are_reported_before_the_first_check(
     assert "a-wrong-secret" not in line
 
 
+COMMANDS = [["run", "-k", "PRB"], ["twin"], ["calibrate", "-o", "profile.toml"]]
+
+
+def keyed_target(platform: Platform, folder: Path, **changes: str) -> dict[str, str]:
+    """Define the target staging, which requires every kind of key; return their variables."""
+    target = platform.target
+    assert target.credentials is not None
+    table = {
+        "url": target.url,
+        "tool_id": str(target.tool_id),
+        "access_key_env": "STAGING_ACCESS_KEY",
+        "secret_key_env": "STAGING_SECRET_KEY",
+        "api_key_env": "STAGING_API_KEY",
+        **changes,
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in table.items() if value]
+    (folder / "pyproject.toml").write_text(
+        "\n".join(
+            [
+                "[tool.doublecheck.targets.staging]",
+                'offers = ["application", "control_plane", "sandbox"]',
+                *lines,
+            ]
+        )
+    )
+    return {
+        "STAGING_ACCESS_KEY": target.credentials.access_key,
+        "STAGING_SECRET_KEY": target.credentials.secret_key,
+        "STAGING_API_KEY": "the-key",
+    }
+
+
+@pytest.fixture
+def keyed(make_platform: Callable[..., Platform]) -> Platform:
+    return make_platform(api_key="the-key")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("changes", "variables", "message"),
+    [
+        ({}, {"STAGING_API_KEY": "another"}, "refuses the API key in STAGING_API_KEY: GET /ping"),
+        ({"api_key_env": ""}, {}, "requires an API key: GET /ping answers HTTP 401. Nothing was"),
+        ({}, {"STAGING_SECRET_KEY": "another"}, "refuses the key pair in STAGING_ACCESS_KEY and"),
+        ({"tool_id": "t-nobody"}, {}, "does not have the tool 't-nobody': InvalidResource.NotFoun"),
+    ],
+    ids=["wrong API key", "no API key", "wrong key pair", "wrong tool"],
+)
+def test_what_a_target_refuses_is_reported_before_the_first_check(
+    doublecheck: Command,
+    keyed: Platform,
+    tmp_path: Path,
+    command: list[str],
+    changes: dict[str, str],
+    variables: dict[str, str],
+    message: str,
+) -> None:
+    """Otherwise it would be compared, and its refusals would be taken for its behaviour."""
+    keys = keyed_target(keyed, tmp_path, **changes)
+
+    refused = doublecheck(*command, "--target", "staging", environment={**keys, **variables})
+
+    assert (3, "") == (refused.returncode, refused.stdout)
+    (line,) = refused.stderr.splitlines()
+    assert message in line
+    assert "Nothing was checked." in line
+    assert not (tmp_path / "profile.toml").exists()
+
+
+def test_a_target_with_the_correct_keys_is_checked(
+    doublecheck: Command, keyed: Platform, tmp_path: Path
+) -> None:
+    keys = keyed_target(keyed, tmp_path)
+
+    ended = doublecheck("run", "--target", "staging", "-k", "PRB-02", environment=keys)
+
+    assert 0 == ended.returncode, ended.stderr
+
+
+def test_a_running_double_without_its_api_key_is_reported_before_the_first_check(
+    doublecheck: Command, keyed: Platform
+) -> None:
+    refused = doublecheck("run", "--url", keyed.url, "-k", "PRB")
+
+    assert (3, "") == (refused.returncode, refused.stdout)
+    assert "requires an API key" in refused.stderr
+    assert "Set DOUBLECHECK_API_KEY" in refused.stderr
+
+
+def test_another_server_does_not_refuse_the_key_pair(
+    doublecheck: Command, keyed: Platform, tmp_path: Path
+) -> None:
+    """Its 401 is about something else: here, the address has a path that it does not serve."""
+    keys = keyed_target(keyed, tmp_path, url=f"{keyed.url}/agent")
+
+    ended = doublecheck("run", "--target", "staging", "-k", "PRB-02 or CTL-04", environment=keys)
+
+    assert 3 == ended.returncode
+    assert "key pair in" not in ended.stdout + ended.stderr
+    assert "Is this the address of the control plane, and is the key pair right?" in ended.stdout
+    assert f"No check could ask {keyed.url}/agent: is it the platform's address" in ended.stdout
+
+
+def test_all_missing_variables_of_a_target_are_named_at_once(
+    doublecheck: Command, keyed: Platform, tmp_path: Path
+) -> None:
+    keyed_target(keyed, tmp_path)
+
+    refused = doublecheck("run", "--target", "staging")
+
+    assert 2 == refused.returncode
+    assert (
+        "access_key_env names the environment variable STAGING_ACCESS_KEY, which is not set. Nor are "
+        "these, which it needs too: STAGING_API_KEY, STAGING_SECRET_KEY."
+    ) in refused.stderr
+
+
+def test_an_unknown_target_names_the_file_that_was_read(
+    doublecheck: Command, tmp_path: Path
+) -> None:
+    """Outside the project's folder there is none."""
+    nowhere = doublecheck("run", "--target", "staging")
+    (tmp_path / "pyproject.toml").write_text("")
+    here = doublecheck("run", "--target", "staging")
+
+    assert "a pyproject.toml, of which there is none here" in nowhere.stderr
+    assert f"add a table to {tmp_path / 'pyproject.toml'}" in here.stderr
+
+
 def test_a_target_of_the_project_is_checked(
     doublecheck: Command, platform_server: Target, tmp_path: Path
 ) -> None:

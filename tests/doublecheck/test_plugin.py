@@ -91,7 +91,9 @@ def test_a_live_url_without_the_target_is_wrong_usage(
     result = pytester.runpytest_inprocess(f"--platform-url={platform_server.url}/runtimes/none")
 
     assert pytest.ExitCode.USAGE_ERROR == result.ret
-    result.stdout.fnmatch_lines(["*answers, but not as a double*--platform-target=live*"])
+    result.stdout.fnmatch_lines(
+        ["*answers, but not as a double: GET *_emulator/health returned HTTP 404: *=live*"]
+    )
 
 
 def test_a_dead_address_is_an_error_of_each_test(pytester: pytest.Pytester) -> None:

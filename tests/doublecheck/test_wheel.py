@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +11,8 @@ import venv
 from pathlib import Path
 
 import pytest
+
+from doublecheck import Platform
 
 pytestmark = pytest.mark.slow
 
@@ -150,6 +153,67 @@ def test_doctor_reports_a_light_install(light: Path) -> None:
     assert (1, "") == (done.returncode, done.stderr)
     assert "pip install 'agentdouble[emulator]'" == findings["double"]["remedy"]
     assert {"isolation.files", "browser"} < set(findings)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["serve", "demo", "exec -- true"],
+)
+def test_a_command_that_starts_a_double_names_its_missing_extra(light: Path, command: str) -> None:
+    done = _agentdouble(light, *command.split())
+
+    assert (2, "") == (done.returncode, done.stdout)
+    assert done.stderr.startswith("agentdouble: ")
+    assert done.stderr.endswith(f"{INSTALL}\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "env",
+        "journal",
+        "journal --status 200",
+        "call ListTools",
+        "sign ListTools",
+        "session list",
+        "mcp list",
+        "faults list",
+        "clock show",
+        "nodes list",
+    ],
+)
+def test_a_command_for_a_running_double_needs_no_extra(
+    light: Path, platform: Platform, command: str
+) -> None:
+    """The double may run in a container, or on another machine."""
+    target = platform.target
+    assert target.credentials is not None
+    assert target.token is not None
+    variables = {
+        "PLATFORM_ACCESS_KEY": target.credentials.access_key,
+        "PLATFORM_SECRET_KEY": target.credentials.secret_key,
+        "PLATFORM_TOOL_ID": str(target.tool_id),
+        "AGENTDOUBLE_TOKEN": target.token.reveal(),
+    }
+    platform.ping()
+
+    done = _agentdouble(light, *command.split(), "--url", platform.url, **variables)
+
+    assert (0, "") == (done.returncode, done.stderr if done.returncode else "")
+
+
+def _agentdouble(
+    python: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    command = [str(python.with_name("agentdouble")), *arguments]
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+        env={**os.environ, **variables},
+    )
 
 
 def _run(*arguments: str, python: Path | str = sys.executable, cwd: Path | None = None) -> str:

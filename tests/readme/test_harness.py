@@ -51,7 +51,7 @@ SMALLEST = block(HARNESS, "text", "INV-04 (must)").partition("\n\n")[0]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("files", "count"), [(TESTS, 14), (APPLICATION, 2)], ids=["own", "app"])
+@pytest.mark.parametrize(("files", "count"), [(TESTS, 15), (APPLICATION, 2)], ids=["own", "app"])
 def test_example_tests_pass(tmp_path: Path, files: dict[str, str], count: int) -> None:
     """Without configuration; or with the override that serves the front page's application."""
     for name, text in files.items():

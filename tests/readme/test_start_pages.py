@@ -29,6 +29,7 @@ FIRST = {
     for name in ("test_first.py", "first_agent.py", "test_first_agent.py")
 }
 DOCKER = block(DOUBLE, "console", "$ docker build")
+HOSTS_TESTS = block(DOUBLE, "console", '$ eval "$(docker exec double agentdouble env)"')
 COMPOSE = block(DOUBLE, "yaml", "# compose.yaml")
 DEVCONTAINER = block(DOUBLE, "json", '{\n  "image"')
 OURS = {"test", "docs", "dev", "lab"}  # extras for those who change agentdouble
@@ -134,6 +135,22 @@ def test_tests_of_compose_use_its_double(
             for name, value in services["tests"]["environment"].items()
         }
         output = bash("pytest -q -p no:cacheprovider -n0", tmp_path, **variables)
+
+    assert "1 passed" in output
+
+
+def test_tests_of_the_host_use_the_double_of_a_container(tmp_path: Path) -> None:
+    """It is not theirs: they know it by the variables of the block, and by those from inside."""
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(platform, platform_clock):\n"
+        "    assert platform.invoke('6 * 7') == '42'\n"
+        "    assert platform.run_code('6 * 7').text == '42'\n"
+    )
+    _, shown = commands_of(HOSTS_TESTS)
+    with Emulator(api_key="secret", access_key="AKLTinside", secret_key="its-secret") as double:
+        variables = {**double.environment(), "XDG_STATE_HOME": str(tmp_path)}
+        here = shown.command.replace("http://127.0.0.1:8000", double.url)
+        output = bash(f"{here} -q -p no:cacheprovider -n0", tmp_path, **variables)
 
     assert "1 passed" in output
 

@@ -75,7 +75,9 @@ def _import(module_name: str, spec: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is not None and module_name.split(".")[0] == error.name.split(".")[0]:
             raise ApplicationLoadError(
-                f"No module named {module_name!r} in the working directory or installed.", spec=spec
+                f"No module named {module_name!r} in the working directory, on PYTHONPATH or "
+                "installed.",
+                spec=spec,
             ) from None
         raise _broken(module_name, error, spec) from error
     except (Exception, SystemExit) as error:

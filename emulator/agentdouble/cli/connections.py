@@ -27,8 +27,11 @@ def double_at(port: int | None) -> DoubleConnection:
         return connection_at(named, environment.OWN_ADDRESS)
     doubles = running_doubles.doubles() if port is None else running_doubles.at(port)
     if not doubles:
-        where = "" if port is None else f" on port {port}"
-        raise AgentDoubleError(f"No double is running{where}. Start one: agentdouble serve")
+        where, elsewhere = "", ", or name one elsewhere with --url"
+        if port is not None:
+            where, elsewhere = f" on port {port}", ""
+        message = f"No double is running{where}. Start one: agentdouble serve{elsewhere}"
+        raise AgentDoubleError(message)
     if len(doubles) > 1:
         others = ", ".join(double.url for double in doubles[1:])
         typer.echo(

@@ -16,13 +16,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from types import FrameType
 
-from agentdouble.apps.loading import load
-from agentdouble.cli import env, serving
+from agentdouble.cli import env
 from agentdouble.core import environment, running_doubles
 from agentdouble.core.environment import CLIENTS, OWN_ADDRESS
-from agentdouble.emulator import Emulator
-from agentdouble.processes import capacity
-from agentdouble.settings import Settings
+from agentdouble.errors import MissingExtraError
+
+try:
+    from agentdouble.apps.loading import load
+    from agentdouble.cli import serving
+    from agentdouble.emulator import Emulator
+    from agentdouble.processes import capacity
+    from agentdouble.settings import Settings
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("agentdouble"):
+        raise
+    raise MissingExtraError("The double", extra="emulator") from error
 
 NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
 _BY_TERMINAL = frozenset({signal.SIGINT, signal.SIGQUIT})

@@ -20,7 +20,7 @@ from agentdouble.cli.control import ControlPlaneClient, advice
 from agentdouble.core import terminal
 from agentdouble.core.log_filters import printable
 from agentdouble.errors import PlatformUnreachableError
-from agentdouble.journal.routes import FILTERS
+from agentdouble.journal.filters import FILTERS
 
 _JOURNAL, _EVENTS = "/_emulator/journal", "/_emulator/events"
 

@@ -123,7 +123,8 @@ def _check_exposure(settings: Settings) -> None:
         return
     raise SettingsError(
         f"The double runs the code that it receives, and {settings.host} is reachable from other "
-        "machines. Set a key with --api-key env:NAME or file:PATH, or use --insecure.",
+        "machines. Set a key with --api-key env:NAME or file:PATH, or in AGENTDOUBLE_API_KEY; or "
+        "use --insecure.",
         key="host",
         source="the settings",
     )

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 LONGEST_S = 60.0
 _STATUSES = [400, 401, 403, 404, 409, 429, 500, 503]  # the statuses that a form suggests
+_CODES = {429: "RequestLimitExceeded"}  # the platform's; of others, the phrase of HTTP
 _LARGEST_BODY = 1024 * 1024  # characters
 
 Header = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
@@ -89,7 +90,8 @@ class Fail(Fault):
     @property
     def error(self) -> tuple[str, str]:
         """The code and the message of the error."""
-        code = self.code or _phrase(self.status).replace(" ", "").replace("-", "")
+        phrase = _phrase(self.status).replace(" ", "").replace("-", "")
+        code = self.code or _CODES.get(self.status, phrase)
         return code, self.message or "A fault that was armed for this call."
 
     def extra_headers(self) -> dict[str, str]:

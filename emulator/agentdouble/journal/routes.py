@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -18,22 +17,11 @@ from starlette.routing import Route
 
 from agentdouble.core.suggestions import did_you_mean
 from agentdouble.journal.entries import Entry, Journal
+from agentdouble.journal.filters import FILTERS
 from agentdouble.journal.refusals import refused
 
 _LONGEST_NUMBER = 18  # digits
 _AT_ONCE = 8  # entries that are converted before other requests run
-FILTERS: Mapping[str, Callable[[Entry, str], bool]] = {  # they look at what a short entry has
-    "method": lambda entry, value: entry.method == value.upper(),
-    "path": lambda entry, value: urlsplit(entry.url).path == value,
-    "status": lambda entry, value: str(entry.status) == value,
-    "action": lambda entry, value: value in parse_qs(urlsplit(entry.url).query).get("Action", ()),
-    "unknown": lambda entry, value: value in entry.unknowns,
-    "unread": lambda entry, value: value in entry.unread,
-    "fault": lambda entry, value: value in entry.faults,
-    "failure": lambda entry, value: value in entry.failures,
-    "session": lambda entry, value: entry.session == value,
-    "caused_by": lambda entry, value: str(entry.caused_by) == value,
-}
 _PARAMETERS = ("after", "limit", "bodies", *FILTERS)
 
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from agentdouble.core import ledger, terminal
 from doublecheck.calibration import findings
 from doublecheck.calibration.finding import Finding
-from doublecheck.client import transport
+from doublecheck.client import key_checks, transport
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client.open_target import opened
 from doublecheck.core.markup import Markup, coloured, pre
@@ -46,6 +46,7 @@ def calibrate(
     if "url" not in planned.facts:
         raise TargetError("Give the address of the deployment to calibrate with --url.")
     target, results = opened(planned, "--target"), []
+    key_checks.require(target, planned)
     with Platform(target, longest_answer_s=transport.LONGEST_ANSWER_S) as platform:
         for finding in findings.calibrate(platform, slow=slow, only=only):
             _progress(finding)

@@ -52,7 +52,13 @@ def absent_surfaces(platform: Platform, surfaces: Collection[Surface]) -> Mappin
     if len(absent) == len(offered):
         answers = dict.fromkeys(it for error in absent.values() for it in _answers(error))
         raise AbsentSurfaceError(target.url, "a platform", tuple(answers))
-    return {surface: f"{surface} is not there: {problem}" for surface, problem in absent.items()}
+    return {surface: _reason(surface, problem) for surface, problem in absent.items()}
+
+
+def _reason(surface: Surface, problem: DoubleCheckError) -> str:
+    if isinstance(problem, AbsentSurfaceError):
+        return f"{surface} is not there: {problem}"
+    return f"{surface} could not be asked: {problem}"
 
 
 def _answers(error: DoubleCheckError) -> Collection[str]:

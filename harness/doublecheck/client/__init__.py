@@ -8,7 +8,7 @@ and ``clock``, ``faults`` and ``model`` of a double. What differs between the tw
 
 ``open_target`` turns a URL, the environment or nothing into an open target, ``doubles`` finds and
 starts doubles, ``session_target`` opens the target of a test session, and ``preflight`` checks that
-a target is usable.
+a target is usable, ``key_checks`` that the platform takes its keys.
 ``log_filter`` keeps their logs out of a notebook.
 
 The clients use the formats of ``wire`` and return ``values``. They must not import pytest.

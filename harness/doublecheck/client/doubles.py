@@ -30,11 +30,7 @@ def running_double(url: str) -> Target:
     UnreachableError if nothing answers.
     """
     target = Target.find(url, "double", environ=environment_of(url))
-    if not is_double(target):
-        raise TargetError(
-            f"{url} answers, but not as a double. To use a live platform, give its URL and "
-            "--platform-target=live (doublecheck run: --target live)."
-        )
+    require_double(target, "--platform-target=live (doublecheck run: --target live)")
     return target
 
 
@@ -57,6 +53,21 @@ def answers_as_double(url: str) -> bool:
 
 def is_double(target: Target) -> bool:
     """Whether the server at a target's address is a double. Raise UnreachableError."""
+    return _other_answer(target) is None
+
+
+def require_double(target: Target, option: str) -> None:
+    """Raise TargetError if a server is not a double, with its answer and the option for others."""
+    other = _other_answer(target)
+    if other is not None:
+        raise TargetError(
+            f"{target.url} answers, but not as a double: {other}. To use a live platform, give its "
+            f"URL and {option}."
+        )
+
+
+def _other_answer(target: Target) -> str | None:
+    """Return what a server answers that is not a double, or None. Raise UnreachableError."""
     call = admin.health(target)
     options = transport.options(target, ANSWER_WITHIN_S, ANSWER_WITHIN_S)
     with transport.translated(target.url), transport.client(**options) as client:

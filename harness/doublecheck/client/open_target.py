@@ -10,7 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from doublecheck.client import log_filter, preflight
-from doublecheck.client.doubles import answers_as_double, environment_of, is_double, start_double
+from doublecheck.client.doubles import (
+    answers_as_double,
+    environment_of,
+    require_double,
+    start_double,
+)
 from doublecheck.errors import ArgumentError, TargetError
 from doublecheck.target.conversions import target_of_plan
 from doublecheck.target.facts import FACTS, variable
@@ -37,11 +42,8 @@ def opened(plan: Plan, target_option: str = "target") -> Target:
     if plan.kind == "double":
         plan = plan.with_variables(environment_of(plan.value("url"), {}))
     target = require_answer(target_of_plan(plan))
-    if target.kind == "double" and not is_double(target):
-        raise TargetError(
-            f"{target.url} answers, but not as a double. To use a live platform, give its URL "
-            f"and {target_option}=live."
-        )
+    if target.kind == "double":
+        require_double(target, f"{target_option}=live")
     return target
 
 

@@ -16,19 +16,18 @@ import httpx
 
 from agentdouble.core import invoke_tool
 from doublecheck.client import loop_thread, transport
-from doublecheck.errors import DoubleCheckError, NoAnswerError, RefusedError, WrongAddressError
+from doublecheck.errors import DoubleCheckError, NoAnswerError, WrongAddressError
 from doublecheck.target.facts import Surface
 from doublecheck.target.target import Target
 from doublecheck.values.executions import OnOutput
-from doublecheck.wire import calls, control_plane
+from doublecheck.wire import calls
 from doublecheck.wire.event_stream import is_stream
-from doublecheck.wire.exchanges import redact, secrets_of
 
 PATIENCE_S = 10.0
 _MARGIN_S = 1.0
 _READ_BYTES = 64 * 1024
 _GRACE_S = 2.0  # for the other surfaces, after one has answered
-_PROBES: Mapping[Surface, str] = {
+PROBES: Mapping[Surface, str] = {
     "application": "/ping",
     "api_server": "/list-apps",
     "control_plane": f"/?Action={invoke_tool.ACTION}&Version={invoke_tool.VERSION}",
@@ -46,7 +45,7 @@ def problems(target: Target, patience_s: float | None = None) -> Mapping[Surface
     TargetError for certificates that cannot be read.
     """
     by_address: dict[str, list[Surface]] = {}
-    for surface in _PROBES:
+    for surface in PROBES:
         if target.offers(surface):
             by_address.setdefault(target.at(surface), []).append(surface)
     return _ask(target, list(by_address.values()), patience_s)
@@ -57,14 +56,14 @@ def problem(
 ) -> DoubleCheckError | None:
     """Return the error if a surface does not answer as a platform, or None."""
     surface = probed(surface)
-    if surface not in _PROBES:
+    if surface not in PROBES:
         return None
     return _ask(target, [[surface]], patience_s).get(surface)
 
 
 def none_left(target: Target, problems: Mapping[Surface, DoubleCheckError]) -> bool:
     """Whether every surface that can be probed has a problem."""
-    return bool(problems) and problems.keys() >= set(map(probed, target.offered)) & _PROBES.keys()
+    return bool(problems) and problems.keys() >= set(map(probed, target.offered)) & PROBES.keys()
 
 
 def probed(surface: Surface) -> Surface:
@@ -95,7 +94,7 @@ async def _ask_address(
     """Return the problems of the surfaces at one address."""
     quick = [surface for surface in surfaces if surface not in _SLOW]
     requests = {
-        surface: calls.request(target, "GET", _PROBES[surface], surface=surface)
+        surface: calls.request(target, "GET", PROBES[surface], surface=surface)
         for surface in quick or surfaces[:1]
     }
     tasks = {
@@ -159,45 +158,3 @@ def _redirect_target(response: httpx.Response) -> str:
     url = urljoin(str(response.request.url), response.headers["location"])
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname or ''}{parts.path}"
-
-
-_NO_TOOL = invoke_tool.RunCode(  # no such tool exists, so no code runs
-    "t-doublecheck-nobody-has-this", "doublecheck_doublecheck", "1"
-)
-
-
-def require(target: Target, variables: tuple[str, str]) -> None:
-    """Raise DoubleCheckError if the control plane refuses the key pair in these variables.
-
-    Only HTTP 401 in the control plane's own envelope counts, because gateways refuse signed
-    requests for other reasons. If there is no answer, the checks report that.
-    """
-    if "control_plane" in target.problems or target.credentials is None:
-        return
-    if not target.offers("control_plane") and not target.offers("sandbox"):
-        return
-    refusal = _refusal(target)
-    if refusal is not None:
-        reason = redact(str(refusal), secrets_of(target))
-        raise DoubleCheckError(
-            f"The control plane at {target.control_plane} refuses the key pair in "
-            f"{' and '.join(variables)}: {reason}. Nothing was checked. Correct the two variables, or "
-            "skip the checks that need a signature: remove control_plane and sandbox from what the "
-            "target offers."
-        )
-
-
-def _refusal(target: Target) -> RefusedError | None:
-    """Return the error with which the control plane refuses a key pair, or None."""
-    request = control_plane.signed(target, _NO_TOOL.body())
-    try:
-        with (
-            transport.translated(request.url),
-            transport.client(**transport.options(target, PATIENCE_S, PATIENCE_S)) as client,
-        ):
-            control_plane.read_envelope(client.request(**transport.arguments(request)))
-    except RefusedError as error:
-        return error if error.status == httpx.codes.UNAUTHORIZED else None
-    except DoubleCheckError:
-        return None
-    return None

@@ -28,7 +28,7 @@ _VALUE_CHARS = 120
 
 def show(comparison: Comparison, console: Console | None = None) -> None:
     """Print the parts, calls and differences as a tree, and a summary line."""
-    tree = Tree(Text(f"double {comparison.double}, live {comparison.live}"))
+    tree = Tree(Text(f"double {comparison.double}, {comparison.name} {comparison.live}"))
     for part in comparison.parts:
         if part.skipped:
             tree.add(Text(f"{part.name}  skipped: {part.skipped}", "dim"))
@@ -46,7 +46,7 @@ def show(comparison: Comparison, console: Console | None = None) -> None:
                 twig.add(Text(f"{reason} explains {counted(count, 'difference')}", "dim"))
             for difference in call.differences:
                 if difference.because is None:
-                    twig.add(_difference(difference))
+                    twig.add(_difference(difference, comparison.name))
     console = console or terminal.console()
     console.print(tree)
     console.print()
@@ -65,12 +65,13 @@ def document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _difference(difference: Difference) -> Text:
+def _difference(difference: Difference, name: str) -> Text:
+    width = max(len("double"), len(name))
     text = Text(f"{difference.path}: {difference.kind}", _STYLES[difference.cls])
     if difference.kind != "only live":
-        text.append(f"\n  double {_short(difference.double)}", "default")
+        text.append(f"\n  {'double':{width}} {_short(difference.double)}", "default")
     if difference.kind != "only double":
-        text.append(f"\n  live   {_short(difference.live)}", "default")
+        text.append(f"\n  {name:{width}} {_short(difference.live)}", "default")
     return text
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentdouble.errors import AgentDoubleError
-from doublecheck.client import doubles, open_target, transport
+from doublecheck.client import doubles, key_checks, open_target, transport
 from doublecheck.compare import run
 from doublecheck.compare.conversation import Talk, Topic, default
 from doublecheck.compare.differences import Comparison, ConversationPart
@@ -124,7 +124,9 @@ def configured(**options: Any) -> Target:
     planned = plan(Sources.of(options))
     if planned.in_process:
         raise TargetError("Name the other platform with --url or --target.")
-    return open_target.opened(planned, "--target")
+    target = open_target.opened(planned, "--target")
+    key_checks.require(target, planned)
+    return target
 
 
 def _double(

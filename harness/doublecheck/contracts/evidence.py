@@ -71,13 +71,22 @@ def require(platform: Platform, name: str) -> None:
         status = unclear.status_code
         message = f"{_route(unclear)} answers HTTP {status}, so {evidence.name} cannot be checked."
         if status in (401, 403):
-            message += f" If it needs a key, set {variable('api_key')}."
+            message += _advice(platform, evidence.surface)
         raise RefusedError(message, status=status, body=unclear.text)
     statuses = [
         f"{_route(it)} answers HTTP {it.status_code}{' with something else' * it.is_success}"
         for it in answers
     ]
     raise AbsentSurfaceError(platform.target.at(evidence.surface), evidence.name, statuses)
+
+
+def _advice(platform: Platform, surface: Surface) -> str:
+    """Return what to do about a refusal, as further sentences."""
+    if surface == "control_plane":
+        return " Is this the address of the control plane, and is the key pair right?"
+    if platform.target.key_of(surface):
+        return " It refuses the API key."
+    return f" If it needs a key, set {variable('api_key')}."
 
 
 def _gets(*paths: str) -> Requests:

@@ -54,12 +54,12 @@ class Verdict(str, Enum):
 
 
 NOT_ASKED = (Verdict.ERROR, Verdict.COULD_NOT_ASK)
-_CARRIED_OUT = (Verdict.FAILED, *NOT_ASKED, Verdict.PASSED)
+CARRIED_OUT = (Verdict.FAILED, *NOT_ASKED, Verdict.PASSED)
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a clause with several checks."""
-    carried_out = [verdict for verdict in verdicts if verdict in _CARRIED_OUT]
+    carried_out = [verdict for verdict in verdicts if verdict in CARRIED_OUT]
     return min(carried_out or verdicts, key=list(Verdict).index)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from doublecheck.contracts.exit_status import left_out
 from doublecheck.contracts.run_result import Check, Run
-from doublecheck.contracts.verdicts import Verdict
+from doublecheck.contracts.verdicts import CARRIED_OUT, Verdict
 from doublecheck.core import atomic_files
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.core.notebook_repr import Series, Shown, counted
@@ -105,8 +105,19 @@ class Report(Shown, drawn_by="reports.html.report"):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Notes about what was not checked: the run was interrupted, or its level leaves it out."""
-        return tuple(note for note in (self.cut_short, self._left_out) if note)
+        """Notes about what was not checked: it did not answer, was interrupted, or left out."""
+        notes = (self.cut_short, self._left_out, self._nobody_there)
+        return tuple(note for note in notes if note)
+
+    @property
+    def _nobody_there(self) -> str | None:
+        """A note about a server that answered no check as a platform does, or None."""
+        carried_out = {check.verdict for check in self.run.checks if check.verdict in CARRIED_OUT}
+        if not self.url or carried_out != {Verdict.COULD_NOT_ASK}:
+            return None
+        return (
+            f"No check could ask {self.url}: is it the platform's address, and are its keys right?"
+        )
 
     @property
     def _left_out(self) -> str | None:

@@ -15,7 +15,7 @@ from agentdouble.core.terminal import console
 from agentdouble.errors import MissingExtraError as DoublesMissingExtraError
 from doublecheck.core.exit_codes import ExitCode
 from doublecheck.errors import MissingExtraError
-from doublecheck.target.plan import Plan, Sources, described, pair_variables, plan
+from doublecheck.target.plan import Plan, Sources, described, plan
 
 if TYPE_CHECKING:
     from doublecheck.contracts.run_result import Run
@@ -130,10 +130,10 @@ def require_target(run: RunOptions) -> None:
     if run.plan.in_process:
         _require_double()
     else:
-        from doublecheck.client import open_target, preflight  # slow: 0.4 s
+        from doublecheck.client import key_checks, open_target  # slow: 0.4 s
 
         target = open_target.opened(run.plan, run.spelled("target"))
-        preflight.require(target, pair_variables(run.plan))
+        key_checks.require(target, run.plan)
 
 
 def _require_double() -> None:

@@ -80,11 +80,27 @@ def _required_variable(plan: Plan, key: str, named: str) -> str:
     if not value:
         source = plan.facts[key].source
         raise ConfigurationError(
-            f"{source} names the environment variable {named}, which is not set.",
+            f"{source} names the environment variable {named}, which is not set."
+            f"{_others_missing(plan, named)}",
             source=source,
             key=key,
         )
     return value
+
+
+def _others_missing(plan: Plan, named: str) -> str:
+    """Return the other variables that a target's table names and that are not set, as a sentence."""
+    values = [plan.value(fact.key) for fact in FACTS if fact.secret]
+    names = [name for value in values for name in _names(value)]
+    missing = sorted({name for name in names if not plan.variables.get(name)} - {named})
+    return f" Nor are these, which it needs too: {', '.join(missing)}." if missing else ""
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Return the variables that a key of a table names: one, one for each surface, or none."""
+    if isinstance(value, Mapping):
+        return tuple(value.values())
+    return (value,) if isinstance(value, str) else ()
 
 
 def plan_of_target(target: Target) -> Plan:

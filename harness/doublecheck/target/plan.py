@@ -111,7 +111,7 @@ def plan(sources: Sources, name: str | None = None, chosen_by: str = BY_CALLER) 
     """
     file = config_files.read_project(sources.project) if sources.project else None
     name, chosen_by = _selected(sources, file) if name is None else (name, chosen_by)
-    table = _table(file, name)
+    table = _table(sources.project, file, name)
     of_table = {
         key: SourcedValue(value, f"{table.where} {key}") for key, value in table.values.items()
     }
@@ -142,17 +142,18 @@ def _selected(sources: Sources, file: File | None) -> tuple[str, str]:
     return "double", ""
 
 
-def _table(file: File | None, name: str) -> Table:
-    """Return the table of a target. Raise TargetError if the file has none."""
+def _table(project: Path | None, file: File | None, name: str) -> Table:
+    """Return the table of a target. Raise TargetError if the project's file has none."""
     if name in RESERVED:
         return Table("")
     targets = {} if file is None else file.targets
     if name in targets:
         return targets[name]
     names = [*RESERVED, *targets]
+    where = "a pyproject.toml, of which there is none here" if project is None else str(project)
     raise TargetError(
         f"Unknown target {shown(name)}; choose from {', '.join(names)}.{did_you_mean(name, names)} "
-        "To define a target, add a table to pyproject.toml: [tool.doublecheck.targets.NAME]."
+        f"To define a target, add a table to {where}: [tool.doublecheck.targets.NAME]."
     )
 
 

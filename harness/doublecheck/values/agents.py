@@ -32,7 +32,11 @@ class StreamEvent(Shown, CanFail, drawn_by="notebook.display.agents.stream_event
 
     def json(self) -> Any:
         """Return what the application yielded. Raise ValueError if ``data`` is not JSON."""
-        return json.loads(self.data)
+        try:
+            return json.loads(self.data)
+        except json.JSONDecodeError as error:
+            message = f"This event is a text, which data has ({error.msg})"
+            raise json.JSONDecodeError(message, error.doc, error.pos) from None
 
     def failure(self) -> ResultError | None:
         if self.error is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from doublecheck.errors import FaultError, NotADoubleError
+from doublecheck.errors import FaultError, NotADoubleError, RefusedError
 from doublecheck.target.target import Target
 from doublecheck.values.double import (
     ArmedFault,
@@ -73,14 +73,20 @@ def request(
     return calls.request(target, method, PREFIX + path, content=content, timeout_s=timeout_s)
 
 
-def health(target: Target) -> Call[bool]:
-    """Return the call that finds out whether a double answers."""
+def health(target: Target) -> Call[str | None]:
+    """Return the call that finds out why it is not a double that answers; None if it is one."""
     return Call(calls.request(target, "GET", f"{PREFIX}/health", timeout_s=5), _read_health)
 
 
-def _read_health(response: httpx.Response) -> bool:
+def _read_health(response: httpx.Response) -> str | None:
+    try:
+        calls.refuse(response)
+    except RefusedError as error:
+        return str(error)
     document = calls.json_or_none(response.content)
-    return response.is_success and isinstance(document, dict) and document.get("status") == "ok"
+    if isinstance(document, dict) and document.get("status") == "ok":
+        return None
+    return f"{calls.route(response)} returned something else"
 
 
 def read_clock(response: httpx.Response) -> ClockTime:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 from doublecheck.core.notebook_repr import without_token
 from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
-from doublecheck.target.facts import Surface, surface_of
+from doublecheck.target.facts import Surface, surface_of, variable
 from doublecheck.target.target import Target
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ _UNREADABLE = (LookupError, TypeError, ValueError, AttributeError)
 # gateways answer with a page; its title gives the reason
 _TITLE = re.compile(r"^\s*<(?:!doctype|html)\b.*?<title>([^<]+)</title>", re.I | re.S)
 _TITLED_CHARS = 5000
+_NO_API_KEY = "/_emulator/"  # takes the double's token, as its message says
+_SENDS_KEY = f"set {variable('api_key')}, or pass api_key to connect()"
 _CURES: Mapping[type, str] = {
     bytes: ": decode it first",
     set: ": make a list of it",
@@ -217,10 +220,18 @@ def _reason(response: httpx.Response) -> str:
         return f"a redirect to {without_token(response.headers['Location'])}, which is not followed"
     message = _message(response)
     if message:
-        return _quoted(message.rstrip("."))
+        return _quoted(message.rstrip(".")) + _remedy(response)
     if title := _TITLE.search(response.text[:_TITLED_CHARS]):
         return _quoted(f"a page, {' '.join(title[1].split())!r}")
     return _quoted(response.text) or "an empty body"
+
+
+def _remedy(response: httpx.Response) -> str:
+    """Return how to send the API key that an answer demands, or nothing."""
+    path = urlsplit(str(response.request.url)).path
+    if response.status_code != 401 or path.startswith(_NO_API_KEY):
+        return ""
+    return "" if "authorization" in response.request.headers else f" ({_SENDS_KEY})"
 
 
 def _message(response: httpx.Response) -> str | None:

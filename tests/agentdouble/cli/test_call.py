@@ -122,7 +122,10 @@ def test_commands_without_a_double_say_how_to_start_one(
     command_line: CommandLine, words: tuple[str, ...]
 ) -> None:
     """No traceback, no guess at an address."""
-    assert "No double is running. Start one: agentdouble serve" == refusal(command_line, *words)
+    assert (
+        "No double is running. Start one: agentdouble serve, or name one elsewhere with --url"
+        == refusal(command_line, *words)
+    )
 
 
 def test_invalid_address_is_refused(command_line: CommandLine) -> None:

@@ -92,6 +92,12 @@ def test_the_nth_call_fails_without_being_executed(double: Emulator) -> None:
     assert "2\n" == text(double, LENGTH)
 
 
+def test_a_throttled_call_has_the_code_of_the_double_s_own_limit(double: Emulator) -> None:
+    double.faults.arm("fail", "InvokeTool", status=429)
+
+    assert "RequestLimitExceeded" == error_of(call(double, body_of(double, COUNT)))["Code"]
+
+
 def test_a_failed_call_can_be_executed(double: Emulator) -> None:
     """Its answer is the error all the same."""
     double.faults.arm("fail", "InvokeTool", status=504, after_execution=True)

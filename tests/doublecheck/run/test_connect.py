@@ -16,7 +16,7 @@ from agentdouble import Emulator, SimpleApp
 from agentdouble.core import environment, running_doubles
 from doublecheck import Platform, Secret, Target, connect, connect_async
 from doublecheck.client.doubles import answers_as_double, running_double, start_double
-from doublecheck.errors import NoAnswerError, TargetError, UnreachableError
+from doublecheck.errors import NoAnswerError, RefusedError, TargetError, UnreachableError
 
 _UNCLOSED = """
 import doublecheck
@@ -155,6 +155,8 @@ def test_a_double_with_an_api_key_is_recognised(monkeypatch: pytest.MonkeyPatch)
         assert answers_as_double(double.url)
         with connect(double.url) as locked, connect(double.url, api_key="k") as opened:
             answers = [client.request("GET", "/ping").status_code for client in (locked, opened)]
+            with pytest.raises(RefusedError, match="set DOUBLECHECK_API_KEY, or pass api_key to"):
+                locked.ping()
         monkeypatch.setenv("DOUBLECHECK_API_KEY", "k")
         with connect(double.url) as platform:
             answers.append(platform.request("GET", "/ping").status_code)

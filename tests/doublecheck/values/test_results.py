@@ -97,7 +97,7 @@ def test_an_event_with_an_error_is_a_failure(data: str, expected: str | None) ->
 def test_an_event_is_read_as_json() -> None:
     """A text that is sent as it is need not be JSON."""
     assert {"n": 1} == StreamEvent('{"n": 1}').json()
-    with pytest.raises(ValueError, match="Expecting value"):
+    with pytest.raises(ValueError, match=r"a text, which data has \(Expecting value"):
         StreamEvent("plain text").json()
 
 
