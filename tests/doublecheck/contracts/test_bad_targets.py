@@ -36,7 +36,12 @@ from tests.doublecheck.bad_servers import answer
 from tests.mutants import campaign
 
 CARRIED_OUT = {Verdict.PASSED, Verdict.FAILED, Verdict.ERROR, Verdict.COULD_NOT_ASK}
-LIES = ("INV-04-wrap_twice", "API-05-lose_the_first_event", "MCP-03-round_large_integers")
+# One answer in so many is lost: some clauses need no more than a dozen requests, API-05 hundreds.
+LIES = {
+    "INV-04-wrap_twice": 7,
+    "API-05-lose_the_first_event": 45,
+    "MCP-03-round_large_integers": 15,
+}
 Check = Callable[[int, str], Run]
 
 
@@ -273,7 +278,7 @@ def test_a_lying_platform_never_passes(
     (mutant,) = (mutant for mutant in campaign.mutants() if str(mutant) == lie)
     mutant.install(monkeypatch)
 
-    run = check_losing(7, mutant.clause)  # some clauses need no more than a dozen requests
+    run = check_losing(LIES[lie], mutant.clause)
 
     assert {Verdict.FAILED, Verdict.COULD_NOT_ASK} >= set(run.verdicts().values())
 
