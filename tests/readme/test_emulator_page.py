@@ -63,7 +63,7 @@ ENVIRONMENT = block(DOUBLE, "console", "$ agentdouble call UpdateTool ToolId=t-s
 
 @pytest.mark.slow
 def test_sessions_have_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A session's own win over those of its tool; bash sees them, too, and JavaScript none."""
+    """A session's own win over those of its tool; bash and JavaScript see them, too."""
     of_the_tool, other_tool, own = (command.command for command in commands_of(ENVIRONMENT))
 
     with Emulator() as double, Platform(Target.of(double)) as platform:
@@ -84,7 +84,7 @@ def test_sessions_have_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
             script = boxes[1].run("process.env.COLOUR", "javascript")
 
     assert ["'green'", "'red'", "'blue'"] == colours
-    assert ("red\n", None) == (shown, script.text)
+    assert ("red\n", '"red"') == (shown, script.text)
 
 
 LOG_LINE = block(DOUBLE, "text", "17:03:21  POST /invoke 200")

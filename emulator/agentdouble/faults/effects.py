@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agentdouble.faults import kinds
+from agentdouble.faults import kinds, operations
 from agentdouble.faults.during_code import InjectedFault, injecting
 from agentdouble.faults.plan import PlannedFault
 from agentdouble.faults.response_rewriting import EventEnds, RewrittenResponse, wrong_json
@@ -52,7 +52,8 @@ async def _fail(call: FaultyCall, fault: kinds.Fail) -> None:
     if fault.body is not None:
         response = Response(fault.body, fault.status, media_type=fault.content_type)
     else:
-        code, message = fault.error
+        path, query = call.scope["path"], call.scope["query_string"].decode("latin-1")
+        code, message = fault.error(is_action=operations.is_action(path, query))
         response = call.render(HTTPConnection(call.scope), Refusal(fault.status, code, message))
     response.headers.update(fault.extra_headers())
     await response(call.scope, call.receive, call.send)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 LONGEST_S = 60.0
 _STATUSES = [400, 401, 403, 404, 409, 429, 500, 503]  # the statuses that a form suggests
-_CODES = {429: "RequestLimitExceeded"}  # the platform's; of others, the phrase of HTTP
+_CODES_OF_ACTIONS = {429: "RequestLimitExceeded"}  # others are the phrase of HTTP
 _LARGEST_BODY = 1024 * 1024  # characters
 
 Header = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")]
@@ -87,11 +87,10 @@ class Fail(Fault):
             raise ValueError("a status below 400 needs a body")
         return self
 
-    @property
-    def error(self) -> tuple[str, str]:
-        """The code and the message of the error."""
-        phrase = _phrase(self.status).replace(" ", "").replace("-", "")
-        code = self.code or _CODES.get(self.status, phrase)
+    def error(self, *, is_action: bool) -> tuple[str, str]:
+        """Return the code and the message of the error, of an action of the control plane or not."""
+        code = self.code or (_CODES_OF_ACTIONS.get(self.status) if is_action else None)
+        code = code or _phrase(self.status).replace(" ", "").replace("-", "")
         return code, self.message or "A fault that was armed for this call."
 
     def extra_headers(self) -> dict[str, str]:

@@ -110,10 +110,15 @@ def _names(method: str, path: str, query: str, body: bytes | None) -> Iterable[s
         yield from _in_body(is_mcp=f"{inner}/".startswith("/mcp/"), body=body)
 
 
+def is_action(path: str, query: str) -> bool:
+    """Return whether a request is an action of the control plane."""
+    return path == "/" and "Action" in parse_qs(query)
+
+
 def has_rpc(method: str, path: str, query: str) -> bool:
     """Return whether a request may be JSON-RPC of MCP or A2A, and is not a control-plane action."""
     inner = _RUNTIME.sub("", path) or "/"
-    is_a2a = inner == "/" and not (path == "/" and "Action" in parse_qs(query))
+    is_a2a = inner == "/" and not is_action(path, query)
     return method == "POST" and (is_a2a or f"{inner}/".startswith("/mcp/"))
 
 

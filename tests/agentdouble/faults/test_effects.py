@@ -92,10 +92,18 @@ def test_the_nth_call_fails_without_being_executed(double: Emulator) -> None:
     assert "2\n" == text(double, LENGTH)
 
 
-def test_a_throttled_call_has_the_code_of_the_double_s_own_limit(double: Emulator) -> None:
-    double.faults.arm("fail", "InvokeTool", status=429)
+def test_a_throttled_action_has_the_code_of_the_control_plane_s_limit(double: Emulator) -> None:
+    """Other surfaces do not know that code."""
+    for operation in ("InvokeTool", "model"):
+        double.faults.arm("fail", operation, status=429)
+    question = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    key = {"Authorization": f"Bearer {double.environment('model')['OPENAI_API_KEY']}"}
 
-    assert "RequestLimitExceeded" == error_of(call(double, body_of(double, COUNT)))["Code"]
+    throttled = error_of(call(double, body_of(double, COUNT)))
+    of_the_model = client.post(f"{double.url}/model/v1/chat/completions", json=question, headers=key)
+
+    assert "RequestLimitExceeded" == throttled["Code"]
+    assert "TooManyRequests" == of_the_model.json()["error"]["code"]
 
 
 def test_a_failed_call_can_be_executed(double: Emulator) -> None:
