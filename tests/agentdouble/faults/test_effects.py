@@ -100,7 +100,9 @@ def test_a_throttled_action_has_the_code_of_the_control_plane_s_limit(double: Em
     key = {"Authorization": f"Bearer {double.environment('model')['OPENAI_API_KEY']}"}
 
     throttled = error_of(call(double, body_of(double, COUNT)))
-    of_the_model = client.post(f"{double.url}/model/v1/chat/completions", json=question, headers=key)
+    of_the_model = client.post(
+        f"{double.url}/model/v1/chat/completions", json=question, headers=key
+    )
 
     assert "RequestLimitExceeded" == throttled["Code"]
     assert "TooManyRequests" == of_the_model.json()["error"]["code"]
