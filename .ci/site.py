@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ SOURCES = (
     *(str(page.relative_to(ROOT)) for page in ROOT.glob("*/docs/*.md")),
 )
 COMMANDS = {"agentdouble": "agentdouble.cli.app", "doublecheck": "doublecheck.cli"}
+KEPT_LINES = re.compile(r"^\x08\n((?:.+\n)+)", re.M)
 LINK = re.compile(r"\]\(([^)\s#:]*?)(notebooks|LICENSE|[\w/.-]+\.ipynb)\)")
 ATTACHED = re.compile(r"\]\(([^)\s#:]+\.(?:json|txt))\)")
 NAVIGATION: dict[str, Any] = {
@@ -318,6 +320,7 @@ def _commands() -> str:
     for program, module in COMMANDS.items():
         command = [sys.executable, "-m", "typer", module, "utils", "docs", "--name", program]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        printed = KEPT_LINES.sub(_kept_lines, printed)
         whole, *others = re.split("^## ", printed, flags=re.M)
         sections[program] = re.sub("^# ", "### ", whole.partition("**Commands**")[0], flags=re.M)
         for section in others:
@@ -330,6 +333,13 @@ def _commands() -> str:
         for title, names in groups.items()
         if names
     )
+
+
+def _kept_lines(paragraph: re.Match[str]) -> str:
+    """Return a paragraph of the help that keeps its lines: its title, and a block of the others."""
+    head, _, lines = re.sub(r"^(?=  )", "\0", paragraph[1], count=1, flags=re.M).partition("\0")
+    title = f"**{head.strip()}**" if head.count("\n") == 1 else head.strip()
+    return f"{title}\n\n```text\n{textwrap.dedent(lines).strip()}\n```\n"
 
 
 def _alternative(alternative: ledger.Alternative) -> str:

@@ -43,6 +43,11 @@ def check(site: Path, pages: Path, navigation: str, python: Shown) -> None:
             for link in LOCAL.findall(text)
             if page.parent != site and not (page.parent / link).exists()
         },
+        "These pages show text between dollar signs as a formula": {
+            str(page.relative_to(site))
+            for page, text in built.items()
+            if "arithmatex" in text and page.parents[1].name != "notebooks"
+        },
         "The Python reference lacks these": missing(site / "reference", python),
     }
     for problem, found in problems.items():

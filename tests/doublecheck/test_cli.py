@@ -215,8 +215,9 @@ def test_refused_keys_are_reported_before_the_first_check(
     (line,) = refused.stderr.splitlines()
     assert line.startswith(
         f"doublecheck: The control plane at {platform_server.url} refuses the key pair in "
-        "STAGING_ACCESS_KEY and STAGING_SECRET_KEY: SignatureDoesNotMatch: "
+        "STAGING_ACCESS_KEY and STAGING_SECRET_KEY. Nothing was checked. Correct the two variables"
     )
+    assert ". The refusal: SignatureDoesNotMatch: " in line
     assert "a-wrong-secret" not in line
 
 

@@ -17,7 +17,7 @@ LOAD, PLOT = (block(FRONT, "python", start) for start in ("%load_ext", "%%sandbo
 (FROM_PYTHON,) = re.findall(r"^From Python, use .*?\.$", read(FRONT), re.M | re.S)
 *CONNECT, RUN = re.findall(r"`(.*?)`", FROM_PYTHON)
 WITHOUT_MAGICS = [
-    block(HARNESS, "python", start) for start in ("import doublecheck\n", "platform = await ")
+    block(HARNESS, "python", start) for start in ("import doublecheck\n", "other = await ")
 ]
 WITH_MAGICS = [
     block(HARNESS, "python", start)

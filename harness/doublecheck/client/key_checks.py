@@ -92,9 +92,9 @@ def _require_key_pair(target: Target, variables: tuple[str, str]) -> None:
         reason = redact(str(refusal), secrets_of(target))
         raise DoubleCheckError(
             f"The control plane at {target.control_plane} refuses the key pair in "
-            f"{' and '.join(variables)}: {reason}. Nothing was checked. Correct the two variables, or "
-            "skip the checks that need a signature: remove control_plane and sandbox from what the "
-            "target offers."
+            f"{' and '.join(variables)}. Nothing was checked. Correct the two variables, or skip the "
+            "checks that need a signature: remove control_plane and sandbox from what the target "
+            f"offers. The refusal: {reason}"
         )
 
 

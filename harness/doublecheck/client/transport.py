@@ -224,6 +224,6 @@ def _reason(error: Exception) -> str:
         )
     if "WRONG_VERSION_NUMBER" in str(error):
         return "the server does not speak TLS; try http://"
-    if isinstance(error, httpx.RemoteProtocolError) and "without sending" in str(error):
+    if isinstance(error, httpx.RemoteProtocolError) and "without sending a resp" in str(error):
         return f"{error} The server may expect https"
     return str(error) or type(error).__name__

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from doublecheck.errors import AnswerError, DoubleCheckError, RefusedError
+from agentdouble.core.suggestions import did_you_mean
+from doublecheck.errors import AnswerError, ArgumentError, DoubleCheckError, RefusedError
 from doublecheck.run.platform import Platform
 from doublecheck.target.facts import Surface
 from doublecheck.values.agents import AgentSession, McpTool
@@ -63,10 +64,14 @@ def default(
     """Return a conversation over all surfaces. ``token`` makes its names unique.
 
     First it reads from both platforms which agents and tools they have in common. ``agent`` selects
-    the agent to run. ``own_agents``: those of the double are none of the user's, so their names are
-    compared only if the platform has one of them.
+    the agent to run; raises ArgumentError if they do not have it. ``own_agents``: those of the double
+    are none of the user's, so their names are compared only if the platform has one of them.
     """
     agents = _common(double, live, "api_server", lambda platform: platform.agents.list_apps())
+    if agent and agents is not None and agent not in agents:
+        named = f"They have {', '.join(sorted(agents))}." if agents else ""
+        near = did_you_mean(agent, agents, named)
+        raise ArgumentError(f"The platforms have no agent {agent!r} in common.{near}")
     agent = agent or _first(agents or ())
     tool = _first(_common(double, live, "mcp", _callable_tools) or ())
     others = own_agents and not agent and agents is not None

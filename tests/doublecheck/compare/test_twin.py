@@ -23,7 +23,7 @@ from doublecheck.compare.conversation import Topic
 from doublecheck.compare.differences import Class, Comparison
 from doublecheck.compare.run import run
 from doublecheck.core.exit_codes import ExitCode
-from doublecheck.errors import TargetError, UnreachableError
+from doublecheck.errors import ArgumentError, TargetError, UnreachableError
 from tests.doublecheck import other_servers
 
 pytestmark = pytest.mark.once  # each compares two platforms
@@ -87,6 +87,13 @@ def test_a_live_platform_is_read_only_by_default(
         for part in comparison.parts
         if part.skipped
     }
+
+
+def test_an_agent_that_the_platforms_do_not_have_is_refused(
+    platform: Platform, live: Platform
+) -> None:
+    with pytest.raises(ArgumentError, match=r"no agent 'ecko' in common\. Did you mean echo"):
+        doublecheck.twin(platform, live, agent="ecko")
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 
+from agentdouble.core.suggestions import did_you_mean
 from agentdouble.core.threads import run_in_thread
 from agentdouble.core.urls import is_https
 from agentdouble.errors import DefinitionError, ToolCallError
@@ -140,7 +141,8 @@ class _Tools:
     async def _called(self, backend: ApiBackend, params: CallToolRequestParams) -> CallToolResult:
         operation = self._operations.get(params.name)
         if operation is None:
-            raise ToolCallError(f"There is no tool {params.name!r}.")
+            near = did_you_mean(params.name, self._operations)
+            raise ToolCallError(f"There is no tool {params.name!r}.{near}")
         arguments = params.arguments or {}
         _check(operation, arguments)
         request = requests.build(operation, arguments, self._addresses[operation.name])
@@ -156,12 +158,13 @@ def _check(operation: DefinedOperation, arguments: Mapping[str, Any]) -> None:
     """
     schema = operation.input_schema
     properties = schema["properties"]
-    unknown = [repr(name)[:100] for name in arguments if name not in properties]
+    unknown = [name for name in arguments if name not in properties]
     missing = [repr(name) for name in schema.get("required", ()) if name not in arguments]
     problems = [f"{name} is required" for name in missing]
-    problems += [f"{name} is not an argument" for name in unknown]
+    problems += [f"{name!r:.100} is not an argument" for name in unknown]
     if problems:
-        raise ToolCallError(f"The arguments are wrong: {'; '.join(problems[:5])}.")
+        near = did_you_mean(unknown[0], properties) if unknown else ""
+        raise ToolCallError(f"The arguments are wrong: {'; '.join(problems[:5])}.{near}")
 
 
 def _tool(operation: DefinedOperation) -> Tool:

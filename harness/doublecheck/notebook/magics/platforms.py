@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
+from doublecheck.client import transport
 from doublecheck.client._async.platform import AsyncPlatform
 from doublecheck.client._sync.platform import Platform
 from doublecheck.client._sync.sandbox import Sandbox
@@ -119,6 +120,7 @@ class Platforms:
     def _of_variable(self, name: str) -> Platform | None:
         value = self._variables.get(name)
         if isinstance(value, AsyncPlatform):
+            transport.refuse_closed(value._connection.http, value.url)
             return self._open(id(value), value.target)
         if isinstance(value, _emulator()):
             return self._open(id(value), value)

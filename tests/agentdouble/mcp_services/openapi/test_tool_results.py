@@ -239,10 +239,11 @@ def test_response_that_is_not_http_is_an_error(garbage: str) -> None:
 
 
 def test_unknown_tool_is_an_error(api: str) -> None:
-    """The error names it."""
-    result = call(TYPED, api, tool="other", arguments={})
+    """The error names it, and the nearest one."""
+    unlike, like = (call(TYPED, api, tool=name, arguments={}) for name in ("other", "opp"))
 
-    assert (True, "There is no tool 'other'.") == (result.is_error, text(result))
+    assert (True, "There is no tool 'other'.") == (unlike.is_error, text(unlike))
+    assert (True, "There is no tool 'opp'. Did you mean op?") == (like.is_error, text(like))
 
 
 @pytest.mark.parametrize(
@@ -250,11 +251,19 @@ def test_unknown_tool_is_an_error(api: str) -> None:
     [
         ({}, "The arguments are wrong: 'n' is required."),
         ({"n": 1, "m": 2}, "The arguments are wrong: 'm' is not an argument."),
+        (
+            {"limits": 1},
+            (
+                "The arguments are wrong: 'limit' is required; 'limits' is not an argument. "
+                "Did you mean limit?"
+            ),
+        ),
     ],
 )
 def test_invalid_argument_is_named(api: str, arguments: dict[str, Any], expected: str) -> None:
     """Before the API is called."""
-    parameter = {"name": "n", "in": "query", "required": True, "schema": {"type": "integer"}}
+    name = "limit" if "limits" in arguments else "n"
+    parameter = {"name": name, "in": "query", "required": True, "schema": {"type": "integer"}}
 
     assert expected == refused(openapi_3({"parameters": [parameter]}), api, arguments)
 

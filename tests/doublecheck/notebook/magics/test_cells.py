@@ -154,6 +154,15 @@ def test_a_url_selects_the_platform_of_one_cell(notebook: NotebookKernel) -> Non
     assert nowhere.startswith("UnreachableError: Nothing answers at http://127.0.0.1:1")
 
 
+def test_a_closed_async_platform_says_so(notebook: NotebookKernel) -> None:
+    notebook.run("closed = await doublecheck.connect_async(platform.url); await closed.aclose()")
+
+    error = notebook.run("%%sandbox --on closed\n1").error or ""
+
+    assert "has been closed" in error, error
+    notebook.run("del closed")
+
+
 def test_automatic_platform_switches_are_announced_once(notebook: NotebookKernel) -> None:
     """Cells run on a private double until the notebook has a platform."""
     notebook.run("%unload_ext doublecheck\n%load_ext doublecheck\nkept = platform\ndel platform")
