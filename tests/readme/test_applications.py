@@ -15,6 +15,7 @@ import pytest
 
 from agentdouble import Emulator
 from agentdouble.apps.loading import load
+from agentdouble.mcp_services import ApiKey, OpenApiBackend
 from doublecheck import Platform, Target
 from tests.readme.consoles import bash, commands_of, conftest, forget, pytest_in, run
 from tests.readme.pages import DOUBLE, FRONT, block
@@ -36,6 +37,7 @@ MY_TOOLS = block(DOUBLE, "python", "# my_tools.py")
 MY_NOTES = block(DOUBLE, "python", "# my_notes.py")
 TEST_TOOLS = block(DOUBLE, "python", "# test_my_tools.py")
 MY_SERVICES = block(DOUBLE, "python", "# my_services.py")
+LIST_PETS = block(DOUBLE, "python", "# list_pets.py")
 TEST_SERVICE = block(DOUBLE, "python", "# test_my_service.py")
 RECORD = block(DOUBLE, "json", '{"mcpServers"')
 SHOWN_SESSION = block(DOUBLE, "console", "$ agentdouble call GetSession")
@@ -198,9 +200,7 @@ class _Pets(BaseHTTPRequestHandler):
 
 def test_a_test_has_a_service_of_its_own(tmp_path: Path) -> None:
     """The API gets the key of the environment, where its definition says."""
-    key = {"type": "apiKey", "in": "header", "name": "X-Key"}
-    definition = {**_PETSTORE, "securityDefinitions": {"key": key}, "security": [{"key": []}]}
-    (tmp_path / "petstore.json").write_text(json.dumps(definition))
+    (tmp_path / "petstore.json").write_text(json.dumps(_PETS))
     (tmp_path / "test_my_service.py").write_text(TEST_SERVICE)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), _Pets) as api:
@@ -214,6 +214,26 @@ def test_a_test_has_a_service_of_its_own(tmp_path: Path) -> None:
 
     assert "1 passed" in right
     assert "HTTP 401" in wrong
+
+
+def test_the_client_of_mcp_calls_a_service(tmp_path: Path) -> None:
+    (tmp_path / "list_pets.py").write_text(LIST_PETS)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Pets) as api, Emulator() as double:
+        threading.Thread(target=api.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{api.server_port}/v1"
+        backend = OpenApiBackend.load(_PETS, base_url=url, auth=ApiKey("k"))
+        double.mcp.create("pets", backend)
+        access = double.mcp.record("pets")["mcpServers"]["pets"]
+
+        output = bash(
+            f"{sys.executable} list_pets.py",
+            tmp_path,
+            PETS_SERVICE_URL=access["httpUrl"],
+            PETS_SERVICE_KEY=access["headers"]["Authorization"].removeprefix("Bearer "),
+        )
+        api.shutdown()
+
+    assert "{'pets': ['Rex']}\n" == output
 
 
 def test_a_breakpoint_stops_in_an_application(tmp_path: Path) -> None:
@@ -241,4 +261,9 @@ _PETSTORE = {
     "host": "127.0.0.1:9001",
     "schemes": ["http"],
     "paths": {"/pets": {"get": {"operationId": "pets", "responses": {"200": {"description": ""}}}}},
+}
+_PETS = {
+    **_PETSTORE,
+    "securityDefinitions": {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+    "security": [{"key": []}],
 }

@@ -11,13 +11,17 @@ The kinds import the MCP SDK when they are first used. This package may import `
 passes something that does.
 """
 
+from agentdouble.mcp_services.backend_credentials import ApiKey, Basic, Bearer
 from agentdouble.mcp_services.backends import Backend, McpBackend, OpenApiBackend, ServerBackend
 from agentdouble.mcp_services.commands import CommandBackend
 from agentdouble.mcp_services.keys import Key
 from agentdouble.mcp_services.services import McpServices, Service, Services, access_record
 
 __all__ = [
+    "ApiKey",
     "Backend",
+    "Basic",
+    "Bearer",
     "CommandBackend",
     "Key",
     "McpBackend",

@@ -166,7 +166,8 @@ def _require_about_the_signature(platform: Platform, refused: httpx.Response) ->
     keys = platform.target.credentials
     if keys is None or _code(wire.control_plane(platform, NO_TOOL)) == _code(refused):
         reason = "the request is refused for its tool, whatever its signature"
-        not_observable(f"{reason}; for the full level, set {variable('tool_id')}")
+        more = "" if platform.target.tool_id else f", for which {variable('tool_id')} is to be set"
+        not_observable(f"{reason}; the full level uses a tool that exists{more}")
 
 
 def _code(refused: httpx.Response) -> str:
