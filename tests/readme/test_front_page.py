@@ -12,11 +12,12 @@ import yaml
 from typer.testing import CliRunner
 
 from agentdouble import Emulator, __version__
+from agentdouble.processes.isolation import MEASURES
 from doublecheck.cli import app
 from notebooks.pictures import transcript
 from notebooks.pictures.drawing import text_of
 from tests.readme.consoles import bash, commands_of
-from tests.readme.pages import FRONT, HARNESS, ROOT, block, blocks, read
+from tests.readme.pages import DOUBLE, FRONT, HARNESS, ROOT, block, blocks, read
 
 pytestmark = pytest.mark.once
 
@@ -103,6 +104,7 @@ def test_picture_is_on_the_page_and_self_contained() -> None:
 
 
 WORKFLOW = block(HARNESS, "yaml", "# .github/workflows/tests.yml")
+NAMESPACES_STEP = block(HARNESS, "yaml", "      - run: sudo sysctl")
 TESTS = block(FRONT, "python", "# test_my_agent.py")
 INSTALL = block(FRONT, "console", "$ pip install '/path/to/agentdouble[emulator]' pytest")
 
@@ -134,18 +136,49 @@ def test_workflow_steps_pass(steps: list[dict[str, Any]], tmp_path: Path) -> Non
 
 
 def test_manual_install_matches_the_workflow(steps: list[dict[str, Any]]) -> None:
-    """Only the path of the clone differs."""
+    """Only the path of the clone differs, and the project's own requirements are added."""
     install, _ = commands_of(INSTALL)
     (of_github,) = (step["run"] for step in steps if "pip install" in step.get("run", ""))
 
-    by_hand = install.words[2:]
-    assert by_hand == [word.replace("./", "/path/to/") for word in shlex.split(of_github)[2:]]
+    *words, option, file = shlex.split(of_github)[2:]
+    assert install.words[2:] == [word.replace("./", "/path/to/") for word in words]
+    assert ("-r", "project/requirements.txt") == (option, file)
 
 
 def test_the_workflow_pins_this_version(steps: list[dict[str, Any]]) -> None:
     (tag,) = (step["with"]["ref"] for step in steps if "ref" in step.get("with", {}))
 
     assert f"v{__version__}" == tag
+
+
+def test_the_workflow_runs_a_python_that_ci_runs(steps: list[dict[str, Any]]) -> None:
+    """The table of the page on installing says which versions that are."""
+    (python,) = (step["with"] for step in steps if "python-version" in step.get("with", {}))
+    (said,) = re.findall(
+        rf"^\| {re.escape(python['python-version'])} \| \S+ \| (.*) \|$", read(DOUBLE), re.M
+    )
+
+    assert not said.startswith("not run")
+
+
+def test_the_workflow_caches_what_it_installs_and_keeps_the_report(
+    steps: list[dict[str, Any]],
+) -> None:
+    """The cache depends on the files that pip reads; the report is the one that pytest writes."""
+    (cached,) = (step["with"] for step in steps if "cache" in step.get("with", {}))
+    *_, tested, kept = steps
+    (written,) = re.findall(r"--junit-xml=(\S+)", tested["run"])
+
+    assert ["agentdouble/pyproject.toml", "project/requirements.txt"] == cached[
+        "cache-dependency-path"
+    ].split()
+    assert f"{tested['working-directory']}/{written}" == kept["with"]["path"]
+
+
+def test_the_step_that_allows_namespaces_is_the_remedy_of_the_doctor() -> None:
+    (step,) = yaml.safe_load(NAMESPACES_STEP)
+
+    assert step["run"].removeprefix("sudo ") in MEASURES["files"][1]
 
 
 def test_the_first_screen_has_a_sentence_a_test_and_two_commands() -> None:

@@ -19,12 +19,13 @@ import deno
 import pytest
 
 from agentdouble import Emulator
+from agentdouble.apps.loading import load
 from agentdouble.core import environment, signing
 from agentdouble.core.environment import DoubleConnection
 from agentdouble.core.signing import Credentials
 from agentdouble.errors import SignatureError
 from tests import machine
-from tests.readme.consoles import BIN, commands_of
+from tests.readme.consoles import BIN, commands_of, forget
 from tests.readme.pages import SIGNING, block, read
 
 BODY = block(SIGNING, "json", '{"ToolId"').strip().encode()
@@ -33,8 +34,12 @@ TO_SIGN = block(SIGNING, "text", "HMAC-SHA256\n").rstrip("\n")
 HEADER = block(SIGNING, "text", "Authorization: ").strip().partition(": ")[2]
 CLIENT = block(SIGNING, "ts", "// run_code.mts")
 CONSOLE = block(SIGNING, "console", "$ node run_code.mts")
+EVENTS = block(SIGNING, "ts", "// events.mts")
 STREAM = block(SIGNING, "ts", "// run_agent.mts")
 STREAM_CONSOLE = block(SIGNING, "console", "$ node run_agent.mts")
+WORDS = block(SIGNING, "python", "# my_words.py")
+INVOCATION = block(SIGNING, "ts", "// invoke_agent.mts")
+INVOCATION_CONSOLE = block(SIGNING, "console", "$ node invoke_agent.mts")
 CURL = block(SIGNING, "sh", "# list_tools.sh")
 CURL_CONSOLE = block(SIGNING, "console", "$ sh list_tools.sh")
 SIGN_CONSOLE = block(SIGNING, "console", "$ agentdouble sign ListTools")
@@ -186,6 +191,7 @@ def test_client_signs_other_bodies(engine: list[str], double: Emulator, tmp_path
 @once
 def test_client_reads_a_stream(engine: list[str], double: Emulator, tmp_path: Path) -> None:
     """Node prints what the page shows; an agent that raises, and a missing one, fail."""
+    (tmp_path / "events.mts").write_text(EVENTS, "utf-8")
     (tmp_path / "run_agent.mts").write_text(STREAM, "utf-8")
     (command,) = commands_of(STREAM_CONSOLE)
     _, *words = command.words
@@ -194,6 +200,26 @@ def test_client_reads_a_stream(engine: list[str], double: Emulator, tmp_path: Pa
     assert _plain(command.printed) == _plain(printed)
     assert "RuntimeError: oh" in started([*engine, words[0], "failing", "oh"], tmp_path, double)
     assert "404 " in started([*engine, words[0], "none", "x"], tmp_path, double)
+
+
+@slow
+@once
+def test_client_invokes_an_application(
+    engine: list[str], double: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts that are yielded come as they are, and an answer that is no stream is printed, too."""
+    forget(monkeypatch, "my_words")
+    (tmp_path / "my_words.py").write_text(WORDS, "utf-8")
+    (tmp_path / "events.mts").write_text(EVENTS, "utf-8")
+    (tmp_path / "invoke_agent.mts").write_text(INVOCATION, "utf-8")
+    (command,) = commands_of(INVOCATION_CONSOLE)
+    _, *words = command.words
+
+    with Emulator(load(f"{tmp_path / 'my_words.py'}:app")) as of_words:
+        streamed = started([*engine, *words], tmp_path, of_words)
+    answered = started([*engine, words[0], "```python\n6 * 7\n```"], tmp_path, double)
+
+    assert (command.printed, "42\n") == (streamed, answered)
 
 
 def _plain(printed: str) -> str:

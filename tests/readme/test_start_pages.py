@@ -12,12 +12,15 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from agentdouble import Emulator, Settings, __version__
 from agentdouble.cli.app import app
 from agentdouble.core import running_doubles
+from agentdouble.processes.isolation import MEASURES
 from agentdouble.settings import PREFIX
+from tests import machine
 from tests.readme.consoles import bash, commands_of, known_options, pytest_in, unknown
 from tests.readme.pages import DOUBLE, HARNESS, ROOT, block, read
 
@@ -28,7 +31,14 @@ FIRST = {
     name: block(HARNESS, "python", f"# {name}")
     for name in ("test_first.py", "first_agent.py", "test_first_agent.py")
 }
-DOCKER = block(DOUBLE, "console", "$ docker build")
+DOCKER = block(DOUBLE, "console", "$ docker build -t agentdouble")
+IMAGE = block(DOUBLE, "dockerfile", "# double.Dockerfile")
+IMAGE_BUILD = block(DOUBLE, "console", "$ docker build -t my-double")
+TESTS_IMAGE = block(DOUBLE, "dockerfile", "# Dockerfile")
+COMPOSE_UP = block(DOUBLE, "console", "$ docker compose up")
+SECURITY = block(DOUBLE, "yaml", "    cap_add")
+PINNED = block(DOUBLE, "console", "$ pip install 'agentdouble[emulator] @ git+https")
+CHECKED_OUT = block(DOUBLE, "console", "$ git -C /path/to/agentdouble checkout")
 HOSTS_TESTS = block(DOUBLE, "console", '$ eval "$(docker exec double agentdouble env)"')
 COMPOSE = block(DOUBLE, "yaml", "# compose.yaml")
 DEVCONTAINER = block(DOUBLE, "json", '{\n  "image"')
@@ -70,14 +80,22 @@ def test_table_names_what_ci_runs() -> None:
 
 
 def test_pinned_version_is_this_one() -> None:
-    assert {f"v{__version__}"} == set(re.findall(r"agentdouble@(\S+?)'", read(INSTALL)))
+    """As a requirement, with both kinds of address, and as a checkout."""
+    named = re.findall(r"agentdouble@([\w.]+)['`]", read(INSTALL))
+    (requirement,) = commands_of(PINNED)
+    checkout, install = commands_of(CHECKED_OUT)
+
+    assert [f"v{__version__}"] * 2 == named
+    assert named[0] == checkout.words[-1]
+    assert {"emulator"} == Requirement(requirement.words[-1]).extras
+    assert f"{checkout.words[2]}[emulator]" == install.words[-1]
 
 
 def test_container_starts_a_double(pytestconfig: pytest.Config) -> None:
     """The image's entry point, and the command that runs inside, have the options they use."""
     file = (ROOT / "emulator/Containerfile").read_text("utf-8")
     (entry,) = re.findall(r"^ENTRYPOINT (.*)$", file, re.M)
-    build, ran, inside = (shlex.split(command.command) for command in commands_of(DOCKER))
+    build, ran, _, inside = (shlex.split(command.command) for command in commands_of(DOCKER))
     options = known_options(pytestconfig)
 
     started = CliRunner().invoke(app, [*json.loads(entry)[1:], "--help"])
@@ -86,6 +104,43 @@ def test_container_starts_a_double(pytestconfig: pytest.Config) -> None:
     assert [] == unknown(re.findall(r"agentdouble env", inside[1])[0].split(), options)
     assert (ROOT / build[build.index("-f") + 1]).is_file()
     assert f"{PREFIX}API_KEY=secret" in ran
+    assert {"-d", f"127.0.0.1:{Settings().port}:{Settings().port}"} <= {*ran}
+
+
+def test_curl_waits_for_the_double_of_a_container(tmp_path: Path) -> None:
+    """Its health needs no key."""
+    machine.require("curl")
+    _, _, waiting, _ = commands_of(DOCKER)
+    with Emulator(api_key="secret") as double:
+        command = waiting.command.replace("http://127.0.0.1:8000", double.url)
+
+        assert "status" in json.loads(bash(command, tmp_path))
+
+
+def test_image_of_an_application_ends_as_the_user_of_the_double() -> None:
+    """It begins with the image of the first block, and installs as root."""
+    file = (ROOT / "emulator/Containerfile").read_text("utf-8")
+    build, *_ = commands_of(DOCKER)
+    (its_build,) = commands_of(IMAGE_BUILD)
+    tag = build.words[build.words.index("-t") + 1]
+
+    assert [tag] == re.findall(r"^FROM (.*)$", IMAGE, re.M)
+    assert ["root", *re.findall(r"^USER (.*)$", file, re.M)] == re.findall(
+        r"^USER (.*)$", IMAGE, re.M
+    )
+    assert f"# {its_build.words[its_build.words.index('-f') + 1]}" == IMAGE.splitlines()[0]
+
+
+def test_remedy_of_the_doctor_is_that_of_compose() -> None:
+    """In the words of a command line, and as the keys of a service."""
+    described = yaml.safe_load(SECURITY)
+    words = (
+        f"--cap-add {described['cap_add'][0]} --security-opt {described['security_opt'][0]}",
+        "--cap-add SYS_ADMIN --security-opt apparmor=unconfined",
+    )
+    page = " ".join(read("emulator/docs/containers.md").split())
+
+    assert [] == [word for word in words if word not in MEASURES["files"][1] or word not in page]
 
 
 @pytest.fixture
@@ -99,6 +154,30 @@ def in_compose(services: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any
     for name, value in services["double"]["environment"].items():
         monkeypatch.setenv(name, value)
     return Settings.load(host="0.0.0.0", port=0)
+
+
+def test_images_of_compose_have_their_files(services: dict[str, Any]) -> None:
+    """The tests' image copies from the context that compose.yaml names; the report is mounted."""
+    tests, double = services["tests"], services["double"]
+    (command,) = commands_of(COMPOSE_UP)
+    (report,) = re.findall(r"--junit-xml=(\S+)", tests["command"])
+    (_, mounted) = tests["volumes"][0].split(":")
+
+    assert [*tests["build"]["additional_contexts"]] == re.findall(r"--from=(\S+)", TESTS_IMAGE)
+    assert {*tests["build"]["additional_contexts"].values()} == {double["build"]["context"]}
+    assert mounted == str(Path(report).parent)
+    assert command.words[-1] in services
+    assert (ROOT / double["build"]["dockerfile"]).is_file()
+
+
+def test_image_ignores_no_source() -> None:
+    """What the image does not get is what git does not keep, either."""
+    docker, git = (
+        {line.removeprefix("**/").rstrip("/") for line in (ROOT / name).read_text().splitlines()}
+        for name in (".dockerignore", ".gitignore")
+    )
+
+    assert {".git"} == {line for line in docker if not line.startswith("#")} - git
 
 
 def test_double_of_compose_has_its_name(in_compose: Settings) -> None:
