@@ -262,6 +262,7 @@ def test_a_notebook_of_jupyter_is_told_too_and_can_be_restarted(
         assert "2\n" == notebook.text("print(2)")
 
 
+@pytest.mark.needs("files", "pid_namespace")
 def test_a_session_that_returns_to_a_snapshot_restarts_its_kernel(
     double: Emulator, jupyter: JupyterClient
 ) -> None:

@@ -74,8 +74,10 @@ def _sessions(arguments: str, platforms: Platforms) -> object:
 
 def _destroy(line: str, platforms: Platforms) -> None:
     parser = _parser("destroy")
-    parser.add_argument("session", nargs="?", default=DEFAULT_SESSION)
+    parser.add_argument("named", nargs="?")
+    parser.add_argument("--session", default=DEFAULT_SESSION)  # as the other commands have it
     arguments = parser.parse_args(words(line))
+    arguments.session = arguments.named or arguments.session
     platform = _platform(platforms)
     sandbox = _sandbox(platform, arguments)
     if not sandbox.destroy():

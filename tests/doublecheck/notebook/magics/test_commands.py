@@ -22,6 +22,7 @@ def test_sessions_are_listed_and_destroyed(notebook: NotebookKernel) -> None:
 
     assert "1" == notebook.run("found = %sandbox sessions\nlen(found)").text
     assert "Session 'b' was destroyed" in notebook.run("%sandbox destroy b").stdout
+    assert "Session 'b' is not active" in notebook.run("%sandbox destroy --session b").stderr
     assert "No active sessions" in notebook.run("%sandbox sessions").stdout
 
 
