@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from notebooks.pictures import console, lab, screenshots, transcript
+from notebooks.pictures import console, lab, transcript
 from notebooks.pictures.drawing import draw
+from tests.console.driving import launched
 
 FOLDER = Path(__file__).parent
 
@@ -15,7 +16,7 @@ def main() -> None:
     printed = transcript.excerpt(transcript.run(coloured=True))
     picture = draw(printed, transcript.COLUMNS, "$ agentdouble demo")
     transcript.PICTURE.write_text(picture, "utf-8")
-    with screenshots.launched() as browser:
+    with launched() as browser:
         console.draw(browser, FOLDER)
         lab.draw(browser, FOLDER)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from agentdouble import Emulator, SimpleApp
-from agentdouble import run_code as run_in_session
-from notebooks.pictures.screenshots import SIZE, invoke, run_code, save
+from agentdouble import Emulator, SimpleApp, run_code
+from notebooks.pictures.screenshots import SIZE, invoke, save
+from tests.agentdouble.calling import run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -35,7 +35,7 @@ async def _answer(payload: dict[str, Any], _headers: dict[str, str]) -> str:
     async with httpx.AsyncClient() as client:
         told = (await client.post(payload["url"], json=question, headers=key)).json()
     code = told["choices"][0]["message"]["content"]
-    return await asyncio.to_thread(run_in_session, code)
+    return await asyncio.to_thread(run_code, code)
 
 
 def draw(browser: Browser, folder: Path) -> None:
@@ -54,7 +54,7 @@ def _draw_pages(browser: Browser, folder: Path) -> None:
         invoke(double, "mon", {"prompt": "temperature / 0"})
         double.clock.advance(minutes=11)
         invoke(double, "thu", {"prompt": "print('new today')"})
-        run_code(double, "coder_ann_thu", "print(temperature)", language="python")
+        run(double, "print(temperature)", "coder_ann_thu", language="python")
         page.get_by_role("link", name="coder_ann_thu").wait_for()
         page.get_by_text("running").wait_for(state="detached")
         page.get_by_text("busy").wait_for(state="detached")

@@ -55,11 +55,13 @@ KEYWORDS = {"2.0": _SWAGGER, "3.0": _OPENAPI, "3.1": _OPENAPI_31}
 def check(document: Document, kind: Kind, node: Json, location: str) -> None:
     """Warn of keywords that an object does not have, or whose value is no list."""
     known = KEYWORDS[document.version][kind]
-    for key in node:
-        at = step(location, key)
-        if key in _LISTS and key in known and not isinstance(node[key], list):
-            document.note(at, f"{key!r} is not a list, so it has no effect (at {at}).")
-        elif key not in known and not key.startswith("x-"):
+    for key, value in node.items():
+        if key in known:
+            if key in _LISTS and not isinstance(value, list):
+                at = step(location, key)
+                document.note(at, f"{key!r} is not a list, so it has no effect (at {at}).")
+        elif not key.startswith("x-"):
+            at = step(location, key)
             document.note(
                 at,
                 f"{key[:80]!r} is not a keyword of {_with_article(kind)} in "
